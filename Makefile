@@ -1,0 +1,71 @@
+# Every target sets up what it needs: only Python >= 3.11, make and pip have to be there.
+PYTHON ?= python3
+VENV   ?= .venv
+PYTEST_ARGS ?=
+BIN    := $(VENV)/bin
+PY     := $(BIN)/python
+PIP    := $(PY) -m pip --disable-pip-version-check --quiet
+
+# Options of the conformance matrix, handed on only when they are set.
+CONFORMANCE_ARGS = $(if $(ONLY),--only $(ONLY)) $(if $(SAMPLES),--samples $(SAMPLES)) $(if $(SEED),--seed $(SEED)) \
+                   $(if $(SHARD),--shard $(SHARD)) $(if $(LIB),--lib $(LIB)) --jobs 2
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format conformance conformance-errors conformance-reference bench docs clean
+.DELETE_ON_ERROR:
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 30
+
+# Some systems ship Python without ensurepip: then the pip that is there installs one into the environment.
+$(PY):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "chainrule needs Python >= 3.11 (make PYTHON=python3.12 ...)"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) 2>/dev/null || { $(PYTHON) -m venv --clear --without-pip $(VENV) && \
+		$(PYTHON) -m pip --quiet --python $(PY) install pip; }
+
+# One stamp for each set of dependencies, so that a second call starts at once.
+$(VENV)/.installed-%: pyproject.toml | $(PY)
+	@echo "installing chainrule[$*] into $(VENV) ..."
+	@$(PIP) install --editable '.[$*]'
+	@touch $@
+
+demo: $(VENV)/.installed-people ## differentiate, batch, train: each result checked against central differences
+	@$(PY) examples/demo.py
+
+test: $(VENV)/.installed-test ## the whole test suite (PYTEST_ARGS="-k name" for a part of it)
+	$(PY) -m pytest -n 2 $(PYTEST_ARGS)
+
+check: $(VENV)/.installed-test ## formatting, lint, types and the fast laws, in under a minute
+	$(PY) -m ruff format --check .
+	$(PY) -m ruff check .
+	$(PY) -m mypy
+	$(PY) -m pytest -q -n 2 -m fast tests/laws
+
+format: $(VENV)/.installed-test ## rewrite the sources in the house format
+	$(PY) -m ruff format .
+	$(PY) -m ruff check --fix .
+
+conformance: $(VENV)/.installed-test ## PyTorch's operator database as judge (ONLY= SAMPLES= SEED= SHARD= LIB=)
+	@mkdir -p build
+	$(PY) -m chainrule.testing.conformance $(CONFORMANCE_ARGS) --json build/conformance.json --html docs/conformance.html
+
+conformance-errors: $(VENV)/.installed-test ## its error inputs: each must raise and name the argument
+	@mkdir -p build
+	$(PY) -m chainrule.testing.conformance errors $(CONFORMANCE_ARGS) --json build/conformance-errors.json
+
+conformance-reference: $(VENV)/.installed-test ## its reference inputs: values only
+	@mkdir -p build
+	$(PY) -m chainrule.testing.conformance reference $(CONFORMANCE_ARGS) --json build/conformance-reference.json
+
+bench: $(VENV)/.installed-bench ## the budgets, side by side with the peers in one process (BENCH="engine ...")
+	@mkdir -p build
+	$(PY) -m benchmarks $(BENCH)
+	$(PY) -m benchmarks.readme
+
+docs: $(VENV)/.installed-docs ## the reference, as pages under build/docs
+	@mkdir -p build
+	$(PY) -m pdoc --math --output-directory build/docs chainrule
+
+clean: ## remove the environment and everything that was generated
+	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
