@@ -9,6 +9,8 @@ PIP    := $(PY) -m pip --disable-pip-version-check --quiet
 # Options of the conformance matrix, handed on only when they are set.
 CONFORMANCE_ARGS = $(if $(ONLY),--only $(ONLY)) $(if $(SAMPLES),--samples $(SAMPLES)) $(if $(SEED),--seed $(SEED)) \
                    $(if $(SHARD),--shard $(SHARD)) $(if $(LIB),--lib $(LIB)) --jobs 2
+# The published page is written by a full run only; a partial one must not replace it.
+CONFORMANCE_HTML ?= $(if $(ONLY)$(SAMPLES)$(SHARD)$(LIB),build,docs)/conformance.html
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check format conformance conformance-errors conformance-reference bench docs clean
@@ -47,7 +49,7 @@ format: $(VENV)/.installed-test ## rewrite the sources in the house format
 
 conformance: $(VENV)/.installed-test ## PyTorch's operator database as judge (ONLY= SAMPLES= SEED= SHARD= LIB=)
 	@mkdir -p build
-	$(PY) -m chainrule.testing.conformance $(CONFORMANCE_ARGS) --json build/conformance.json --html docs/conformance.html
+	$(PY) -m chainrule.testing.conformance $(CONFORMANCE_ARGS) --json build/conformance.json --html $(CONFORMANCE_HTML)
 
 conformance-errors: $(VENV)/.installed-test ## its error inputs: each must raise and name the argument
 	@mkdir -p build
