@@ -136,9 +136,9 @@ def adam(params: Params, grads: Params, state: dict[str, tuple[cr.Tensor, cr.Ten
     new = {}
     for k, w in params.items():
         m, v = state.get(k, (cr.zeros_like(w), cr.zeros_like(w)))
-        m, v = 0.9 * m + 0.1 * grads[k], 0.99 * v + 0.01 * grads[k] ** 2
+        m, v = 0.9 * m + 0.1 * grads[k], 0.999 * v + 0.001 * grads[k] ** 2
         state[k] = m, v
-        new[k] = w - lr * (m / (1 - 0.9**step)) / (cr.sqrt(v / (1 - 0.99**step)) + 1e-8)
+        new[k] = w - lr * (m / (1 - 0.9**step)) / (cr.sqrt(v / (1 - 0.999**step)) + 1e-8)
     return new
 
 
@@ -167,7 +167,7 @@ def training(steps: int = 600) -> None:
     start = time.perf_counter()
     for step in progress(steps, "training"):
         grads, l = grad_and_value(loss)(params)
-        params = adam(params, grads, state, step + 1, lr=0.01)
+        params = adam(params, grads, state, step + 1, lr=0.01 * (1 + np.cos(np.pi * step / steps)))
         losses.append(l.item())
     seconds = time.perf_counter() - start
     print(f"  loss {losses[0]:.4f} -> {losses[-1]:.4f} in {steps} steps, {1e3 * seconds / steps:.2f} ms a step")
@@ -190,9 +190,7 @@ def picture(losses: list[float], x: np.ndarray, y: np.ndarray, truth: np.ndarray
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
     left.semilogy(losses, color="tab:blue")
     left.axhline(0.01, color="0.6", linestyle=":", linewidth=1)
-    left.annotate(
-        "noise in the data", (len(losses), 0.01), xytext=(0, 4), textcoords="offset points", ha="right", color="0.4"
-    )
+    left.annotate("noise in the data", (0, 0.01), xytext=(0, 4), textcoords="offset points", color="0.4")
     left.set(title="Loss", xlabel="step", ylabel="mean squared error")
     right.plot(x, y, ".", color="0.65", label="data")
     right.plot(x, truth, "--", color="0.3", linewidth=1, label="truth")
