@@ -61,8 +61,7 @@ conformance-reference: $(VENV)/.installed-test ## its reference inputs: values o
 
 bench: $(VENV)/.installed-bench ## the budgets, side by side with the peers in one process (BENCH="engine ...")
 	@mkdir -p build
-	$(PY) -m benchmarks $(BENCH)
-	$(PY) -m benchmarks.readme
+	@$(PY) -m benchmarks $(BENCH); status=$$?; $(if $(BENCH),,$(PY) -m benchmarks.readme;) exit $$status
 
 docs: $(VENV)/.installed-docs ## the reference, as pages under build/docs
 	@mkdir -p build
