@@ -1,0 +1,372 @@
+"""The ten columns of the matrix, judged on one sample."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .adapters import Library, Missing, Tensors
+from .calculus import (
+    LOW_PRECISION,
+    TOLERANCES,
+    Arrays,
+    Differences,
+    differences,
+    inner,
+    magnitude,
+    mismatch,
+    random_like,
+)
+from .problem import Case, Oracle, Problem
+from .tree import leaves
+
+COLUMNS = (
+    "value",
+    "vjp",
+    "jvp",
+    "vjp∘vjp",
+    "jvp∘vjp",
+    "vjp∘jvp",
+    "jvp∘jvp",
+    "vmap",
+    "vmap∘vjp",
+    "vmap∘jvp",
+)
+RIGHT, WRONG, RAISED, NOT_APPLICABLE = "right", "wrong", "raised", "n/a"
+_DOT_TOLERANCE = 1e-7
+
+
+@dataclass(frozen=True)
+class Verdict:
+    status: str
+    message: str = ""
+
+
+class Wrong(Exception):
+    """A result that disagrees with the judge."""
+
+
+class NotApplicable(Exception):
+    """The database says that the column has no meaning for this sample."""
+
+
+def judged(check: Callable[[], None]) -> Verdict:
+    """The verdict of a check that returns when all is right."""
+    try:
+        check()
+    except Wrong as e:
+        return Verdict(WRONG, str(e))
+    except NotApplicable as e:
+        return Verdict(NOT_APPLICABLE, str(e))
+    except Missing as e:
+        return Verdict(RAISED, f"missing: {e}")
+    except Exception as e:
+        return Verdict(RAISED, describe_exception(e))
+    return Verdict(RIGHT)
+
+
+def describe_exception(e: BaseException) -> str:
+    """Type and first line of an exception, without addresses."""
+    lines = [line.strip() for line in str(e).splitlines() if line.strip()]
+    return f"{type(e).__name__}: {lines[0][:300] if lines else ''}"
+
+
+class Judge:
+    """Everything known about one sample for one library; expensive parts are computed once, when first asked for."""
+
+    def __init__(self, case: Case, library: Library, oracle: Oracle | None = None) -> None:
+        self.case, self.lib = case, library
+        self.oracle = oracle or Oracle(case)
+        self.rng = case.rng
+        if self.oracle.outputs:
+            self.x = self.oracle.primals()
+            spec = self.oracle.output_spec()
+            self.low = any(d in LOW_PRECISION for d, _ in spec)
+            self.g = random_like(self.rng, [(s, _numpy_dtype(d)) for d, s in spec])
+            self.dg = random_like(self.rng, [(s, _numpy_dtype(d)) for d, s in spec])
+            like = [(x.shape, x.dtype) for x in self.x]
+            self.t, self.dx, self.dt = (random_like(self.rng, like) for _ in range(3))
+
+    @functools.cached_property
+    def problem(self) -> Problem:
+        return Problem(self.case, self.lib)
+
+    def columns(self, wanted: Sequence[str] = COLUMNS) -> dict[str, Verdict]:
+        from .batching import vmap_columns
+
+        checks: dict[str, Callable[[], None]] = {
+            "value": self.value,
+            "vjp": self.vjp,
+            "jvp": self.jvp,
+            "vjp∘vjp": functools.partial(self.second, "vjp", "vjp"),
+            "jvp∘vjp": functools.partial(self.second, "jvp", "vjp"),
+            "vjp∘jvp": functools.partial(self.second, "vjp", "jvp"),
+            "jvp∘jvp": functools.partial(self.second, "jvp", "jvp"),
+            **vmap_columns(self),
+        }
+        return {c: judged(checks[c]) for c in COLUMNS if c in wanted}
+
+    # -- library calls on arrays ---------------------------------------------------------------------------------------
+
+    def require_derivative(self) -> None:
+        if not self.case.entry.differentiable_at(self.case.dtype):
+            raise NotApplicable("not differentiable")
+        if not self.oracle.positions:
+            raise NotApplicable("the sample has no input that needs a gradient")
+        if not self.oracle.outputs:
+            raise NotApplicable("no output carries a gradient")
+
+    @functools.cached_property
+    def f(self) -> Callable[..., Tensors]:
+        """The differentiable outputs as a function of the differentiated inputs."""
+        return self.problem.function(self.oracle.positions, self.oracle.outputs)
+
+    @functools.cached_property
+    def primals(self) -> list[Any]:
+        """The differentiated inputs with the strides that the sample gave them."""
+        return [self.problem.arguments[i] for i in self.oracle.positions]
+
+    def cotangents(self, arrays: Sequence[np.ndarray]) -> list[Any]:
+        return [self.lib.tensor(a, d) for a, (d, _) in zip(arrays, self.oracle.output_spec(), strict=True)]
+
+    def tangents(self, arrays: Sequence[np.ndarray]) -> list[Any]:
+        return [self.lib.tensor(a) for a in arrays]
+
+    def pullback(self, *values: Any) -> Tensors:
+        """(x, g) -> vjp of f at x applied to g."""
+        n = len(self.oracle.positions)
+        _, pull = self.lib.vjp(self.f, values[:n])
+        return tuple(pull(values[n:]))
+
+    def pushforward(self, *values: Any) -> Tensors:
+        """(x, t) -> jvp of f at x applied to t."""
+        n = len(self.oracle.positions)
+        return tuple(self.lib.jvp(self.f, values[:n], values[n:])[1])
+
+    def arrays(self, tensors: Sequence[Any]) -> Arrays:
+        return [self.lib.numpy(t) for t in tensors]
+
+    def call(self, f: Callable[..., Tensors], x: Sequence[np.ndarray], extra: Sequence[Any] = ()) -> Arrays:
+        return self.arrays(f(*self.tangents(x), *extra))
+
+    # -- value and first order -----------------------------------------------------------------------------------------
+
+    def value(self) -> None:
+        """Equal to PyTorch: dtypes, shapes and values; values through the database's output function where it has one."""
+        oracle, lib = self.oracle, self.lib
+        raw = leaves(self.problem.raw())
+        _same_kind(lib, raw, oracle.raw)
+        if oracle.random:
+            raise NotApplicable("random")
+        problems = [
+            self._difference(got, want, k, oracle.uninitialised)
+            for k, (got, want) in enumerate(zip(raw, oracle.raw, strict=True))
+        ]
+        if not any(problems):
+            return
+        exact = [isinstance(w, tuple) and w[1].dtype.kind in "biu" for w in oracle.raw]
+        if not oracle.problem.is_wrapped or any(p and e for p, e in zip(problems, exact, strict=True)):
+            raise Wrong(next(p for p in problems if p))
+        processed = self.problem.processed()
+        _same_kind(lib, processed, oracle.processed)
+        for k, (got, want) in enumerate(zip(processed, oracle.processed, strict=True)):
+            if problem := self._difference(got, want, k, []):
+                raise Wrong(f"after the database's output function: {problem}")
+
+    def _difference(self, got: Any, want: Any, k: int, ignore: Sequence[np.ndarray | None]) -> str | None:
+        if not isinstance(want, tuple):
+            same = got == want or (want != want and got != got)
+            if isinstance(want, float | complex):
+                same = same or bool(np.isclose(got, want, rtol=1e-7, atol=1e-7))
+            return None if same else f"output {k}: got {got!r}, expected {want!r}"
+        text = mismatch(self.lib.numpy(got), want[1], want[0], ignore=ignore[k] if ignore else None)
+        return text and f"output {k}: {text}"
+
+    @functools.cached_property
+    def value_differences(self) -> Differences:
+        return differences(lambda x: self.call(self.f, x), self.x, self.t, low_precision=self.low)
+
+    @functools.cached_property
+    def gradient(self) -> Arrays:
+        outs = [(o.shape, o.dtype) for o in self.x]
+        got = self.arrays(self.pullback(*self.primals, *self.cotangents(self.g)))
+        for k, (a, (shape, dtype)) in enumerate(zip(got, outs, strict=True)):
+            if a.shape != shape or a.dtype != dtype:
+                raise Wrong(f"gradient {k}: {a.dtype}{list(a.shape)}, expected {dtype}{list(shape)}")
+        return got
+
+    def vjp(self) -> None:
+        """Equal to PyTorch's first-order reverse mode; for random samples, to differences under a fixed seed."""
+        self.require_derivative()
+        got = self.gradient
+        if self.oracle.random:
+            self._against_differences(got)
+            return
+        try:
+            want = self.oracle.vjp(self.g)
+        except RuntimeError:
+            # PyTorch cannot differentiate what its database says it can: mathematics decides.
+            self._against_differences(got)
+            return
+        precision = self._precision
+        for k, (a, b) in enumerate(zip(got, want, strict=True)):
+            if text := mismatch(a, b, precision, relative_to_all=True):
+                raise Wrong(f"gradient {k}: {text}")
+
+    def _against_differences(self, got: Arrays) -> None:
+        d = self.value_differences
+        if d.none_usable:
+            return
+        g = d.masked(self.g)
+        got = self.arrays(self.pullback(*self.primals, *self.cotangents(g))) if not d.all_usable else got
+        self._compare_scalars(inner(got, self.t), *d.pairing(g), "vjp")
+
+    @property
+    def _precision(self) -> str:
+        names = [d for d, _ in self.oracle.output_spec()]
+        return max(names, key=lambda n: TOLERANCES.get(n, (0.0, 0.0))[0])
+
+    @staticmethod
+    def _compare_scalars(got: float, want: float, tolerance: float, what: str) -> None:
+        if not abs(got - want) <= tolerance:
+            raise Wrong(f"{what} paired with a random direction gives {got:.8g}, central differences {want:.8g}")
+
+    def jvp(self) -> None:
+        """Equal to central differences of the value, and adjoint to the vjp: Re<g, J t> = Re<J* g, t>."""
+        self.require_derivative()
+        got = self.arrays(self.pushforward(*self.primals, *self.tangents(self.t)))
+        self._check_outputs(got)
+        if (found := self.value_differences.mismatch(got)) and not self._pytorch_agrees(got, found[1]):
+            raise Wrong(found[0])
+        left, right = inner(self.g, got), inner(self.gradient, self.t)
+        tolerance = self._dot_tolerance(magnitude(self.g, got) + magnitude(self.gradient, self.t))
+        if not (abs(left - right) <= tolerance or _both_not_finite(left, right)):
+            raise Wrong(f"dot test: Re<g, jvp(t)> = {left:.10g}, Re<vjp(g), t> = {right:.10g}")
+
+    def _dot_tolerance(self, scale: float) -> float:
+        relative = TOLERANCES[self._precision][0] if self.low else _DOT_TOLERANCE
+        return relative * max(scale, 1e-3) * (10 if self.low else 1)
+
+    def _check_outputs(self, got: Arrays) -> None:
+        for k, (a, (dtype, shape)) in enumerate(zip(got, self.oracle.output_spec(), strict=True)):
+            if a.shape != shape or a.dtype != _numpy_dtype(dtype):
+                raise Wrong(f"tangent {k}: {a.dtype}{list(a.shape)}, expected {dtype}{list(shape)}")
+
+    def _pytorch_agrees(self, got: Arrays, bad: list[np.ndarray]) -> bool:
+        """Whether PyTorch's own reverse mode takes the side of `got` against differences: a convention, not a mistake.
+
+        An index that is told not to contribute (``padding_idx``) has a value that moves and a gradient that is zero by contract.
+        """
+        if self.oracle.random:
+            return False
+        g = [np.where(b, x, 0).astype(x.dtype) for b, x in zip(bad, self.g, strict=True)]
+        want = inner(self.oracle.vjp(g), self.t)
+        return abs(inner(g, got) - want) <= 1e-6 * max(magnitude(g, got), 1e-3)
+
+    # -- second order --------------------------------------------------------------------------------------------------
+
+    @functools.cached_property
+    def reverse_differences(self) -> Differences:
+        """Directional differences of (x, g) -> vjp(x)(g)."""
+        n, spec = len(self.x), [d for d, _ in self.oracle.output_spec()]
+
+        def f(xg: Arrays) -> Arrays:
+            g = [self.lib.tensor(a, d) for a, d in zip(xg[n:], spec, strict=True)]
+            return self.call(self.pullback, xg[:n], g)
+
+        return differences(f, [*self.x, *self.g], [*self.dx, *self.dg], low_precision=self.low)
+
+    @functools.cached_property
+    def forward_differences(self) -> Differences:
+        """Directional differences of (x, t) -> jvp(x, t)."""
+        return differences(
+            lambda xt: self.call(self.pushforward, xt), [*self.x, *self.t], [*self.dx, *self.dt], low_precision=self.low
+        )
+
+    def second(self, outer: str, inner_mode: str) -> None:
+        """The derivative of the first derivative equals its central differences; where these fail, nestings must agree."""
+        self.require_derivative()
+        reverse = inner_mode == "vjp"
+        d = self.reverse_differences if reverse else self.forward_differences
+        first = self.pullback if reverse else self.pushforward
+        extra = self.cotangents(self.g) if reverse else self.tangents(self.t)
+        at = [*self.primals, *extra]
+        along = [*self.dx, *(self.dg if reverse else self.dt)]
+        if outer == "jvp":
+            step = [*self.tangents(self.dx), *(self.cotangents(self.dg) if reverse else self.tangents(self.dt))]
+            got = self.arrays(self.lib.jvp(first, at, step)[1])
+            if found := d.mismatch(got):
+                raise Wrong(found[0])
+        else:
+            w = d.masked(self.t if reverse else self.g)
+            _, pull = self.lib.vjp(first, at)
+            cotangent = self.tangents(w) if reverse else self.cotangents(w)
+            got = self.arrays(pull(cotangent))
+            if not d.none_usable:
+                self._compare_scalars(inner(got, along), *d.pairing(w), f"{outer}∘{inner_mode}")
+        if not d.all_usable:
+            self._nestings_agree(outer, inner_mode)
+
+    @functools.cached_property
+    def nestings(self) -> dict[tuple[str, str], float | None]:
+        """D²f[g; t, dx] by all four nestings (None where one raises): one number, whichever way it is computed."""
+
+        def attempt(compute: Callable[[], float]) -> float | None:
+            try:
+                return compute()
+            except Exception:
+                return None
+
+        x, g, t = self.primals, self.cotangents(self.g), self.tangents(self.t)
+        step, zero_g = self.tangents(self.dx), self.cotangents([np.zeros_like(a) for a in self.g])
+        zero_t, n = self.tangents([np.zeros_like(a) for a in self.t]), len(self.x)
+        lib, arrays = self.lib, self.arrays
+        return {
+            ("vjp", "vjp"): attempt(lambda: inner(arrays(lib.vjp(self.pullback, [*x, *g])[1](t))[:n], self.dx)),
+            ("jvp", "vjp"): attempt(
+                lambda: inner(self.t, arrays(lib.jvp(self.pullback, [*x, *g], [*step, *zero_g])[1]))
+            ),
+            ("vjp", "jvp"): attempt(lambda: inner(arrays(lib.vjp(self.pushforward, [*x, *t])[1](g))[:n], self.dx)),
+            ("jvp", "jvp"): attempt(
+                lambda: inner(self.g, arrays(lib.jvp(self.pushforward, [*x, *t], [*step, *zero_t])[1]))
+            ),
+        }
+
+    def _nestings_agree(self, outer: str, inner_mode: str) -> None:
+        mine = self.nestings[outer, inner_mode]
+        others = {k: v for k, v in self.nestings.items() if k != (outer, inner_mode) and v is not None}
+        if mine is None or not others:
+            return
+        scale = max([abs(v) for v in (mine, *others.values()) if np.isfinite(v)], default=0.0)
+        tolerance = max(1e-6 * scale, self._dot_tolerance(scale))
+        agrees = [abs(mine - v) <= tolerance or _both_not_finite(mine, v) for v in others.values()]
+        if not any(agrees):
+            seen = ", ".join(f"{o}∘{i} {v:.6g}" for (o, i), v in others.items())
+            raise Wrong(f"at a point without differences {outer}∘{inner_mode} gives {mine:.6g}, but {seen}")
+
+
+def _both_not_finite(a: float, b: float) -> bool:
+    return not np.isfinite(a) and not np.isfinite(b)
+
+
+def _numpy_dtype(name: str) -> np.dtype:
+    return np.dtype({"bfloat16": "float32", "float16": "float32", "complex32": "complex64"}.get(name, name))
+
+
+def _same_kind(lib: Library, got: Sequence[Any], want: Sequence[Any]) -> None:
+    if len(got) != len(want):
+        raise Wrong(f"{len(got)} outputs, expected {len(want)}")
+    for k, (a, b) in enumerate(zip(got, want, strict=True)):
+        if isinstance(b, tuple) != lib.is_tensor(a):
+            raise Wrong(
+                f"output {k}: got {type(a).__name__}, expected {'a tensor' if isinstance(b, tuple) else type(b).__name__}"
+            )
+        if isinstance(b, tuple):
+            if lib.dtype(a) != b[0]:
+                raise Wrong(f"output {k}: dtype {lib.dtype(a)}, expected {b[0]}")
+            if tuple(a.shape) != b[1].shape:
+                raise Wrong(f"output {k}: shape {tuple(a.shape)}, expected {b[1].shape}")
