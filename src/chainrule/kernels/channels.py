@@ -1,0 +1,294 @@
+"""Reduce, then map, per channel: arrays seen as [outer, n, inner], sums over outer and inner, an output that uses them.
+
+Weight norm, batch norm and their backwards are all of this form, in every layout. A `Plan` says what is summed and what is made
+of the sums; this file makes loops of it, one of five ways, chosen by shape only (never by the number of threads, so that every
+sum is grouped alike):
+
+rows      outer = 1 and rows that stay in the cache: one grid index per row
+channels  the same, a channel being `outer` pieces of `inner`
+columns   inner = 1 (or small): partial sums over chunks of rows, lanes along the columns
+split     few or long channels: partial sums over pieces of each channel
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import compiler, pool, runtime
+from .lang import Array, DType, Kernel, Value, compute_type, f16, i64
+
+CHUNK_ROWS = 128  # rows per partial sum in the columns layout
+ROWS_AT_ONCE = 8  # rows added up in registers before the partial sum in memory is touched
+PIECE = 1 << 15  # elements per partial sum in the split layout
+CACHED_BYTES = 1 << 20  # a channel larger than this is not read again from the cache
+STREAM_BYTES = 24 << 20  # results from this size on bypass the cache
+
+
+class NotSupported(Exception):  # noqa: N818 - a request to fall back, not an error
+    """The arguments have a layout or type that the kernels do not take: the caller runs its plain body."""
+
+
+class Plan:
+    """What one operator sums and maps. `k` is the kernel being recorded; values are per element or per channel."""
+
+    name = ""
+    stages = 1
+
+    def declare(self, k: Kernel, stream: bool) -> None:
+        """Create the parameters: self.inputs (arrays read per element), self.outputs, and whatever finish() uses."""
+        raise NotImplementedError
+
+    def terms(self, stage: int, x: list[Value], coef: list[Value]) -> list[tuple[Value, Value | None]]:
+        """What is summed in a stage: products (a, b) or single values (a, None)."""
+        raise NotImplementedError
+
+    def finish(self, stage: int, c: Value, sums: list[Value], coef: list[Value]) -> list[Value]:
+        """Coefficients of channel c from the sums of a stage; may store per-channel results."""
+        raise NotImplementedError
+
+    def apply(self, x: list[Value], coef: list[Value]) -> list[Value]:
+        """The outputs of one element."""
+        raise NotImplementedError
+
+    # how many sums and coefficients each stage makes
+    sums: tuple[int, ...] = (1,)
+    coefs: tuple[int, ...] = (1,)
+
+
+def _reduce(p: Plan, k: Kernel, stage: int, accs: list[Any], x: list[Value], coef: list[Value]) -> None:
+    for acc, (a, b) in zip(accs, p.terms(stage, x, coef), strict=True):
+        if b is None:
+            acc.add(a)
+        else:
+            acc.fma(a, b)
+
+
+def _rows(p: Plan, k: Kernel) -> None:
+    n, inner = k.size("n"), k.size("inner")
+    with k.grid(n, cost=inner) as c:
+        base, coef = c * inner, []
+        for s in range(p.stages):
+            accs = [k.acc() for _ in range(p.sums[s])]
+            with k.lanes(inner) as j:
+                _reduce(p, k, s, accs, [a[base + j] for a in p.inputs], coef)
+            coef = coef + p.finish(s, c, [a.total() for a in accs], coef)
+        with k.lanes(inner) as j:
+            for out, y in zip(p.outputs, p.apply([a[base + j] for a in p.inputs], coef), strict=True):
+                out[base + j] = y
+
+
+def _channels(p: Plan, k: Kernel) -> None:
+    outer, n, inner = k.size("outer"), k.size("n"), k.size("inner")
+    with k.grid(n, cost=outer * inner) as c:
+        coef: list[Value] = []
+        for s in range(p.stages):
+            accs = [k.acc() for _ in range(p.sums[s])]
+            with k.loop(0, outer) as i:
+                base = (i * n + c) * inner
+                with k.lanes(inner) as j:
+                    _reduce(p, k, s, accs, [a[base + j] for a in p.inputs], coef)
+            coef = coef + p.finish(s, c, [a.total() for a in accs], coef)
+        with k.loop(0, outer) as i:
+            base = (i * n + c) * inner
+            with k.lanes(inner) as j:
+                for out, y in zip(p.outputs, p.apply([a[base + j] for a in p.inputs], coef), strict=True):
+                    out[base + j] = y
+
+
+def _scratch(p: Plan, k: Kernel) -> tuple[Array, Array]:
+    return k.array("partial", k.compute), k.array("coef", k.compute)
+
+
+def _columns(p: Plan, k: Kernel, grouped: bool) -> None:
+    """Columns of [outer, n * inner]; grouped: inner > 1 neighbouring columns belong to one channel."""
+    partial, coefs = _scratch(p, k)
+    outer, n, inner = k.size("outer"), k.size("n"), k.size("inner")
+    width = n * inner if grouped else n
+    chunks = (outer + (CHUNK_ROWS - 1)) // CHUNK_ROWS
+
+    def coef_at(index: Value, count: int) -> list[Value]:
+        return [coefs[index + width * q] for q in range(count)]
+
+    have = 0
+    for s in range(p.stages):
+        m = p.sums[s]
+        with k.grid(chunks, cost=width * CHUNK_ROWS) as b:
+            first = b * CHUNK_ROWS
+            last = k.minimum(first + CHUNK_ROWS, outer)
+            whole = first + (last - first) // ROWS_AT_ONCE * ROWS_AT_ONCE
+            into = b * m * width
+            with k.lanes(width) as j:
+                for q in range(m):
+                    partial[into + q * width + j] = 0.0
+
+            def add(i: Value, rows: int, s: int = s, m: int = m, into: Value = into) -> None:
+                with k.lanes(width, unroll=2) as j:
+                    coef = coef_at(j, have)
+                    total = [partial[into + q * width + j] for q in range(m)]
+                    for r in range(rows):
+                        x = [a[(i + r) * width + j] for a in p.inputs]
+                        for q, (a, b) in enumerate(p.terms(s, x, coef)):
+                            total[q] = total[q] + a if b is None else k.fma(a, b, total[q])
+                    for q in range(m):
+                        partial[into + q * width + j] = total[q]
+
+            with k.loop(first, whole, ROWS_AT_ONCE) as i:
+                add(i, ROWS_AT_ONCE)
+            with k.loop(whole, last) as i:
+                add(i, 1)
+        if grouped:
+            with k.grid(n, cost=inner * chunks) as c:
+                total = []
+                for q in range(m):
+                    t = k.var(k.compute, 0.0)
+                    with k.loop(0, chunks) as b, k.loop(0, inner) as e:
+                        t.set(t.get() + partial[(b * m + q) * width + c * inner + e])
+                    total.append(t.get())
+                new = p.finish(s, c, total, coef_at(c * inner, have))
+                with k.loop(0, inner) as e:
+                    for q, y in enumerate(new):
+                        coefs[c * inner + e + width * (have + q)] = y
+        else:
+            block = 16 * k.width
+            with k.grid((n + (block - 1)) // block, cost=chunks * block) as g:
+                start = g * block
+                with k.lanes(k.minimum(n - start, block), unroll=2) as j:
+                    total = []
+                    for q in range(m):
+                        t = k.var(k.compute, 0.0, varying=True)
+                        with k.loop(0, chunks) as b:
+                            t.set(t.get() + partial[(b * m + q) * width + start + j])
+                        total.append(t.get())
+                    new = p.finish(s, start + j, total, coef_at(start + j, have))
+                    for q, y in enumerate(new):
+                        coefs[start + width * (have + q) + j] = y
+        have += p.coefs[s]
+    with k.grid(outer, cost=width) as i:
+        base = (outer - 1 - i) * width  # backwards: what was read last is still in the cache
+        with k.lanes(width) as j:
+            for out, y in zip(p.outputs, p.apply([a[base + j] for a in p.inputs], coef_at(j, have)), strict=True):
+                out[base + j] = y
+
+
+def _split(p: Plan, k: Kernel) -> None:
+    partial, coefs = _scratch(p, k)
+    outer, n, inner = k.size("outer"), k.size("n"), k.size("inner")
+    oc, ic = k.size("outer_chunk"), k.size("inner_chunk")
+    so, si = (outer + oc - 1) // oc, (inner + ic - 1) // ic
+    pieces = so * si
+
+    have = 0
+    for s in range(p.stages):
+        m = p.sums[s]
+        with k.grid(n * pieces, cost=oc * ic) as g:
+            c, part = g // pieces, g % pieces
+            first, start = part // si * oc, part % si * ic
+            length = k.minimum(inner - start, ic)
+            coef = [coefs[c + n * q] for q in range(have)]
+            accs = [k.acc() for _ in range(m)]
+            with k.loop(first, k.minimum(first + oc, outer)) as i:
+                base = (i * n + c) * inner + start
+                with k.lanes(length) as j:
+                    _reduce(p, k, s, accs, [a[base + j] for a in p.inputs], coef)
+            for q, acc in enumerate(accs):
+                partial[g * m + q] = acc.total()
+        with k.grid(n, cost=pieces) as c:
+            total = []
+            for q in range(m):
+                t = k.var(k.compute, 0.0)
+                with k.loop(0, pieces) as b:
+                    t.set(t.get() + partial[(c * pieces + b) * m + q])
+                total.append(t.get())
+            for q, y in enumerate(p.finish(s, c, total, [coefs[c + n * q] for q in range(have)])):
+                coefs[c + n * (have + q)] = y
+        have += p.coefs[s]
+    with k.grid(outer * n * si, cost=ic) as g0:
+        g = outer * n * si - 1 - g0
+        row, start = g // si, g % si * ic
+        c, base = row % n, row * inner + start
+        coef = [coefs[c + n * q] for q in range(have)]
+        with k.lanes(k.minimum(inner - start, ic)) as j:
+            for out, y in zip(p.outputs, p.apply([a[base + j] for a in p.inputs], coef), strict=True):
+                out[base + j] = y
+
+
+LAYOUTS: dict[str, Callable[[Plan, Kernel], None]] = {
+    "rows": _rows,
+    "channels": _channels,
+    "columns": lambda p, k: _columns(p, k, grouped=False),
+    "grouped": lambda p, k: _columns(p, k, grouped=True),
+    "split": _split,
+}
+
+_compiled: dict[tuple[Any, ...], Callable[..., None]] = {}
+
+
+def build(make: Callable[..., Plan], args: tuple[Any, ...], dtype: DType, layout: str, stream: bool) -> Kernel:
+    """Record the kernel of a plan in a layout."""
+    p = make(*args)
+    k = Kernel(f"{p.name}_{layout}_{dtype}", compute_type(dtype))
+    p.declare(k, stream)
+    LAYOUTS[layout](p, k)
+    return k
+
+
+def layout_of(outer: int, n: int, inner: int, itemsize: int) -> str:
+    """Which loops to use: a function of the shape alone."""
+    if inner == 1 and outer > 1:
+        return "columns"
+    size = outer * inner
+    if outer > 1 and inner < 16:
+        return "grouped"
+    if (size * itemsize > CACHED_BYTES and n < 4096) or (n < 8 and size > 2 * PIECE):
+        return "split"
+    return "rows" if outer == 1 else "channels"
+
+
+def run(
+    make: Callable[..., Plan],
+    args: tuple[Any, ...],
+    dtype: DType,
+    shape: tuple[int, int, int],
+    arrays: tuple[np.ndarray, ...],
+    scalars: tuple[float, ...] = (),
+    stream: bool = False,
+) -> None:
+    """Run a plan over arrays seen as [outer, n, inner]; `arrays` and `scalars` in the order in which the plan declares them."""
+    outer, n, inner = shape
+    layout = layout_of(outer, n, inner, dtype.size)
+    key = (make, args, dtype, layout, stream)
+    f = _compiled.get(key)
+    if f is None:
+        f = _compiled[key] = compiler.compile_kernel(build(make, args, dtype, layout, stream))
+    ids = map(id, arrays)
+    if layout == "rows":
+        f(runtime.pool(), *ids, *scalars, n, inner)
+        return
+    if layout == "channels":
+        f(runtime.pool(), *ids, *scalars, outer, n, inner)
+        return
+    acc = np.float64 if dtype.size == 8 else np.float32
+    m, q = max(make.sums), sum(make.coefs)  # type: ignore[attr-defined]
+    if layout == "split":
+        ic = min(inner, PIECE)
+        oc = max(1, PIECE // ic)
+        pieces = -(-outer // oc) * -(-inner // ic)
+        partial, coef = np.empty(n * pieces * m, acc), np.empty(n * q, acc)
+        f(runtime.pool(), *ids, *scalars, id(partial), id(coef), outer, n, inner, oc, ic)
+        return
+    width = n * inner
+    partial, coef = pool.empty((-(-outer // CHUNK_ROWS) * m * width,), acc), np.empty(width * q, acc)
+    f(runtime.pool(), *ids, *scalars, id(partial), id(coef), outer, n, inner)
+
+
+def check(dtype: DType | None) -> DType:
+    """The type if there are kernels for it on this machine, NotSupported otherwise."""
+    if dtype is None or not compiler.available() or (dtype is f16 and not compiler.has_feature("f16c")):
+        raise NotSupported
+    return dtype
+
+
+__all__ = ["NotSupported", "Plan", "build", "check", "i64", "layout_of", "run"]

@@ -1,0 +1,154 @@
+"""From a recorded kernel to a callable: render, look in the caches, compile, link, bind.
+
+llvmlite is imported when the first kernel is wanted; without it `available()` is False and callers run their plain bodies.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import cache, llvm
+from .lang import Kernel
+
+_lock = threading.RLock()
+_binding: Any = None
+_failed = False
+_machine: Any = None
+_jit: Any = None
+_identity = ""
+_keep: list[Any] = []  # linked libraries live as long as the process
+_counter = 0
+
+CTYPES = {"array": ctypes.c_void_p, "size": ctypes.c_int64, "scalar": ctypes.c_double}
+compiled: dict[str, float] = {}  # kernel name -> seconds spent in LLVM; 0 where the disk had it
+
+
+def _data_offset() -> int | None:
+    """Where an ndarray object keeps its data pointer, checked on real arrays; None if it cannot be read this way."""
+    if sys.implementation.name != "cpython":
+        return None
+    offset = object.__basicsize__
+    for a in (np.zeros(3), np.zeros((4, 5), np.float32)[1:, 2:], np.zeros(7, np.int8)[::-2]):
+        if ctypes.c_void_p.from_address(id(a) + offset).value != a.ctypes.data:
+            return None
+    return offset
+
+
+DATA_OFFSET = _data_offset()
+
+
+def available() -> bool:
+    """Can kernels be compiled here: is there an llvmlite that works, on a platform that we know?"""
+    return _init()
+
+
+def _init() -> bool:
+    global _binding, _failed, _machine, _jit, _identity
+    if _jit is not None:
+        return True
+    if _failed or DATA_OFFSET is None:
+        return False
+    with _lock:
+        if _jit is not None:
+            return True
+        if _failed or os.environ.get("CHAINRULE_KERNELS", "1") == "0":
+            _failed = True
+            return False
+        try:
+            import llvmlite
+            import llvmlite.binding as binding
+
+            binding.initialize_native_target()
+            binding.initialize_native_asmprinter()
+            cpu = binding.get_host_cpu_name()
+            features = binding.get_host_cpu_features().flatten()
+            triple = binding.get_default_triple()
+            _machine = binding.Target.from_triple(triple).create_target_machine(
+                cpu=cpu, features=features, opt=2, jit=True, reloc="pic", codemodel="default"
+            )
+            version = ".".join(map(str, binding.llvm_version_info))
+            _identity = "\n".join((llvmlite.__version__, version, triple, cpu, features))
+            _binding = binding
+            _jit = binding.create_lljit_compiler(_machine, suppress_errors=False)
+        except Exception:
+            _failed = True
+            return False
+        return True
+
+
+def has_feature(name: str) -> bool:
+    """Does the processor have this feature (LLVM's name)?"""
+    return _init() and bool(_binding.get_host_cpu_features().get(name, False))
+
+
+def _optimise(module: Any) -> None:
+    # The code is already vectorised: what is left is promoting locals, folding, hoisting.
+    opts = _binding.create_pipeline_tuning_options(speed_level=1)
+    opts.loop_vectorization = False
+    opts.slp_vectorization = False
+    opts.loop_unrolling = False
+    builder = _binding.create_pass_builder(_machine, opts)
+    builder.getModulePassManager().run(module, builder)
+
+
+def object_code(ir: str) -> bytes:
+    """Optimised machine code of an LLVM module, as a relocatable object."""
+    module = _binding.parse_assembly(ir)
+    module.verify()
+    _optimise(module)
+    return _machine.emit_object(module)
+
+
+def link(ir: str, symbols: list[str], label: str) -> dict[str, int]:
+    """Addresses of the module's symbols, compiled now or taken from the disk."""
+    global _counter
+    if not _init():
+        raise RuntimeError("no kernel compiler here: llvmlite is missing or does not work")
+    import time
+
+    name = cache.key_of(_identity, ir)
+    with _lock:
+        debug = os.environ.get("CHAINRULE_DEBUG", "")
+        if "ir" in debug.split(","):
+            print(ir, file=sys.stderr)
+        code = cache.load(name)
+        spent = 0.0
+        for fresh in (False, True):
+            if code is None or fresh:
+                start = time.perf_counter()
+                code = object_code(ir)
+                spent = time.perf_counter() - start
+                cache.save(name, code)
+            if "asm" in debug.split(","):
+                module = _binding.parse_assembly(ir)
+                _optimise(module)
+                print(_machine.emit_assembly(module), file=sys.stderr)
+            _counter += 1
+            builder = _binding.JITLibraryBuilder().add_object_img(code)
+            for s in symbols:
+                builder.export_symbol(s)
+            try:
+                tracker = builder.add_current_process().link(_jit, f"k{_counter}")
+            except RuntimeError:
+                if fresh:
+                    raise
+                continue
+            break
+        _keep.append(tracker)
+        compiled[label] = spent
+        return {s: tracker[s] for s in symbols}
+
+
+def compile_kernel(k: Kernel) -> Callable[..., None]:
+    """The kernel as a function f(pool, ids of arrays and sizes in order) that runs without the GIL."""
+    assert DATA_OFFSET is not None
+    address = link(llvm.render(k, DATA_OFFSET), ["entry"], k.name)["entry"]
+    proto = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *(CTYPES[p.kind] for p in k.params))
+    return proto(address)
