@@ -1,7 +1,7 @@
 """Reduce, then map, per channel: arrays seen as [outer, n, inner], sums over outer and inner, an output that uses them.
 
 Weight norm, batch norm and their backwards are all of this form, in every layout. A `Plan` says what is summed and what is made
-of the sums; this file makes loops of it, one of five ways, chosen by shape only (never by the number of threads, so that every
+of the sums; this file makes loops of it, one of four ways, chosen by shape only (never by the number of threads, so that every
 sum is grouped alike):
 
 rows      outer = 1 and rows that stay in the cache: one grid index per row
@@ -41,6 +41,10 @@ class Plan:
         """Create the parameters: self.inputs (arrays read per element), self.outputs, and whatever finish() uses."""
         raise NotImplementedError
 
+    def start(self, c: Value) -> list[Value]:
+        """Coefficients known before the first stage: `starts` of them."""
+        return []
+
     def terms(self, stage: int, x: list[Value], coef: list[Value]) -> list[tuple[Value, Value | None]]:
         """What is summed in a stage: products (a, b) or single values (a, None)."""
         raise NotImplementedError
@@ -53,7 +57,8 @@ class Plan:
         """The outputs of one element."""
         raise NotImplementedError
 
-    # how many sums and coefficients each stage makes
+    # how many coefficients are known at the start, and how many sums and coefficients each stage makes
+    starts = 0
     sums: tuple[int, ...] = (1,)
     coefs: tuple[int, ...] = (1,)
 
@@ -69,7 +74,7 @@ def _reduce(p: Plan, k: Kernel, stage: int, accs: list[Any], x: list[Value], coe
 def _rows(p: Plan, k: Kernel) -> None:
     n, inner = k.size("n"), k.size("inner")
     with k.grid(n, cost=inner) as c:
-        base, coef = c * inner, []
+        base, coef = c * inner, p.start(c)
         for s in range(p.stages):
             accs = [k.acc() for _ in range(p.sums[s])]
             with k.lanes(inner) as j:
@@ -83,7 +88,7 @@ def _rows(p: Plan, k: Kernel) -> None:
 def _channels(p: Plan, k: Kernel) -> None:
     outer, n, inner = k.size("outer"), k.size("n"), k.size("inner")
     with k.grid(n, cost=outer * inner) as c:
-        coef: list[Value] = []
+        coef = p.start(c)
         for s in range(p.stages):
             accs = [k.acc() for _ in range(p.sums[s])]
             with k.loop(0, outer) as i:
@@ -110,9 +115,18 @@ def _columns(p: Plan, k: Kernel, grouped: bool) -> None:
     chunks = (outer + (CHUNK_ROWS - 1)) // CHUNK_ROWS
 
     def coef_at(index: Value, count: int) -> list[Value]:
-        return [coefs[index + width * q] for q in range(count)]
+        if grouped:
+            return [coefs[index + width * q] for q in range(count)]
+        return p.start(index) + [coefs[index + width * q] for q in range(count)]
 
     have = 0
+    if grouped and p.starts:  # neighbouring columns share a channel: spread its coefficients out
+        with k.grid(n, cost=inner) as c:
+            known = p.start(c)
+            with k.loop(0, inner) as e:
+                for q, y in enumerate(known):
+                    coefs[c * inner + e + width * q] = y
+        have = p.starts
     for s in range(p.stages):
         m = p.sums[s]
         with k.grid(chunks, cost=width * CHUNK_ROWS) as b:
@@ -187,7 +201,7 @@ def _split(p: Plan, k: Kernel) -> None:
             c, part = g // pieces, g % pieces
             first, start = part // si * oc, part % si * ic
             length = k.minimum(inner - start, ic)
-            coef = [coefs[c + n * q] for q in range(have)]
+            coef = p.start(c) + [coefs[c + n * q] for q in range(have)]
             accs = [k.acc() for _ in range(m)]
             with k.loop(first, k.minimum(first + oc, outer)) as i:
                 base = (i * n + c) * inner + start
@@ -202,14 +216,14 @@ def _split(p: Plan, k: Kernel) -> None:
                 with k.loop(0, pieces) as b:
                     t.set(t.get() + partial[(c * pieces + b) * m + q])
                 total.append(t.get())
-            for q, y in enumerate(p.finish(s, c, total, [coefs[c + n * q] for q in range(have)])):
+            for q, y in enumerate(p.finish(s, c, total, p.start(c) + [coefs[c + n * q] for q in range(have)])):
                 coefs[c + n * (have + q)] = y
         have += p.coefs[s]
     with k.grid(outer * n * si, cost=ic) as g0:
         g = outer * n * si - 1 - g0
         row, start = g // si, g % si * ic
         c, base = row % n, row * inner + start
-        coef = [coefs[c + n * q] for q in range(have)]
+        coef = p.start(c) + [coefs[c + n * q] for q in range(have)]
         with k.lanes(k.minimum(inner - start, ic)) as j:
             for out, y in zip(p.outputs, p.apply([a[base + j] for a in p.inputs], coef), strict=True):
                 out[base + j] = y
@@ -226,7 +240,7 @@ LAYOUTS: dict[str, Callable[[Plan, Kernel], None]] = {
 _compiled: dict[tuple[Any, ...], Callable[..., None]] = {}
 
 
-def build(make: Callable[..., Plan], args: tuple[Any, ...], dtype: DType, layout: str, stream: bool) -> Kernel:
+def build(make: type[Plan], args: tuple[Any, ...], dtype: DType, layout: str, stream: bool) -> Kernel:
     """Record the kernel of a plan in a layout."""
     p = make(*args)
     k = Kernel(f"{p.name}_{layout}_{dtype}", compute_type(dtype))
@@ -248,7 +262,7 @@ def layout_of(outer: int, n: int, inner: int, itemsize: int) -> str:
 
 
 def run(
-    make: Callable[..., Plan],
+    make: type[Plan],
     args: tuple[Any, ...],
     dtype: DType,
     shape: tuple[int, int, int],
@@ -271,7 +285,7 @@ def run(
         f(runtime.pool(), *ids, *scalars, outer, n, inner)
         return
     acc = np.float64 if dtype.size == 8 else np.float32
-    m, q = max(make.sums), sum(make.coefs)  # type: ignore[attr-defined]
+    m, q = max(make.sums, default=0), make.starts + sum(make.coefs)
     if layout == "split":
         ic = min(inner, PIECE)
         oc = max(1, PIECE // ic)

@@ -546,10 +546,13 @@ class Renderer:
 
         def masked(i: str) -> None:
             left = f.ins(f"sub i64 {n}, {i}")
-            iota = "<" + ", ".join(f"i64 {j}" for j in range(w)) + ">"
-            a = f.ins(f"insertelement <{w} x i64> poison, i64 {left}, i64 0")
-            b = f.ins(f"shufflevector <{w} x i64> {a}, <{w} x i64> poison, <{w} x i32> zeroinitializer")
-            run([i], f.ins(f"icmp sgt <{w} x i64> {b}, {iota}"))
+            over = f.ins(f"icmp sgt i64 {left}, {w}")
+            few = f.ins(f"select i1 {over}, i64 {w}, i64 {left}")
+            small = f.ins(f"trunc i64 {few} to i32")
+            iota = "<" + ", ".join(f"i32 {j}" for j in range(w)) + ">"
+            a = f.ins(f"insertelement <{w} x i32> poison, i32 {small}, i64 0")
+            b = f.ins(f"shufflevector <{w} x i32> {a}, <{w} x i32> poison, <{w} x i32> zeroinitializer")
+            run([i], f.ins(f"icmp sgt <{w} x i32> {b}, {iota}"))
 
         main = f.ins(f"and i64 {n}, {-w * unroll}")
         self.counted("0", main, str(w * unroll), whole)

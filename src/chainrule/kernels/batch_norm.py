@@ -1,0 +1,201 @@
+"""y = (x - m) r w + b per channel of x [N, C, inner]: training, evaluation, and the reverse rule of each."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import pool
+from .channels import NotSupported, Plan, check, run
+from .lang import DType, Kernel, Value
+from .layer_norm import stats_dtype
+from .weight_norm import kernel_type, streams
+
+
+class _Channelwise(Plan):
+    def vector(self, name: str, dtype: DType | None):
+        return None if dtype is None else self.k.array(name, dtype)
+
+    def at(self, a, c: Value, default: float) -> Value:
+        return self.k.const(default, self.k.compute) if a is None else a[c].to(self.k.compute)
+
+
+class _Training(_Channelwise):
+    name = "batch_norm"
+    stages, sums, coefs = 2, (1, 1), (1, 2)
+
+    def __init__(self, dtype: DType, wt: DType | None, bt: DType | None):
+        self.dtype, self.wt, self.bt = dtype, wt, bt
+
+    def declare(self, k: Kernel, stream: bool) -> None:
+        self.k = k
+        self.inputs = [k.array("x", self.dtype)]
+        self.w, self.b = self.vector("w", self.wt), self.vector("b", self.bt)
+        self.outputs = [k.array("y", self.dtype, stream)]
+        self.mean, self.var, self.rstd = (k.array(s, k.compute) for s in ("mean", "var", "rstd"))
+        self.count, self.eps = k.scalar("count"), k.scalar("eps")
+
+    def terms(self, stage, x, coef):
+        if stage == 0:
+            return [(x[0], None)]
+        d = x[0] - coef[0]
+        return [(d, d)]
+
+    def finish(self, stage, c, sums, coef):
+        m = sums[0] / self.count
+        if stage == 0:
+            self.mean[c] = m
+            return [m]
+        r = 1.0 / self.k.sqrt(m + self.eps)
+        self.var[c], self.rstd[c] = m, r
+        return [r * self.at(self.w, c, 1.0), self.at(self.b, c, 0.0)]
+
+    def apply(self, x, coef):
+        return [self.k.fma(x[0] - coef[0], coef[1], coef[2])]
+
+
+class _Evaluation(_Channelwise):
+    """The statistics are given: a map without a reduction."""
+
+    name = "batch_norm_eval"
+    stages, starts, sums, coefs = 0, 3, (), ()
+
+    def __init__(self, dtype: DType, wt: DType | None, bt: DType | None):
+        self.dtype, self.wt, self.bt = dtype, wt, bt
+
+    def declare(self, k: Kernel, stream: bool) -> None:
+        self.k = k
+        self.inputs = [k.array("x", self.dtype)]
+        self.w, self.b = self.vector("w", self.wt), self.vector("b", self.bt)
+        self.mean, self.rstd = k.array("mean", k.compute), k.array("rstd", k.compute)
+        self.outputs = [k.array("y", self.dtype, stream)]
+
+    def start(self, c):
+        return [self.mean[c], self.rstd[c] * self.at(self.w, c, 1.0), self.at(self.b, c, 0.0)]
+
+    apply = _Training.apply
+
+
+class _Backward(_Channelwise):
+    """gw = sum(gy h), gb = sum(gy); gx = w r (gy - gb/n - h gw/n) + (gm - gr r² h)/n in training, w r gy in evaluation."""
+
+    name = "batch_norm_backward"
+    starts, sums, coefs = 2, (2,), (3,)
+
+    def __init__(self, dtype: DType, wt: DType | None, train: bool, stats: bool):
+        self.dtype, self.wt, self.train, self.stats = dtype, wt, train, stats
+
+    def declare(self, k: Kernel, stream: bool) -> None:
+        self.k = k
+        self.inputs = [k.array("gy", self.dtype), k.array("x", self.dtype)]
+        self.mean, self.rstd = k.array("mean", k.compute), k.array("rstd", k.compute)
+        self.w = self.vector("w", self.wt)
+        self.gm, self.gr = (k.array("gm", k.compute), k.array("gr", k.compute)) if self.stats else (None, None)
+        self.outputs = [k.array("gx", self.dtype, stream)]
+        self.gw, self.gb = (k.array(s, self.wt or self.dtype) for s in ("gw", "gb"))
+        self.count = k.scalar("count")
+
+    def start(self, c):
+        return [self.mean[c], self.rstd[c]]
+
+    def terms(self, stage, x, coef):
+        return [(x[0], x[1] - coef[0]), (x[0], None)]  # scaled by r once, at the end
+
+    def finish(self, stage, c, sums, coef):
+        k = self.k
+        r = coef[1]
+        gw, gb = sums[0] * r, sums[1]
+        self.gw[c], self.gb[c] = gw, gb
+        a = r * self.at(self.w, c, 1.0)
+        if not self.train:
+            return [a, k.const(0.0, k.compute), k.const(0.0, k.compute)]
+        # gx = a gy - p (x - m) - q
+        p, q = a * r * gw / self.count, a * gb / self.count
+        if self.gm is not None and self.gr is not None:
+            p = p + self.gr[c] * r * r * r / self.count
+            q = q - self.gm[c] / self.count
+        return [a, -p, -q]
+
+    def apply(self, x, coef):
+        m, _, a, p, q = coef
+        return [self.k.fma(x[0], a, self.k.fma(x[1] - m, p, q))]
+
+
+def _args(x: np.ndarray, shape: tuple[int, int, int], vectors: tuple, stats: tuple, like: tuple) -> DType:
+    dtype = check(kernel_type(x.dtype))
+    st = stats_dtype(x.dtype)
+    n, c, inner = shape
+    if n * c * inner != x.size or not x.size or not x.flags.c_contiguous:
+        raise NotSupported
+    for v in vectors:
+        if v is not None and (v.size != c or not v.flags.c_contiguous or (v.dtype == np.float64) != (dtype.size == 8)):
+            raise NotSupported
+    for s in stats:
+        if s is not None and (s.size != c or not s.flags.c_contiguous or s.dtype != st):
+            raise NotSupported
+    for a in like:
+        if a.dtype != x.dtype or a.size != x.size or not a.flags.c_contiguous:
+            raise NotSupported
+    return dtype
+
+
+def _type(a: np.ndarray | None) -> DType | None:
+    return None if a is None else check(kernel_type(a.dtype))
+
+
+def _shape(x: np.ndarray) -> tuple[int, int, int]:
+    inner = 1
+    for s in x.shape[2:]:
+        inner *= s
+    return x.shape[0], x.shape[1], inner
+
+
+def batch_norm(
+    x: np.ndarray, weight: np.ndarray | None, bias: np.ndarray | None, eps: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """y, mean, rstd and (biased) variance per channel of x [N, C, ...], statistics of the batch."""
+    shape = _shape(x)
+    dtype = _args(x, shape, (weight, bias), (), ())
+    st = stats_dtype(x.dtype)
+    y = pool.empty(x.shape, x.dtype)
+    mean, var, rstd = (np.empty(shape[1], st) for _ in range(3))
+    arrays = tuple(a for a in (x, weight, bias, y, mean, var, rstd) if a is not None)
+    count = float(shape[0] * shape[2])
+    run(_Training, (dtype, _type(weight), _type(bias)), dtype, shape, arrays, (count, eps), streams(y, shape))
+    return y, mean, rstd, var
+
+
+def batch_norm_eval(
+    x: np.ndarray, weight: np.ndarray | None, bias: np.ndarray | None, mean: np.ndarray, rstd: np.ndarray
+) -> np.ndarray:
+    """y = (x - mean) rstd w + b with given statistics."""
+    shape = _shape(x)
+    dtype = _args(x, shape, (weight, bias), (mean, rstd), ())
+    y = pool.empty(x.shape, x.dtype)
+    arrays = tuple(a for a in (x, weight, bias, mean, rstd, y) if a is not None)
+    run(_Evaluation, (dtype, _type(weight), _type(bias)), dtype, shape, arrays, (), streams(y, shape))
+    return y
+
+
+def batch_norm_backward(
+    gy: np.ndarray,
+    x: np.ndarray,
+    mean: np.ndarray,
+    rstd: np.ndarray,
+    weight: np.ndarray | None,
+    train: bool = True,
+    gm: np.ndarray | None = None,
+    gr: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """gx, gw, gb; gm and gr are cotangents of the saved mean and rstd (training only)."""
+    shape = _shape(x)
+    dtype = _args(x, shape, (weight,), (mean, rstd, gm, gr), (gy,))
+    stats = gm is not None or gr is not None
+    if stats:
+        zero = np.zeros(shape[1], rstd.dtype)
+        gm, gr = zero if gm is None else gm, zero if gr is None else gr
+    gx = pool.empty(x.shape, x.dtype)
+    gw, gb = (np.empty(shape[1], x.dtype if weight is None else weight.dtype) for _ in range(2))
+    arrays = tuple(a for a in (gy, x, mean, rstd, weight, gm, gr, gx, gw, gb) if a is not None)
+    args = (dtype, _type(weight), train, stats)
+    run(_Backward, args, dtype, shape, arrays, (float(shape[0] * shape[2]),), streams(gx, shape))
+    return gx, gw, gb

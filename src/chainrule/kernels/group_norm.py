@@ -1,0 +1,221 @@
+"""y = (x - m) r w + b of x [N, C, inner], statistics over each of G groups of channels, weight and bias per channel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import compiler, pool, runtime
+from .channels import STREAM_BYTES, NotSupported, check
+from .lang import DType, Kernel, Value, compute_type
+from .layer_norm import stats_dtype
+from .weight_norm import kernel_type
+
+# With fewer elements per channel than this, lanes run along the whole group and weights are spread out to match.
+FLAT = 16
+
+
+def _forward(dtype: DType, wt: DType | None, bt: DType | None, flat: bool, stream: bool) -> Kernel:
+    k = Kernel(f"group_norm{'_flat' if flat else ''}_{dtype}", compute_type(dtype))
+    x = k.array("x", dtype)
+    w = None if wt is None else k.array("w", wt)
+    b = None if bt is None else k.array("b", bt)
+    y, mean, rstd = k.array("y", dtype, stream), k.array("mean", k.compute), k.array("rstd", k.compute)
+    eps, rows, groups, per, inner = k.scalar("eps"), k.size("rows"), k.size("groups"), k.size("per"), k.size("inner")
+    n = per * inner
+    with k.grid(rows, cost=n) as i:
+        base = i * n
+        acc = k.acc()
+        with k.lanes(n) as j:
+            acc.add(x[base + j])
+        m = acc.total() / n.to(k.compute)
+        acc = k.acc()
+        with k.lanes(n) as j:
+            d = x[base + j] - m
+            acc.fma(d, d)
+        r = 1.0 / k.sqrt(acc.total() / n.to(k.compute) + eps)
+        mean[i], rstd[i] = m, r
+
+        def put(at: Value, j: Value, c: Value) -> None:
+            wc = None if w is None else w[c].to(k.compute)
+            bc = k.const(0.0, k.compute) if b is None else b[c].to(k.compute)
+            y[at + j] = k.fma(x[at + j] - m, r if wc is None else wc * r, bc)
+
+        if flat:
+            with k.lanes(n) as j:
+                put(base, j, i % groups * n + j)
+        else:
+            with k.loop(0, per) as d:
+                with k.lanes(inner) as j:
+                    put(base + d * inner, j, i % groups * per + d)
+    return k
+
+
+def _backward(dtype: DType, wt: DType | None, stats: bool, stream: bool) -> Kernel:
+    """Per channel of a row: ds = sum(gy h), db = sum(gy); they make the row's c1, c2 and, summed over N, gw and gb."""
+    k = Kernel(f"group_norm_backward_{dtype}", compute_type(dtype))
+    gy, x, mean, rstd = k.array("gy", dtype), k.array("x", dtype), k.array("mean", k.compute), k.array("rstd", k.compute)
+    w = None if wt is None else k.array("w", wt)
+    gm, gr = (k.array("gm", k.compute), k.array("gr", k.compute)) if stats else (None, None)
+    gx, gw, gb = k.array("gx", dtype, stream), k.array("gw", wt or dtype), k.array("gb", wt or dtype)
+    ds, db = k.array("ds", k.compute), k.array("db", k.compute)
+    rows, groups, per, inner = k.size("rows"), k.size("groups"), k.size("per"), k.size("inner")
+    with k.grid(rows, cost=per * inner) as i:
+        m, r = mean[i], rstd[i]
+        c1, c2 = k.var(k.compute, 0.0), k.var(k.compute, 0.0)
+
+        def weight(d: Value) -> Value:
+            return k.const(1.0, k.compute) if w is None else w[i % groups * per + d].to(k.compute)
+
+        with k.loop(0, per) as d:
+            base = (i * per + d) * inner
+            s, t = k.acc(), k.acc()
+            with k.lanes(inner) as j:
+                g = gy[base + j]
+                s.fma(g, x[base + j] - m)
+                t.add(g)
+            st, tt = s.total() * r, t.total()
+            ds[i * per + d], db[i * per + d] = st, tt
+            c1.set(c1.get() + tt * weight(d))
+            c2.set(c2.get() + st * weight(d))
+        count = (per * inner).to(k.compute)
+        p, q = -(r * r * c2.get() / count), -(r * c1.get() / count)
+        if gm is not None and gr is not None:
+            p, q = p - gr[i] * r * r * r / count, q + gm[i] / count
+        with k.loop(0, per) as d:
+            base, a = (i * per + d) * inner, r * weight(d)
+            with k.lanes(inner) as j:
+                gx[base + j] = k.fma(gy[base + j], a, k.fma(x[base + j] - m, p, q))
+    channels = groups * per
+    wide = 4 * k.width
+    with k.grid((channels + (wide - 1)) // wide, cost=rows // groups * wide) as b:
+        start = b * wide
+        with k.lanes(k.minimum(channels - start, wide), unroll=1) as j:
+            for part, out in ((ds, gw), (db, gb)):
+                total = k.var(k.compute, 0.0, varying=True)
+                with k.loop(0, rows // groups) as e:
+                    total.set(total.get() + part[e * channels + start + j])
+                out[start + j] = total.get()
+    return k
+
+
+def _backward_flat(dtype: DType, wt: DType | None, stats: bool, stream: bool) -> Kernel:
+    """Lanes along the whole group, weights spread out; one grid index per group, so that it owns its columns of gw and gb."""
+    k = Kernel(f"group_norm_backward_flat_{dtype}", compute_type(dtype))
+    gy, x, mean, rstd = k.array("gy", dtype), k.array("x", dtype), k.array("mean", k.compute), k.array("rstd", k.compute)
+    w = None if wt is None else k.array("w", wt)
+    gm, gr = (k.array("gm", k.compute), k.array("gr", k.compute)) if stats else (None, None)
+    gx, gw, gb = k.array("gx", dtype, stream), k.array("gw", k.compute), k.array("gb", k.compute)
+    rows, groups, n = k.size("rows"), k.size("groups"), k.size("n")
+    with k.grid(groups, cost=rows // groups * n) as g:
+        column = g * n
+        with k.lanes(n) as j:
+            gw[column + j], gb[column + j] = 0.0, 0.0
+        with k.loop(0, rows // groups) as e:
+            i = e * groups + g
+            base, m, r = i * n, mean[i], rstd[i]
+            s, t = k.acc(), k.acc()
+            with k.lanes(n) as j:
+                u = gy[base + j] if w is None else gy[base + j] * w[column + j].to(k.compute)
+                s.fma(u, x[base + j] - m)
+                t.add(u)
+            count = n.to(k.compute)
+            p, q = -(r * r * r * s.total() / count), -(r * t.total() / count)
+            if gm is not None and gr is not None:
+                p, q = p - gr[i] * r * r * r / count, q + gm[i] / count
+            with k.lanes(n, unroll=2) as j:
+                v, d = gy[base + j], x[base + j] - m
+                a = r if w is None else r * w[column + j].to(k.compute)
+                gx[base + j] = k.fma(v, a, k.fma(d, p, q))
+                gw[column + j] = k.fma(v, d * r, gw[column + j])
+                gb[column + j] = gb[column + j] + v
+    return k
+
+
+_compiled: dict[tuple[Any, ...], Callable[..., None]] = {}
+
+
+def _kernel(build: Callable[..., Kernel], *args: Any) -> Callable[..., None]:
+    f = _compiled.get((build, *args))
+    if f is None:
+        f = _compiled[(build, *args)] = compiler.compile_kernel(build(*args))
+    return f
+
+
+def _check(x: np.ndarray, groups: int, vectors: tuple, stats: tuple, like: tuple) -> tuple[DType, int, int, int]:
+    dtype = check(kernel_type(x.dtype))
+    n, c = x.shape[:2]
+    if not x.size or c % groups or not x.flags.c_contiguous:
+        raise NotSupported
+    for v in vectors:
+        if v is not None and (v.size != c or not v.flags.c_contiguous or (v.dtype == np.float64) != (dtype.size == 8)):
+            raise NotSupported
+    for s in stats:
+        if s is not None and (s.size != n * groups or not s.flags.c_contiguous or s.dtype != stats_dtype(x.dtype)):
+            raise NotSupported
+    for a in like:
+        if a.dtype != x.dtype or a.size != x.size or not a.flags.c_contiguous:
+            raise NotSupported
+    return dtype, n * groups, c // groups, x.size // (n * c)
+
+
+def _type(a: np.ndarray | None) -> DType | None:
+    return None if a is None else check(kernel_type(a.dtype))
+
+
+def _spread(v: np.ndarray | None, inner: int) -> np.ndarray | None:
+    return v if v is None or inner == 1 else np.repeat(v.reshape(-1), inner)
+
+
+def group_norm(
+    x: np.ndarray, groups: int, weight: np.ndarray | None, bias: np.ndarray | None, eps: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """y, mean and rstd (of shape [N, G]) of x [N, C, ...]."""
+    dtype, rows, per, inner = _check(x, groups, (weight, bias), (), ())
+    flat = inner < FLAT
+    if flat:
+        weight, bias = _spread(weight, inner), _spread(bias, inner)
+    y = pool.empty(x.shape, x.dtype)
+    mean, rstd = (np.empty((rows // groups, groups), stats_dtype(x.dtype)) for _ in range(2))
+    stream = y.nbytes >= STREAM_BYTES and (per if flat else 1) * inner * y.itemsize % 64 == 0
+    f = _kernel(_forward, dtype, _type(weight), _type(bias), flat, stream)
+    arrays = (id(a) for a in (x, weight, bias, y, mean, rstd) if a is not None)
+    f(runtime.pool(), *arrays, eps, rows, groups, per, inner)
+    return y, mean, rstd
+
+
+def group_norm_backward(
+    gy: np.ndarray,
+    x: np.ndarray,
+    mean: np.ndarray,
+    rstd: np.ndarray,
+    weight: np.ndarray | None,
+    groups: int,
+    gm: np.ndarray | None = None,
+    gr: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """gx = r P(gy w) + (gm - gr r² h)/n, gw = sum(gy h), gb = sum(gy); gm and gr are cotangents of mean and rstd."""
+    dtype, rows, per, inner = _check(x, groups, (weight,), (mean, rstd, gm, gr), (gy,))
+    stats = gm is not None or gr is not None
+    if stats:
+        zero = np.zeros(rows, rstd.dtype)
+        gm, gr = zero if gm is None else gm, zero if gr is None else gr
+    gx, vector = pool.empty(x.shape, x.dtype), x.dtype if weight is None else weight.dtype
+    c = groups * per
+    if inner < FLAT:
+        wide = _spread(weight, inner)
+        gw, gb = (np.empty(c * inner, rstd.dtype) for _ in range(2))
+        stream = gx.nbytes >= STREAM_BYTES and per * inner * gx.itemsize % 64 == 0
+        f = _kernel(_backward_flat, dtype, _type(wide), stats, stream)
+        arrays = (id(a) for a in (gy, x, mean, rstd, wide, gm, gr, gx, gw, gb) if a is not None)
+        f(runtime.pool(), *arrays, rows, groups, per * inner)
+        return gx, *(g.reshape(c, inner).sum(1).astype(vector, copy=False) for g in (gw, gb))  # type: ignore[return-value]
+    gw, gb = np.empty(c, vector), np.empty(c, vector)
+    ds, db = (np.empty(rows * per, rstd.dtype) for _ in range(2))
+    stream = gx.nbytes >= STREAM_BYTES and inner * gx.itemsize % 64 == 0
+    f = _kernel(_backward, dtype, _type(weight), stats, stream)
+    arrays = (id(a) for a in (gy, x, mean, rstd, weight, gm, gr, gx, gw, gb, ds, db) if a is not None)
+    f(runtime.pool(), *arrays, rows, groups, per, inner)
+    return gx, gw, gb

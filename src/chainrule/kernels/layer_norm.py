@@ -1,0 +1,256 @@
+"""y = h w + b with h = (x - m) r: layer norm (m the mean, r = 1/sqrt(var + eps)) and RMS norm (m = 0, r = 1/sqrt(mean(x²) + eps)).
+
+Forward, reverse, tangent, reverse of reverse and tangent of reverse, each in one pass over memory. Statistics are f32 for 16-bit
+types. With P(t) = t - mean(t) - h mean(t h), the projection that every rule here is made of (RMS norm: without mean(t)):
+reverse gx = r P(gy w); tangent of y = r P(tx) w + h tw + tb.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import pool
+from .channels import STREAM_BYTES, NotSupported, check
+from .lang import DType, Kernel, Value, i64
+from .rows import RowPlan, run
+from .weight_norm import kernel_type
+
+_F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
+
+
+class _Norm(RowPlan):
+    """What the rules share. `center`: layer norm, otherwise RMS norm. `wt`, `bt`: types of weight and bias, or None."""
+
+    center: bool
+
+    def mean_of(self, total: Value) -> Value:
+        return total / self.count
+
+    def project(self, t: Value, h: Value, mean_t: Value | None, mean_th: Value) -> Value:
+        """P(t)"""
+        if self.center:
+            t = t - mean_t
+        return self.k.fma(-h, mean_th, t)
+
+    def sizes(self, k: Kernel) -> None:
+        # The plan needs n before the builder declares it; a parameter read by name is the same parameter.
+        self.count = Value(k, "param", i64, (), "n", False).to(k.compute)
+
+
+
+
+
+class _Forward(_Norm):
+    name = "layer_norm"
+
+    def __init__(self, dtype: DType, wt: DType | None, bt: DType | None, center: bool):
+        self.dtype, self.wt, self.bt, self.center = dtype, wt, bt, center
+        self.reductions = (("add",), ("add",)) if center else (("add",),)
+
+    def declare(self, k: Kernel, stream: bool) -> None:
+        self.sizes(k)
+        self.inputs = [k.array("x", self.dtype)]
+        self.vectors = [k.array(s, t) for s, t in (("w", self.wt), ("b", self.bt)) if t is not None]
+        self.outputs, self.columns = [k.array("y", self.dtype, stream)], []
+        self.mean = k.array("mean", k.compute) if self.center else None
+        self.rstd = k.array("rstd", k.compute)
+        self.eps = k.scalar("eps")
+
+    def terms(self, stage, x, vec, coef):
+        if self.center and stage == 0:
+            return [(x[0], None)]
+        d = x[0] - coef[0] if self.center else x[0]
+        return [(d, d)]
+
+    def finish(self, stage, row, sums, coef):
+        m = self.mean_of(sums[0])
+        if self.center and stage == 0:
+            self.mean[row] = m
+            return [m]
+        r = 1.0 / self.k.sqrt(m + self.eps)
+        self.rstd[row] = r
+        return [r]
+
+    def apply(self, x, vec, coef):
+        h = (x[0] - coef[0]) * coef[1] if self.center else x[0] * coef[0]
+        vec = list(vec)
+        w = vec.pop(0) if self.wt is not None else None
+        b = vec.pop(0) if self.bt is not None else None
+        if w is not None:
+            return [self.k.fma(h, w, b) if b is not None else h * w], []
+        return [h if b is None else h + b], []
+
+
+class _Backward(_Norm):
+    """gx = r P(u) with u = gy w; gw = sum(gy h), gb = sum(gy); cotangents of the statistics add (gm - gr r² h)/n."""
+
+    name = "layer_norm_backward"
+
+    def __init__(self, dtype: DType, wt: DType | None, center: bool, gx: bool, gw: DType | None, gb: DType | None, stats: bool):
+        self.dtype, self.wt, self.center, self.gx, self.gw, self.gb, self.stats = dtype, wt, center, gx, gw, gb, stats
+        self.reductions = ((("add", "add") if center else ("add",)),) if gx else ()
+
+    def declare(self, k: Kernel, stream: bool) -> None:
+        self.sizes(k)
+        self.inputs = [k.array("gy", self.dtype), k.array("x", self.dtype)]
+        self.mean = k.array("mean", k.compute) if self.center else None
+        self.rstd = k.array("rstd", k.compute)
+        self.vectors = [k.array("w", self.wt)] if self.wt is not None else []
+        self.gm = k.array("gm", k.compute) if self.stats and self.center else None
+        self.gr = k.array("gr", k.compute) if self.stats else None
+        self.outputs = [k.array("gx", self.dtype, stream)] if self.gx else []
+        self.columns = [k.array(s, t) for s, t in (("gw", self.gw), ("gb", self.gb)) if t is not None]
+
+    def start(self, row):
+        return [self.rstd[row]] + ([self.mean[row]] if self.center else [])
+
+    def h(self, x, coef):
+        return (x[1] - coef[1]) * coef[0] if self.center else x[1] * coef[0]
+
+    def terms(self, stage, x, vec, coef):
+        u = x[0] * vec[0] if vec else x[0]
+        return [(u, self.h(x, coef))] + ([(u, None)] if self.center else [])
+
+    def finish(self, stage, row, sums, coef):
+        r = coef[0]
+        c2 = self.mean_of(sums[0])
+        if self.gr is not None:
+            c2 = self.k.fma(self.gr[row], r / self.count, c2)
+        if not self.center:
+            return [c2]
+        c1 = self.mean_of(sums[1])
+        if self.gm is not None:
+            c1 = c1 - self.gm[row] / (r * self.count)
+        return [c2, c1]
+
+    def apply(self, x, vec, coef):
+        h = self.h(x, coef)
+        out = []
+        if self.gx:
+            u = x[0] * vec[0] if vec else x[0]
+            c2, c1 = (coef[2], coef[3]) if self.center else (coef[1], None)
+            out = [coef[0] * self.project(u, h, c1, c2)]
+        return out, ([(x[0], h)] if self.gw is not None else []) + ([(x[0], None)] if self.gb is not None else [])
+
+
+def _type(a: np.ndarray | None) -> DType | None:
+    return None if a is None else check(kernel_type(a.dtype))
+
+
+def stats_dtype(dtype: np.dtype) -> np.dtype:
+    """The type of saved statistics: f64 for f64, f32 otherwise."""
+    return _F64 if dtype == _F64 else _F32
+
+
+def check_rows(x: np.ndarray, rows: int, n: int, like: tuple[Any, ...], vectors: tuple[Any, ...], per_row: tuple[Any, ...]) -> DType:
+    """The element type, if all arrays are contiguous and fit [rows, n]."""
+    dtype = check(kernel_type(x.dtype))
+    stats = stats_dtype(x.dtype)
+    wide = dtype.size == 8
+    if rows * n == 0 or not x.flags.c_contiguous:
+        raise NotSupported
+    for a in like:
+        if a is not None and (a.dtype != x.dtype or a.size != rows * n or not a.flags.c_contiguous):
+            raise NotSupported
+    for v in vectors:
+        if v is not None and (v.size != n or not v.flags.c_contiguous or (v.dtype == _F64) != wide):
+            raise NotSupported
+    for s in per_row:
+        if s is not None and (s.dtype != stats or s.size != rows or not s.flags.c_contiguous):
+            raise NotSupported
+    return dtype
+
+
+def streams(out: np.ndarray, n: int) -> bool:
+    """Should the result bypass the cache?"""
+    return out.nbytes >= STREAM_BYTES and n * out.itemsize % 64 == 0
+
+
+def layer_norm(
+    x: np.ndarray, weight: np.ndarray | None, bias: np.ndarray | None, eps: float, n: int | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """y = h w + b, mean and rstd (of length rows) over the last n elements (default: the last dim) of contiguous x."""
+    n = x.shape[-1] if n is None else n
+    rows = x.size // n if n else 0
+    dtype = check_rows(x, rows, n, (), (weight, bias), ())
+    stats = stats_dtype(x.dtype)
+    y, mean, rstd = pool.empty(x.shape, x.dtype), np.empty(rows, stats), np.empty(rows, stats)
+    arrays = tuple(a for a in (x, weight, bias, y, mean, rstd) if a is not None)
+    run(_Forward, (dtype, _type(weight), _type(bias), True), rows, n, arrays, (eps,), streams(y, n))
+    return y, mean, rstd
+
+
+def rms_norm(x: np.ndarray, weight: np.ndarray | None, eps: float, n: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """y = x r w and r = 1/sqrt(mean(x²) + eps) over the last n elements."""
+    n = x.shape[-1] if n is None else n
+    rows = x.size // n if n else 0
+    dtype = check_rows(x, rows, n, (), (weight,), ())
+    y, rstd = pool.empty(x.shape, x.dtype), np.empty(rows, stats_dtype(x.dtype))
+    arrays = tuple(a for a in (x, weight, y, rstd) if a is not None)
+    run(_Forward, (dtype, _type(weight), None, False), rows, n, arrays, (eps,), streams(y, n))
+    return y, rstd
+
+
+def _backward(
+    gy: np.ndarray,
+    x: np.ndarray,
+    mean: np.ndarray | None,
+    rstd: np.ndarray,
+    weight: np.ndarray | None,
+    mask: tuple[bool, bool, bool],
+    gm: np.ndarray | None,
+    gr: np.ndarray | None,
+) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]:
+    rows = rstd.size
+    n = x.size // rows if rows else 0
+    center = mean is not None
+    dtype = check_rows(x, rows, n, (gy,), (weight,), (mean, rstd, gm, gr))
+    stats = gm is not None or gr is not None
+    if stats:
+        zero = np.zeros(rows, rstd.dtype) if gm is None or gr is None else None
+        gm, gr = gm if gm is not None else zero, gr if gr is not None else zero
+    vector = x.dtype if weight is None else weight.dtype
+    vt = _type(x) if weight is None else _type(weight)
+    gx = pool.empty(x.shape, x.dtype) if mask[0] else None
+    gw = np.empty(n, vector) if mask[1] else None
+    gb = np.empty(n, vector) if mask[2] else None
+    arrays = (gy, x, mean, rstd, weight, gm if center else None, gr, gx, gw, gb)
+    run(
+        _Backward,
+        (dtype, _type(weight), center, mask[0], vt if mask[1] else None, vt if mask[2] else None, stats),
+        rows,
+        n,
+        tuple(a for a in arrays if a is not None),
+        (),
+        gx is not None and streams(gx, n),
+    )
+    return gx, gw, gb
+
+
+def layer_norm_backward(
+    gy: np.ndarray,
+    x: np.ndarray,
+    mean: np.ndarray,
+    rstd: np.ndarray,
+    weight: np.ndarray | None,
+    mask: tuple[bool, bool, bool] = (True, True, True),
+    gm: np.ndarray | None = None,
+    gr: np.ndarray | None = None,
+) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]:
+    """gx = r P(gy w) + (gm - gr r² h)/n, gw = sum(gy h), gb = sum(gy); gm, gr are cotangents of mean and rstd."""
+    return _backward(gy, x, mean, rstd, weight, mask, gm, gr)
+
+
+def rms_norm_backward(
+    gy: np.ndarray,
+    x: np.ndarray,
+    rstd: np.ndarray,
+    weight: np.ndarray | None,
+    mask: tuple[bool, bool] = (True, True),
+    gr: np.ndarray | None = None,
+) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """gx = r (u - h mean(u h)) - gr r² h/n with u = gy w, gw = sum(gy h); gr is the cotangent of rstd."""
+    gx, gw, _ = _backward(gy, x, None, rstd, weight, (*mask, False), None, gr)
+    return gx, gw

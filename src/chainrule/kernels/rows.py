@@ -1,0 +1,148 @@
+"""Reduce along each row, map the row, and sum columns: arrays [rows, n], a few rows at a time.
+
+Layer norm, RMS norm and softmax, their reverse rules, second-order rules and tangents are all of this form. A `RowPlan` says what
+is reduced, what comes of it and what is summed over the rows (gradients of weights). Column sums are partial sums over chunks of
+rows, chunked by shape only, then added in order: results do not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import compiler, pool, runtime
+from .lang import Array, Kernel, Value, compute_type, f32
+
+Terms = list[tuple[Value, Value | None]]
+
+
+class RowPlan:
+    """What one operator computes of a row. Values: x per element, vec per column, coef per row."""
+
+    name = ""
+    reductions: tuple[tuple[str, ...], ...] = ()  # per stage, the kind of each reduction: add, max
+    at_once = 4  # rows in flight: they share the loads of per-column values and hide each other's latency
+    unroll = 1
+    k: Kernel
+    inputs: list[Array]
+    vectors: list[Array]
+    outputs: list[Array]
+    columns: list[Array]
+
+    def declare(self, k: Kernel, stream: bool) -> None:
+        raise NotImplementedError
+
+    def start(self, row: Value) -> list[Value]:
+        """Coefficients known before the first stage."""
+        return []
+
+    def terms(self, stage: int, x: list[Value], vec: list[Value], coef: list[Value]) -> Terms:
+        raise NotImplementedError
+
+    def finish(self, stage: int, row: Value, sums: list[Value], coef: list[Value]) -> list[Value]:
+        """New coefficients from a stage's reductions; may store per-row results."""
+        raise NotImplementedError
+
+    def apply(self, x: list[Value], vec: list[Value], coef: list[Value]) -> tuple[list[Value], Terms]:
+        """The outputs of one element, and what it adds to the column sums."""
+        raise NotImplementedError
+
+
+def _block(p: RowPlan, k: Kernel, n: Value, row0: Value, count: int, partials: list[Array], into: Value | None) -> None:
+    """All stages and the map for `count` neighbouring rows."""
+    rows = [row0 + r if r else row0 for r in range(count)]
+    base = [r * n for r in rows]
+    coef = [p.start(r) for r in rows]
+    unroll = p.unroll if count > 1 else 1
+    for s, kinds in enumerate(p.reductions):
+        accs = [[k.acc(op) for op in kinds] for _ in rows]
+        with k.lanes(n, unroll=unroll) as j:
+            vec = [v[j].to(k.compute) for v in p.vectors]
+            for r in range(count):
+                x = [a[base[r] + j] for a in p.inputs]
+                for acc, (a, b) in zip(accs[r], p.terms(s, x, vec, coef[r]), strict=True):
+                    if b is None:
+                        acc.add(a)
+                    else:
+                        acc.fma(a, b)
+        for r in range(count):
+            coef[r] = coef[r] + p.finish(s, rows[r], [a.total() for a in accs[r]], coef[r])
+    if not p.outputs and not partials:
+        return
+    with k.lanes(n, unroll=unroll) as j:
+        vec = [v[j].to(k.compute) for v in p.vectors]
+        sums = [q[into + j] for q in partials] if into is not None else []
+        for r in range(count):
+            x = [a[base[r] + j] for a in p.inputs]
+            outs, terms = p.apply(x, vec, coef[r])
+            for out, y in zip(p.outputs, outs, strict=True):
+                out[base[r] + j] = y
+            for q, (a, b) in enumerate(terms):
+                sums[q] = sums[q] + a if b is None else k.fma(a, b, sums[q])
+        for q, s in zip(partials, sums, strict=True):
+            q[into + j] = s
+
+
+def build(make: Callable[..., RowPlan], args: tuple[Any, ...], compute: Any, stream: bool) -> Kernel:
+    """Record the kernel of a plan."""
+    p = make(*args)
+    k = p.k = Kernel(f"{p.name}_{'_'.join(map(str, args))}", compute)
+    p.declare(k, stream)
+    partials = [k.array(f"partial{q}", k.compute) for q in range(len(p.columns))]
+    rows, n, chunk = k.size("rows"), k.size("n"), k.size("chunk")
+    with k.grid((rows + chunk - 1) // chunk, cost=chunk * n) as g:
+        first = g * chunk
+        last = k.minimum(first + chunk, rows)
+        whole = first + (last - first) // p.at_once * p.at_once
+        into = g * n if partials else None
+        if partials:
+            with k.lanes(n) as j:
+                for q in partials:
+                    q[into + j] = 0.0  # type: ignore[operator]
+        with k.loop(first, whole, p.at_once) as i:
+            _block(p, k, n, i, p.at_once, partials, into)
+        with k.loop(whole, last) as i:
+            _block(p, k, n, i, 1, partials, into)
+    if partials:
+        chunks = (rows + chunk - 1) // chunk
+        wide = 8 * k.width
+        with k.grid((n + (wide - 1)) // wide, cost=chunks * wide) as g:
+            start = g * wide
+            with k.lanes(k.minimum(n - start, wide), unroll=2) as j:
+                for part, out in zip(partials, p.columns, strict=True):
+                    t = k.var(k.compute, 0.0, varying=True)
+                    with k.loop(0, chunks) as c:
+                        t.set(t.get() + part[c * n + start + j])
+                    out[start + j] = t.get()
+    return k
+
+
+_compiled: dict[tuple[Any, ...], tuple[Callable[..., None], int]] = {}
+
+
+def run(
+    make: Callable[..., RowPlan],
+    args: tuple[Any, ...],
+    rows: int,
+    n: int,
+    arrays: tuple[np.ndarray, ...],
+    scalars: tuple[float, ...] = (),
+    stream: bool = False,
+) -> None:
+    """Run a plan; args[0] is the elements' type; `arrays` and `scalars` in the order in which the plan declares them."""
+    key = (make, args, stream)
+    entry = _compiled.get(key)
+    if entry is None:
+        k = build(make, args, compute_type(args[0]), stream)
+        columns = sum(q.name.startswith("partial") for q in k.params)
+        entry = _compiled[key] = compiler.compile_kernel(k), columns
+    f, columns = entry
+    if not columns:
+        f(runtime.pool(), *map(id, arrays), *scalars, rows, n, 4)
+        return
+    chunk = 32 if rows <= 1024 else (rows + 127) // 128 * 4
+    acc = np.float32 if compute_type(args[0]) is f32 else np.float64
+    partials = [pool.empty((-(-rows // chunk) * n,), acc) for _ in range(columns)]
+    f(runtime.pool(), *map(id, arrays), *scalars, *map(id, partials), rows, n, chunk)
