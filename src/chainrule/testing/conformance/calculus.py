@@ -23,10 +23,6 @@ DIFFERENCE_TOLERANCE = 1e-5
 LOW_PRECISION = frozenset(TOLERANCES) - {"float64", "complex128"}
 
 
-class Mismatch(Exception):
-    """Two results that should agree do not."""
-
-
 def mismatch(
     got: np.ndarray, want: np.ndarray, dtype: str, *, ignore: np.ndarray | None = None, relative_to_all: bool = False
 ) -> str | None:
@@ -52,7 +48,8 @@ def mismatch(
     if not bad.any():
         return None
     where = tuple(int(i) for i in np.argwhere(bad)[0]) if bad.ndim else ()
-    return f"{int(bad.sum())} of {bad.size} elements differ, at {list(where)} got {_short(got[where])}, expected {_short(want[where])}"
+    count = f"{int(bad.sum())} of {bad.size} elements differ"
+    return f"{count}, at {list(where)} got {_short(got[where])}, expected {_short(want[where])}"
 
 
 def _short(value: np.generic) -> str:
@@ -82,11 +79,25 @@ def random_like(rng: np.random.Generator, like: Sequence[tuple[tuple[int, ...], 
 
 @dataclass
 class Differences:
-    """A directional derivative by central differences: per output its estimate, error estimate, and where it can be trusted."""
+    """A directional derivative by central differences: estimate, its error, and where it can be trusted, per output."""
 
     estimate: Arrays
     error: Arrays
     usable: list[np.ndarray]
+    finer: Callable[[], Differences] | None = None
+
+    def refined(self) -> Differences:
+        """The same, trusted only where steps two hundred times smaller agree: coarse steps can jump over many kinks."""
+        if self.finer is None:
+            return self
+        fine = self.finer()
+        usable = []
+        for k, u in enumerate(self.usable):
+            with np.errstate(all="ignore"):
+                gap = np.abs(self.estimate[k] - fine.estimate[k])
+                far = gap > 1e-3 * np.abs(self.estimate[k]) + 3 * fine.error[k] + 1e-6
+            usable.append(u & ~far)
+        return Differences(self.estimate, self.error, usable)
 
     @property
     def all_usable(self) -> bool:
@@ -100,26 +111,23 @@ class Differences:
         """The cotangents, zero where the differences cannot be trusted."""
         return [np.where(u, g, 0).astype(g.dtype) for u, g in zip(self.usable, cotangents, strict=True)]
 
-    def mismatch(self, got: Sequence[np.ndarray]) -> tuple[str, list[np.ndarray]] | None:
-        """None where `got` agrees at every usable element, else a sentence and the masks of bad elements."""
-        text, masks = None, []
+    def mismatch(self, got: Sequence[np.ndarray]) -> str | None:
+        """None where `got` agrees at every usable element, else a sentence."""
         for k, (y, d, e, u) in enumerate(zip(got, self.estimate, self.error, self.usable, strict=True)):
             if y.shape != d.shape:
-                return f"output {k}: shape {y.shape}, expected {d.shape}", [
-                    np.ones(d.shape, bool) for d in self.estimate
-                ]
+                return f"output {k}: shape {y.shape}, expected {d.shape}"
             scale = float(np.abs(np.where(u, d, 0)).max(initial=0.0))
-            tolerance = DIFFERENCE_TOLERANCE * max(scale, 1e-2) + 3 * np.where(u, e, 0)
+            size = np.maximum(np.abs(np.where(u, d, 0)), 1e-2)
+            tolerance = DIFFERENCE_TOLERANCE * (size + 1e-2 * scale) + 3 * np.where(u, e, 0)
             with np.errstate(all="ignore"):
                 bad = u & ~(np.abs(y - np.where(u, d, 0)) <= tolerance)
-            masks.append(bad)
-            if text is None and bad.any():
+            if bad.any():
                 at = tuple(int(i) for i in np.argwhere(bad)[0]) if bad.ndim else ()
-                text = (
+                return (
                     f"output {k}: {int(bad.sum())} of {bad.size} elements differ from central differences, "
                     f"at {list(at)} got {_short(y[at])}, expected {_short(d[at])}"
                 )
-        return None if text is None else (text, masks)
+        return None
 
     def pairing(self, masked: Sequence[np.ndarray]) -> tuple[float, float]:
         """(Re <g, D>, tolerance) for cotangents that are zero where D cannot be trusted."""
@@ -129,21 +137,25 @@ class Differences:
 
 
 def differences(
-    f: Callable[[Arrays], Arrays], x: Sequence[np.ndarray], t: Sequence[np.ndarray], *, low_precision: bool = False
+    f: Callable[[Arrays], Arrays], x: Sequence[np.ndarray], t: Sequence[np.ndarray], *, hopeless: bool = False
 ) -> Differences:
     """d/dh f(x + h t) at 0 by Richardson-extrapolated central differences at two scales.
 
-    An element is usable where its error estimate is small and the one-sided differences approach each other as h shrinks: at a
-    kink they stay apart, at a jump they grow. Outputs of low precision are never usable.
+    An element is usable where its error estimate is small and the one-sided differences approach each other as h
+    shrinks: at a kink they stay apart, at a jump they grow. Outputs of low precision are not usable, nothing is if
+    `hopeless`.
     """
     with np.errstate(all="ignore"):
         f0 = f(list(x))
-        if low_precision:
+        if hopeless:
             nothing = [np.zeros(y.shape, bool) for y in f0]
             return Differences([np.zeros(y.shape, y.dtype) for y in f0], [np.zeros(y.shape) for y in f0], nothing)
         best = _ladder(f, f0, x, t, 4e-4)
-        if not best.all_usable:
+        if best.all_usable:
+            best.finer = lambda: _ladder(f, f0, x, t, 2e-6)
+        else:
             finer = _ladder(f, f0, x, t, 2e-6)
+            best.finer = lambda: finer
             for k, (e, u) in enumerate(zip(finer.error, finer.usable, strict=True)):
                 take = u & ~best.usable[k]
                 best.estimate[k] = np.where(take, finer.estimate[k], best.estimate[k])
@@ -166,8 +178,10 @@ def _ladder(
         error = np.asarray(np.abs(narrow - wide) / 3 + noise)
         scale = np.abs(np.where(np.isfinite(estimate), estimate, 0)).max(initial=0.0)
         bend, bend2 = np.abs(p - 2 * y + m) / h, np.abs(p2 - 2 * y + m2) / (h / 2)
-        smooth = (bend2 <= 0.75 * bend) | (bend2 <= 1e-4 * max(scale, 1e-3) + 8 * noise)
-        ok = np.isfinite(estimate) & np.isfinite(error) & smooth & (error <= 1e-4 * max(scale, 1e-2))
+        size = np.abs(estimate)
+        smooth = (bend2 <= 0.75 * bend) | (bend2 <= 1e-4 * np.maximum(size, 1e-3) + 1e-7 * scale + 8 * noise)
+        small = error <= 1e-4 * np.maximum(size, 1e-2) + 1e-8 * scale
+        ok = np.isfinite(estimate) & np.isfinite(error) & smooth & small & (y.dtype.name not in LOW_PRECISION)
         estimates.append(estimate)
         errors.append(error)
         usable.append(np.asarray(ok))

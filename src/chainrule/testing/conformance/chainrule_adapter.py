@@ -148,7 +148,7 @@ class ChainruleLibrary(Library):
         array = np.array(t.numpy())
         return (
             array.astype(np.float32)
-            if array.dtype.kind == "V" or array.dtype.itemsize == 2 and array.dtype.kind not in "iub"
+            if array.dtype.kind == "V" or (array.dtype.itemsize == 2 and array.dtype.kind not in "iub")
             else array
         )
 

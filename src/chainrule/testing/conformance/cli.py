@@ -30,6 +30,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--html", type=Path, help="write the page here")
     parser.add_argument("--baseline", action="store_true", help="store these results as PyTorch's in the package")
     parser.add_argument("--slowest", type=int, default=0, help="print the entries that took longest")
+    parser.add_argument("--verbose", action="store_true", help="every failing sample, not the first of each cell")
     parser.add_argument("--quiet", action="store_true", help="no line per failing cell")
     return parser
 
@@ -143,7 +144,7 @@ def run_matrix(entries: Sequence[Any], args: argparse.Namespace) -> int:
     rows, seconds = matrix_rows(entries, args, options)
     took = time.perf_counter() - start
     if not args.quiet:
-        for line in failing_lines(rows):
+        for line in failing_lines(rows, every=args.verbose):
             print(line)
     meta = {
         "library": args.lib,

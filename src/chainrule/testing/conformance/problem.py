@@ -1,4 +1,4 @@
-"""One sample of one entry as a function of the inputs that are differentiated, for PyTorch and for the library under test."""
+"""One sample of one entry as a function of its differentiated inputs, for PyTorch and for the library under test."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import numpy as np
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from .adapters import Library, Tensors, TorchLibrary
+from .adapters import Library, Tensors, TorchLibrary, torch_to_numpy
+from .calculus import Arrays, differences, inner
 from .database import Entry, seed_for
 from .tree import leaves, map_tree
 
-Arrays = list[np.ndarray]
 SEED_INSIDE = 20
 
 
@@ -93,6 +93,10 @@ class Problem:
         slots = dict(zip(positions, values, strict=True))
         return map_tree(lambda i: slots[i] if i in slots else self.arguments[i], self._template)
 
+    def rebuilt(self, position: int, array: np.ndarray, *, tangent: bool = False) -> Any:
+        """The tensor argument at `position` with other values, or a tangent of it."""
+        return self.library.argument(carry(self.torch_leaf(position), array, tangent=tangent))
+
     def raw(self, positions: Sequence[int] = (), values: Sequence[Any] = ()) -> Any:
         """The op's own result, nothing applied to it."""
         x, args, kwargs = self._assemble(positions, values)
@@ -125,6 +129,35 @@ class Problem:
             return tuple(out[i] for i in outputs)
 
         return f
+
+
+def carry(leaf: torch.Tensor, array: np.ndarray, *, tangent: bool = False) -> torch.Tensor:
+    """A tensor of the array's values with the sparsity pattern of `leaf`, or with its place in a larger storage.
+
+    The rest of that storage is kept, or zero for a tangent.
+    """
+    values = torch.from_numpy(np.array(array)).to(leaf.dtype)
+    if leaf.layout is torch.strided:
+        return _into_storage(leaf.detach(), values, tangent)
+    pattern = leaf.detach().to_sparse_coo().coalesce().indices()
+    sparse = torch.sparse_coo_tensor(pattern, values[tuple(pattern)], values.shape, is_coalesced=True)
+    return sparse.to_sparse(layout=leaf.layout) if leaf.layout is not torch.sparse_coo else sparse
+
+
+def is_partial_view(leaf: torch.Tensor) -> bool:
+    """Whether the strided tensor's storage holds more than its elements."""
+    return leaf.untyped_storage().nbytes() > leaf.numel() * leaf.element_size()
+
+
+def _into_storage(leaf: torch.Tensor, values: torch.Tensor, tangent: bool) -> torch.Tensor:
+    if not is_partial_view(leaf) or leaf.numel() == 0 or 0 in leaf.stride():
+        return values
+    whole = leaf.untyped_storage().nbytes() // leaf.element_size()
+    storage = torch.as_strided(leaf, (whole,), (1,), 0).clone()
+    if tangent:
+        storage.zero_()
+    storage.as_strided(leaf.shape, leaf.stride(), leaf.storage_offset()).copy_(values)
+    return storage.as_strided(leaf.shape, leaf.stride(), leaf.storage_offset())
 
 
 def _kind(dtype: torch.dtype) -> str:
@@ -168,15 +201,17 @@ def _filled_memory() -> Iterator[None]:
 
 
 class Oracle:
-    """PyTorch on one sample: values, which outputs are differentiable, first-order reverse mode, and what cannot be compared."""
+    """PyTorch on one sample: values, differentiable outputs, first-order reverse mode, and what cannot be compared."""
 
     def __init__(self, case: Case) -> None:
         self.case = case
         self.problem = Problem(case, TorchLibrary())
         self.positions = self.problem.differentiated
+        self.raw = self._numpy(leaves(self.problem.raw()))
+        # Values computed inside a dispatch mode are not trusted: conjugate views go wrong there (pinv, complex).
         mode = _TagMode()
         with mode:
-            self.raw = self._numpy(leaves(self.problem.raw()))
+            self.problem.raw()
         self.dynamic_shape = torch.Tag.dynamic_output_shape in mode.tags
         self.processed = self._numpy(self.problem.processed()) if self.problem.is_wrapped else self.raw
         self.random = torch.Tag.nondeterministic_seeded in mode.tags and self._depends_on_seed()
@@ -184,10 +219,15 @@ class Oracle:
 
     @staticmethod
     def _numpy(values: Sequence[Any]) -> list[Any]:
-        return [(torch_name(v), TorchLibrary().numpy(v)) if isinstance(v, torch.Tensor) else v for v in values]
+        return [(torch_name(v), torch_to_numpy(v)) if isinstance(v, torch.Tensor) else v for v in values]
 
     def _depends_on_seed(self) -> bool:
-        with _other_seed(1):
+        """Whether other seeds give another result; an empty result is taken to."""
+        arrays = [v for v in self.processed if isinstance(v, tuple)]
+        return not sum(v[1].size for v in arrays) or any(self._differs(k) for k in range(1, 9))
+
+    def _differs(self, seed: int) -> bool:
+        with _other_seed(seed):
             other = self._numpy(self.problem.processed())
         return any(
             isinstance(a, tuple) and not np.allclose(a[1], b[1], rtol=1e-6, atol=1e-8, equal_nan=True)
@@ -201,7 +241,11 @@ class Oracle:
 
     @functools.cached_property
     def _graph(self) -> tuple[list[torch.Tensor], list[Any]]:
-        inputs = [self.problem.torch_leaf(i).detach().clone().requires_grad_() for i in self.positions]
+        return self._build_graph()
+
+    def _build_graph(self) -> tuple[list[torch.Tensor], list[Any]]:
+        leaf = self.problem.torch_leaf
+        inputs = [carry(leaf(i), torch_to_numpy(leaf(i))).requires_grad_() for i in self.positions]
         return inputs, self.problem.processed(self.positions, inputs)
 
     @functools.cached_property
@@ -218,18 +262,40 @@ class Oracle:
 
     def vjp(self, cotangents: Sequence[np.ndarray]) -> Arrays:
         """First-order reverse mode of PyTorch's own autograd, zeros where an input is not used."""
-        inputs, outs = self._graph
+        return self._pull(self._graph, cotangents)
+
+    def _pull(self, graph: tuple[list[torch.Tensor], list[Any]], cotangents: Sequence[np.ndarray]) -> Arrays:
+        inputs, outs = graph
         chosen = [outs[i] for i in self.outputs]
         gs = [torch.from_numpy(np.array(g)).to(o.dtype) for g, o in zip(cotangents, chosen, strict=True)]
         chosen = [o.to_dense() if o.layout is not torch.strided else o for o in chosen]
         grads = torch.autograd.grad(chosen, inputs, gs, allow_unused=True, retain_graph=True)
         return [
-            np.zeros(tuple(x.shape), TorchLibrary().numpy(x).dtype) if g is None else TorchLibrary().numpy(g)
+            np.zeros(tuple(x.shape), torch_to_numpy(x).dtype) if g is None else torch_to_numpy(g)
             for g, x in zip(grads, inputs, strict=True)
         ]
 
+    def random_gradient(self, cotangents: Sequence[np.ndarray]) -> bool:
+        """Whether the gradient of a random sample changes with the seed, as the value does."""
+        with _other_seed(1):
+            other = self._pull(self._build_graph(), cotangents)
+        return not all(np.allclose(a, b, equal_nan=True) for a, b in zip(self.vjp(cotangents), other, strict=True))
+
+    def contradicts_itself(self, x: Arrays, t: Arrays, g: Arrays) -> bool:
+        """Whether PyTorch's reverse mode is not the derivative of its value: by contract (``padding_idx``), by mistake."""
+        f = self.problem.function(self.positions, self.outputs)
+
+        def value(arrays: Arrays) -> Arrays:
+            tensors = (carry(self.problem.torch_leaf(i), a) for i, a in zip(self.positions, arrays, strict=True))
+            return [torch_to_numpy(y) for y in f(*tensors)]
+
+        d = differences(value, x, t)
+        g = d.masked(g)
+        want, tolerance = d.pairing(g)
+        return not abs(inner(self.vjp(g), t) - want) <= tolerance
+
     def primals(self) -> Arrays:
-        return [TorchLibrary().numpy(self.problem.torch_leaf(i)) for i in self.positions]
+        return [torch_to_numpy(self.problem.torch_leaf(i)) for i in self.positions]
 
 
 def torch_name(tensor: torch.Tensor) -> str:

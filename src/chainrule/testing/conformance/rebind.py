@@ -1,8 +1,8 @@
 """Run the database's own Python helpers on another library, by giving them that library where they say ``torch``.
 
-Some entries are defined by a lambda (``lambda x, shape: x.view(shape)``), and many samples come with a helper that makes
-an output independent of its gauge or keeps an input Hermitian. These are PyTorch's definition of the entry, so they are executed
-as they are, with every global that means PyTorch replaced.
+Some entries are defined by a lambda (``lambda x, shape: x.view(shape)``), and many samples come with a helper that
+makes an output independent of its gauge or keeps an input Hermitian. These are PyTorch's definition of the entry, so
+they are executed as they are, with every global that means PyTorch replaced.
 """
 
 from __future__ import annotations

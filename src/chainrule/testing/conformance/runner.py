@@ -55,7 +55,7 @@ def _serve(connection: Any, job: Job, library: str, items: Sequence[Any]) -> Non
 def run_all(
     job: Job, items: Sequence[Any], library: str, *, jobs: int, timeout: float
 ) -> Iterator[tuple[int, str, Any]]:
-    """(index, outcome, result) of every item as they finish; outcome is ``done``, ``failed``, ``timeout`` or ``crashed``."""
+    """(index, outcome, result) of items as they finish; outcome is ``done``, ``failed``, ``timeout`` or ``crashed``."""
     waiting = list(range(len(items)))[::-1]
     workers = [_Worker(job, library, items) for _ in range(min(jobs, max(len(items), 1)))]
     try:

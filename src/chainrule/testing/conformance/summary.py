@@ -37,12 +37,14 @@ def headline(rows: Sequence[dict[str, Any]]) -> str:
     )
 
 
-def failing_lines(rows: Iterable[dict[str, Any]]) -> Iterable[str]:
-    """One line for every failing sample kept: entry, column, dtype, sample, message."""
+def failing_lines(rows: Iterable[dict[str, Any]], *, every: bool = False) -> Iterable[str]:
+    """One line for every failing cell (its first failing sample), or with `every` for each failing sample kept."""
     for row in rows:
         for column, cell in row["cells"].items():
-            for d in cell.get("details", ()):
-                yield f"{row['name']}  {column}  {d['status']}  {d['dtype']} {d['sample']}: {d['message']}"
+            details = cell.get("details", ())
+            for d in details if every else details[:1]:
+                share = f"{cell['failing']}/{cell['of']}"
+                yield f"{row['name']}  {column}  {d['status']} {share}  {d['dtype']} {d['sample']}: {d['message']}"
 
 
 def document(rows: Sequence[dict[str, Any]], meta: dict[str, Any]) -> dict[str, Any]:

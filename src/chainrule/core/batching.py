@@ -1,0 +1,57 @@
+"""Batching: vmap. A tensor of this level is a tensor one level down with a batch axis in front.
+
+An op runs once for all examples: pointwise ops and ops over trailing axes simply see one more leading axis.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .dispatch import Interpreter
+from .errors import ChainruleError
+from .tensor import Tensor
+
+if TYPE_CHECKING:
+    from .op import Op
+
+
+class Batching(Interpreter):
+    """The interpreter of ``vmap`` over ``size`` examples."""
+
+    __slots__ = ("randomness", "size")
+    kind = "vmap"
+
+    def __init__(self, size: int, randomness: str = "error") -> None:
+        super().__init__()
+        self.size, self.randomness = size, randomness
+
+    def run(self, op: Op, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
+        if not self.alive:
+            self.check(op.name)
+        low, flags = [], []
+        for a in args:
+            if isinstance(a, Tensor) and a._interp is self:
+                low.append(a._value)
+                flags.append(True)
+            else:
+                low.append(a)
+                flags.append(False)
+        y = op.batched(self.size, low, flags, kw)
+        if type(y) is tuple:
+            return tuple([Tensor(v, self) for v in y])
+        return Tensor(y, self)
+
+    def shape_of(self, x: Tensor) -> tuple[int, ...]:
+        return tuple(x._value.shape[1:])
+
+    def strides_of(self, x: Tensor) -> tuple[int, ...]:
+        return x._value.stride()[1:]
+
+    def restore(self, boxes: list[Tensor], failed: bool) -> None:
+        left = [b for b in boxes if b._interp is self]
+        if left and not failed:
+            raise ChainruleError(
+                f"vmap: a tensor of shape {tuple(left[0].shape)} from outside the mapped function was written to with a value "
+                f"that differs between the {self.size} examples. Pass the tensor to the function with its own batch axis "
+                f"(in_dims), or return the value instead of writing it."
+            )

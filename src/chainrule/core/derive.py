@@ -1,0 +1,51 @@
+"""One rule from the other: forward from reverse and reverse from forward, by transposing what is linear."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import dtypes as dt
+from .reverse import Leaf, Reverse, walk_back
+from .tensor import Tensor
+
+if TYPE_CHECKING:
+    from .op import Op
+
+
+def _transpose(f: Any, like: list[Any], gs: list[Any]) -> list[Any]:
+    """The transpose of the linear map `f` (of a list of tensors shaped `like`), applied to cotangents `gs`."""
+    from .op import zeros_like_tensor
+
+    level = Reverse()
+    with level:
+        xs = [None if v is None else Tensor(zeros_like_tensor(v), level, Leaf()) for v in like]
+        leaves = [None if x is None else x._aux for x in xs]
+        ys = f(xs)
+        starts = [(y._aux, g) for y, g in zip(ys, gs, strict=True) if isinstance(y, Tensor) and y._interp is level and g is not None]
+    got = walk_back(starts)
+    return [None if n is None else got.get(n) for n in leaves]
+
+
+def vjp_from_jvp(op: Op, g: Any, y: Any, xs: list[Any], kw: dict[str, Any], need: list[bool]) -> list[Any]:
+    """Transpose ``t -> jvp(t)``: the tape of the forward rule, which is linear in t, walked backwards."""
+    gs = list(g) if isinstance(g, list | tuple) else [g]
+
+    def push(ts: list[Any]) -> list[Any]:
+        t = op.push(ts, y, xs, kw)
+        return list(t) if isinstance(t, tuple | list) else [t]
+
+    return _transpose(push, [x if n else None for x, n in zip(xs, need, strict=True)], gs)
+
+
+def jvp_from_vjp(op: Op, ts: list[Any], y: Any, xs: list[Any], kw: dict[str, Any]) -> Any:
+    """Transpose ``g -> vjp(g)``, which is linear in g."""
+    ys = list(y) if isinstance(y, tuple) else [y]
+    need = [t is not None for t in ts]
+
+    def pull(gs: list[Any]) -> list[Any]:
+        full = [gi if gi is not None else None for gi in gs]
+        return op.pull(full if isinstance(y, tuple) else full[0], y, xs, kw, need)
+
+    like = [v if v.dtype.category >= dt.FLOAT and i not in op.integer_outputs else None for i, v in enumerate(ys)]
+    out = _transpose(pull, like, ts)
+    return tuple(out) if isinstance(y, tuple) else out[0]

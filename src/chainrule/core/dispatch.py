@@ -1,0 +1,90 @@
+"""Levels: the stack of active transforms, and what every interpreter shares.
+
+A transform pushes an :class:`Interpreter`. A tensor that belongs to it points at it, so an op finds its interpreter from
+its arguments alone; the stack is consulted only to number a new level (and by random ops, which must know whether a
+``vmap`` is active). The stack lives in a context variable: each thread and each async task has its own.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from .errors import escaped
+
+if TYPE_CHECKING:
+    from .op import Op
+    from .tensor import Tensor
+
+STACK: ContextVar[tuple[Interpreter, ...]] = ContextVar("chainrule_levels", default=())
+GRAD_MODE: ContextVar[bool] = ContextVar("chainrule_grad_mode", default=True)
+
+
+class Interpreter:
+    """One level: runs ops on tensors that belong to it by running them (or their rules) one level down."""
+
+    __slots__ = ("_tokens", "alive", "imperative", "level", "touched")
+    kind = "transform"
+
+    def __init__(self) -> None:
+        self.alive = True
+        self.level: float = 0
+        self.touched: list[Tensor] | None = None
+        self.imperative: Interpreter | None = None
+        self._tokens: Any = None
+
+    def __enter__(self) -> Any:
+        stack = STACK.get()
+        self.level = len(stack) + 1
+        self._tokens = (STACK.set((*stack, self)), GRAD_MODE.set(True))
+        return self
+
+    def __exit__(self, et: type[BaseException] | None, ev: BaseException | None, tb: TracebackType | None) -> None:
+        STACK.reset(self._tokens[0])
+        GRAD_MODE.reset(self._tokens[1])
+        self.alive = False
+        if self.touched is not None:
+            self.restore(self.touched, failed=et is not None)
+            self.touched = None
+
+    def touch(self, box: Tensor) -> None:
+        """Remember a tensor of a lower level that a write lifted to this one."""
+        if self.touched is None:
+            self.touched = []
+        self.touched.append(box)
+
+    def restore(self, boxes: list[Tensor], failed: bool) -> None:
+        """When the level ends, tensors from outside keep the value that was written, without the derivative."""
+        for box in boxes:
+            if box._interp is self:
+                inner = box._value
+                box._value, box._interp, box._aux = inner._value, inner._interp, inner._aux
+
+    def check(self, op: str) -> None:
+        if not self.alive:
+            raise escaped(self.kind, op)
+
+    # What a subclass answers.
+    def run(self, op: Op, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
+        """Run `op` on arguments of which at least one belongs to this level."""
+        raise NotImplementedError
+
+    def shape_of(self, x: Tensor) -> tuple[int, ...]:
+        v: Any = x._value
+        return v._value.shape if v._interp is None else v._interp.shape_of(v)
+
+    def strides_of(self, x: Tensor) -> tuple[int, ...]:
+        return x._value.stride()
+
+
+def innermost(x: Any) -> Any:
+    """The payload beneath all levels of a tensor."""
+    while x._interp is not None:
+        x = x._value
+    return x._value
+
+
+def active_vmaps() -> list[Any]:
+    """The batching levels of this context, outermost first."""
+    return [i for i in STACK.get() if i.kind == "vmap"]

@@ -1,0 +1,34 @@
+"""Errors that say what happened, to which op, and what to write instead."""
+
+from __future__ import annotations
+
+
+class ChainruleError(RuntimeError):
+    """Base of chainrule's own errors; a RuntimeError, as PyTorch raises."""
+
+
+class EscapedError(ChainruleError):
+    """A value was used after the transform that made it had ended."""
+
+
+class MissingRuleError(ChainruleError, NotImplementedError):
+    """An op has no rule for what a transform asks of it."""
+
+
+class GraphFreedError(ChainruleError):
+    """Backward went a second time through a graph whose saved values were freed."""
+
+
+def escaped(kind: str, op: str) -> EscapedError:
+    return EscapedError(
+        f"{op}: this tensor belongs to a {kind} transform that has already returned. It leaked out of the function, "
+        f"for example through a global, a closure or an attribute. Return it from the transformed function instead "
+        f"(with has_aux=True if it is not to be differentiated)."
+    )
+
+
+def missing(op: str, what: str, where: str = "") -> MissingRuleError:
+    return MissingRuleError(
+        f"{op} has no {what}. Add one where the op is declared{' (' + where + ')' if where else ''}, "
+        f"or wrap your own with @chainrule.custom_op."
+    )

@@ -1,0 +1,75 @@
+"""Forward mode: dual numbers. A tensor of this level is a primal and a tangent, both one level down."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import dtypes as dt
+from .dispatch import GRAD_MODE, Interpreter
+from .tensor import Tensor
+
+if TYPE_CHECKING:
+    from .op import Op
+
+
+class Forward(Interpreter):
+    """The interpreter of ``jvp``: ``y = f(x)``, ``ty = Df(x) tx``; a missing tangent is zero."""
+
+    __slots__ = ()
+    kind = "jvp"
+
+    def run(self, op: Op, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
+        if not self.alive:
+            self.check(op.name)
+        xs, ts, live = [], [], False
+        for a in args:
+            if isinstance(a, Tensor) and a._interp is self:
+                xs.append(a._value)
+                t = a._aux
+                ts.append(t)
+                live = live or t is not None
+            else:
+                xs.append(a)
+                ts.append(None)
+        y = op.bind(*xs, **kw)
+        if not live or not op.differentiable:
+            return y
+        t = op.push(ts, y, xs, kw)
+        if type(y) is not tuple:
+            return y if t is None else Tensor(y, self, fit_tangent(t, y))
+        if t is None:
+            return y
+        return tuple(
+            v if i in op.integer_outputs or ti is None else Tensor(v, self, fit_tangent(ti, v))
+            for i, (v, ti) in enumerate(zip(y, t, strict=True))
+        )
+
+    def lift(self, x: Tensor, t: Tensor | None) -> Tensor:
+        """The dual number ``x + t eps``."""
+        return Tensor(x, self, t)
+
+
+def fit_tangent(t: Tensor, y: Tensor) -> Tensor:
+    """A tangent with the shape and type of `y`."""
+    if t._interp is None and y._interp is None:
+        tv, yv = t._value, y._value
+        if tv.shape == yv.shape and tv.dtype is yv.dtype:
+            return t
+    d = y.dtype
+    if t.dtype is not d:
+        t = t.to(d) if d.category == dt.COMPLEX or t.dtype.category != dt.COMPLEX else t.real.to(d)
+    if t.shape != y.shape:
+        t = t.expand(*y.shape)
+    return t
+
+
+def unlift(x: Any, level: Forward) -> tuple[Any, Any]:
+    """Primal and tangent (or None) of a value as seen by a level."""
+    if isinstance(x, Tensor) and x._interp is level:
+        return x._value, x._aux
+    return x, None
+
+
+def grad_enabled() -> bool:
+    """Whether gradients are being recorded in this context."""
+    return GRAD_MODE.get()

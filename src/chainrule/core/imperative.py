@@ -1,0 +1,328 @@
+"""The imperative style: ``requires_grad``, ``backward()``, hooks, ``no_grad``. It is the reverse interpreter at level 0."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import dtypes as dt
+from .dispatch import GRAD_MODE
+from .errors import ChainruleError
+from .reverse import Leaf, Node, Pick, Reverse, imperative, walk_back
+from .tensor import Tensor
+from .views import meta
+
+# -- grad mode --------------------------------------------------------------------------------------------------------
+
+
+class _Mode:
+    """A context manager and decorator that turns recording on or off."""
+
+    def __init__(self, mode: bool) -> None:
+        self.mode = mode
+        self._before: list[bool] = []
+
+    def __enter__(self) -> None:
+        self._before.append(GRAD_MODE.get())
+        GRAD_MODE.set(self.mode)
+
+    def __exit__(self, *exc: Any) -> None:
+        GRAD_MODE.set(self._before.pop())
+
+    def __call__(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(f)
+        def run(*args: Any, **kw: Any) -> Any:
+            with type(self)() if type(self) is not set_grad_enabled else _Mode(self.mode):
+                return f(*args, **kw)
+
+        return run
+
+
+class no_grad(_Mode):  # noqa: N801
+    """Nothing inside is recorded: ``with no_grad(): ...`` or ``@no_grad()``."""
+
+    def __init__(self, f: Any = None) -> None:
+        super().__init__(False)
+
+    def __new__(cls, f: Any = None) -> Any:
+        return object.__new__(cls) if f is None else object.__new__(cls)._wrap(cls, f)
+
+    def _wrap(self, cls: Any, f: Any) -> Any:
+        self.__init__()  # type: ignore[misc]
+        return self(f)
+
+
+class enable_grad(_Mode):  # noqa: N801
+    """Recording is on inside, even within ``no_grad``."""
+
+    def __init__(self) -> None:
+        super().__init__(True)
+
+
+class inference_mode(_Mode):  # noqa: N801
+    """Like ``no_grad``; tensors made inside are ordinary ones."""
+
+    def __init__(self, mode: bool = True) -> None:
+        super().__init__(not mode)
+
+
+class set_grad_enabled(_Mode):  # noqa: N801
+    """Recording on or off from here on, or inside a ``with``."""
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__(mode)
+        self._outer = GRAD_MODE.get()
+        GRAD_MODE.set(mode)
+
+    def __enter__(self) -> None:
+        self._before.append(self._outer)
+        GRAD_MODE.set(self.mode)
+
+
+def is_grad_enabled() -> bool:
+    """Whether recording is on."""
+    return GRAD_MODE.get()
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether inference mode is on: the same as recording being off."""
+    return not GRAD_MODE.get()
+
+
+# -- leaves -----------------------------------------------------------------------------------------------------------
+
+
+def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
+    """Record what is done with this tensor from here on (or stop to)."""
+    if not requires_grad:
+        if self._interp is not None and self._interp.kind == "reverse":
+            if not self.is_leaf:
+                raise ChainruleError("you can only change requires_grad flags of leaf variables; use .detach() to get a tensor that doesn't require grad")
+            inner = self._value
+            self._value, self._interp, self._aux = inner._value, inner._interp, inner._aux
+        return self
+    if self.requires_grad:
+        return self
+    if self.dtype.category < dt.FLOAT:
+        raise ChainruleError(f"only Tensors of floating point and complex dtype can require gradients, not {self.dtype}")
+    level = imperative()
+    inner = Tensor(self._value, self._interp, self._aux)
+    self._value, self._interp = inner, level
+    self._aux = Leaf(self)
+    return self
+
+
+def _is_leaf(self: Tensor) -> bool:
+    """Whether the tensor was not made by a recorded op."""
+    i = self._interp
+    return i is None or i.kind != "reverse" or type(self._aux) is Leaf
+
+
+def _grad_fn(self: Tensor) -> Any:
+    """The node that made this tensor, or None for leaves."""
+    if self._interp is None or self._interp.kind != "reverse" or type(self._aux) is Leaf:
+        return None
+    return self._aux
+
+
+def _get_grad(self: Tensor) -> Any:
+    """The gradient that backward() accumulated, or None."""
+    return None if self._meta is None else self._meta.grad
+
+
+def _set_grad(self: Tensor, g: Any) -> None:
+    if g is not None:
+        if not isinstance(g, Tensor):
+            raise TypeError(f"assigned grad expected to be a Tensor or None but got {type(g).__name__}")
+        if g.shape != self.shape:
+            raise RuntimeError(f"assigned grad has data of a different size: {list(g.shape)} for a tensor of shape {list(self.shape)}")
+    meta(self).grad = g
+
+
+def retain_grad(self: Tensor) -> None:
+    """Let backward() fill ``.grad`` of this non-leaf tensor."""
+    if not self.requires_grad:
+        raise ChainruleError("can't retain_grad on Tensor that has requires_grad=False")
+    m = meta(self)
+    if self.is_leaf or m.retain:
+        return
+    m.retain = True
+    import weakref
+
+    ref = weakref.ref(self)
+
+    def keep(g: Any) -> None:
+        t = ref()
+        if t is not None:
+            mm = meta(t)
+            mm.grad = g if mm.grad is None else mm.grad + g
+
+    keep.retains = True  # type: ignore[attr-defined]
+    self._aux.hooks = [*(self._aux.hooks or ()), keep]
+
+
+class RemovableHandle:
+    """What ``register_hook`` returns: ``handle.remove()`` takes the hook away again."""
+
+    def __init__(self, node: Any, hook: Any) -> None:
+        self._node, self._hook = node, hook
+
+    def remove(self) -> None:
+        """Take the hook away."""
+        if self._node is not None and self._node.hooks and self._hook in self._node.hooks:
+            self._node.hooks = [h for h in self._node.hooks if h is not self._hook] or None
+        self._node = None
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        self.remove()
+
+
+def register_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHandle:
+    """Call ``hook(grad)`` when backward computes this tensor's gradient; what it returns replaces the gradient."""
+    if not self.requires_grad:
+        raise ChainruleError("cannot register a hook on a tensor that doesn't require gradient")
+    node = self._aux
+    node.hooks = [*(node.hooks or ()), hook]
+    return RemovableHandle(node, hook)
+
+
+# -- backward ---------------------------------------------------------------------------------------------------------
+
+
+def _starts(name: str, outputs: Sequence[Tensor], grads: Sequence[Any], create_graph: bool) -> list[tuple[Node, Any]]:
+    starts = []
+    for y, g in zip(outputs, grads, strict=True):
+        if y._interp is None or y._interp.kind != "reverse":
+            raise ChainruleError(f"{name}: an output does not require grad and has no grad_fn; was it computed from a tensor with requires_grad=True, outside of no_grad()?")
+        if g is None:
+            if y.numel() != 1:
+                raise ChainruleError(f"{name}: grad can be implicitly created only for scalar outputs, this one has shape {list(y.shape)}; pass its gradient")
+            if y.dtype.category == dt.COMPLEX:
+                raise ChainruleError(f"{name}: grad can be implicitly created only for real scalar outputs but got {y.dtype}")
+            g = Tensor(np.ones(y.shape, y.dtype.np))
+        elif g.shape != y.shape:
+            raise ChainruleError(f"{name}: mismatch in shape: the gradient has shape {list(g.shape)} and the output has shape {list(y.shape)}")
+        if not create_graph and g._interp is not None and g._interp is y._interp:
+            g = g.detach()
+        if g.dtype is not y.dtype:
+            if g.dtype.category == dt.COMPLEX and y.dtype.category != dt.COMPLEX:
+                raise ChainruleError(f"{name}: for real outputs the gradient must be real, got {g.dtype} for an output of type {y.dtype}")
+            g = g.to(y.dtype)
+        starts.append((y._aux, g))
+    return starts
+
+
+def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
+    """Add to ``.grad`` of the leaves (or of `inputs`) the gradients of the tensors."""
+    ys = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    gs = [None] * len(ys) if grad_tensors is None else [grad_tensors] if isinstance(grad_tensors, Tensor) else list(grad_tensors)
+    retain = create_graph if retain_graph is None else retain_graph
+    wanted = None
+    boxes: dict[Node, Tensor] = {}
+    if inputs is not None:
+        ins = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+        if not ins:
+            raise ChainruleError("backward: `inputs` argument cannot be empty")
+        boxes = {x._aux: x for x in ins}
+        wanted = list(boxes)
+    level: Any = ys[0]._interp
+    token = GRAD_MODE.set(create_graph)
+    try:
+        got = walk_back(_starts("backward", ys, gs, create_graph), wanted=wanted, free=not retain, rewrap=level if create_graph else None)
+    finally:
+        GRAD_MODE.reset(token)
+    for node, g in got.items():
+        x = boxes.get(node) if boxes else node.owner() if type(node) is Leaf and node.owner is not None else None
+        if x is None:
+            continue
+        m = meta(x)
+        m.grad = g if m.grad is None else m.grad + g if create_graph else m.grad.detach() + g
+        for h in (m.post_hooks or {}).values():
+            h(x)
+
+
+def _backward(self: Tensor, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
+    """Add to ``.grad`` of the leaves the gradient of this tensor (a scalar, or with its cotangent `gradient`)."""
+    backward(self, gradient, retain_graph, create_graph, inputs)
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Any, ...]:
+    """The gradients of the outputs with respect to the inputs, as a tuple, leaving ``.grad`` alone."""
+    ys = [outputs] if isinstance(outputs, Tensor) else list(outputs)
+    xs = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    gs = [None] * len(ys) if grad_outputs is None else [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs)
+    if is_grads_batched:
+        from ..func import vmap
+
+        def one(*g: Any) -> Any:
+            return tuple(grad(ys, xs, g, True, create_graph, True, allow_unused, False, True))
+
+        return vmap(one)(*gs)
+    for x in xs:
+        if x._interp is None or x._interp.kind != "reverse":
+            raise ChainruleError("grad: one of the differentiated Tensors does not require grad; call x.requires_grad_() before it is used")
+    retain = create_graph if retain_graph is None else retain_graph
+    allow = materialize_grads if allow_unused is None else allow_unused
+    level: Any = ys[0]._interp
+    token = GRAD_MODE.set(create_graph)
+    try:
+        got = walk_back(_starts("grad", ys, gs, create_graph), wanted=[x._aux for x in xs], free=not retain, rewrap=level if create_graph else None)
+    finally:
+        GRAD_MODE.reset(token)
+    out: list[Any] = []
+    for i, x in enumerate(xs):
+        g = got.get(x._aux)
+        if g is None:
+            if not allow:
+                raise ChainruleError(f"grad: input {i} (shape {list(x.shape)}) appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior.")
+            if materialize_grads:
+                g = Tensor(np.zeros(x.shape, x.dtype.np))
+        out.append(g)
+    return tuple(out)
+
+
+for _name, _f in {
+    "requires_grad_": requires_grad_, "retain_grad": retain_grad, "register_hook": register_hook, "backward": _backward,
+}.items():  # fmt: skip
+    setattr(Tensor, _name, _f)
+Tensor.is_leaf = property(_is_leaf)  # type: ignore[attr-defined]
+Tensor.grad_fn = property(_grad_fn)  # type: ignore[attr-defined]
+Tensor.grad = property(_get_grad, _set_grad)  # type: ignore[attr-defined]
+Tensor.retains_grad = property(lambda self: self._meta is not None and self._meta.retain)  # type: ignore[attr-defined]
+Tensor.output_nr = property(lambda self: self._aux.index if type(self._aux) is Pick else 0)  # type: ignore[attr-defined]
+
+
+def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], None]) -> Any:
+    """Call ``hook(tensor)`` after backward() has added to this leaf's ``.grad``."""
+    if not (self.requires_grad and self.is_leaf):
+        raise ChainruleError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+    m = meta(self)
+    m.post_hooks = {} if m.post_hooks is None else m.post_hooks
+    key = id(hook)
+    m.post_hooks[key] = hook
+
+    class Handle:
+        def remove(self) -> None:
+            m.post_hooks.pop(key, None)  # type: ignore[union-attr]
+
+    return Handle()
+
+
+Tensor.register_post_accumulate_grad_hook = register_post_accumulate_grad_hook  # type: ignore[attr-defined]
+__all__ = ["Reverse", "backward", "grad"]

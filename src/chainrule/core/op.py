@@ -1,0 +1,518 @@
+"""Op: all that is known of an operator, in one place.
+
+Three forms of declaration (see docs/adding-an-op.md):
+
+* :func:`pointwise` - one linear rule per input, from which forward mode, reverse mode, complex numbers and batching follow;
+* :func:`op` - a structured op: a NumPy body over trailing axes, with forward and reverse rules;
+* compositions - plain functions over ops, no rules at all.
+
+Rules call ops on tensors, so they are themselves differentiable and batchable. ``None`` is the symbolic zero.
+"""
+
+from __future__ import annotations
+
+import dis
+from collections.abc import Callable
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from . import dtypes as dt
+from .errors import missing
+from .tensor import PAYLOADS, Tensor
+
+ndarray = np.ndarray
+OPS: dict[str, Op] = {}
+
+FLOAT_NUMS = frozenset(d.np.num for d in (dt.float32, dt.float64, dt.complex64, dt.complex128))
+REAL_NUMS = frozenset(d.np.num for d in (dt.float32, dt.float64))
+INT_NUMS = frozenset(d.np.num for d in (dt.uint8, dt.int8, dt.int16, dt.int32, dt.int64))
+ALL_NUMS = FLOAT_NUMS | INT_NUMS | frozenset((dt.bool_.np.num,))
+
+
+class _Zero:
+    """The derivative exists and is zero."""
+
+    def __repr__(self) -> str:
+        return "ZERO"
+
+
+ZERO: Any = _Zero()
+Rule = Callable[..., Any]
+
+
+def _loads(code: CodeType, names: set[str]) -> set[str]:
+    used = {str(i.argval) for i in dis.get_instructions(code) if i.opname.startswith("LOAD") for n in (i.argval,) if n in names}
+    # Instructions that load two variables at once carry a tuple.
+    for i in dis.get_instructions(code):
+        if isinstance(i.argval, tuple):
+            used |= names.intersection(map(str, i.argval))
+    return used | names.intersection(code.co_cellvars)
+
+
+def names_used(rule: Rule) -> tuple[frozenset[int], bool]:
+    """The positions of the parameters that a rule's body reads, and whether it reads its ``*args``."""
+    code = getattr(rule, "__code__", None)
+    if code is None:
+        return frozenset(), True
+    n = code.co_argcount
+    names = code.co_varnames[:n]
+    rest = code.co_varnames[n + code.co_kwonlyargcount] if code.co_flags & 0x04 else ""
+    used = _loads(code, {*names, rest})
+    return frozenset(i for i, name in enumerate(names) if name in used), rest in used
+
+
+class Op:
+    """An operator: its body, its derivative, how it batches, its samples."""
+
+    form = "structured"
+
+    def __init__(
+        self,
+        name: str,
+        impl: Callable[..., Any] | None,
+        *,
+        batch: Callable[..., Any] | str = "trailing",
+        view: bool = False,
+        differentiable: bool = True,
+        integer_outputs: tuple[int, ...] = (),
+        doc: str | None = None,
+    ) -> None:
+        self.name, self.impl = name, impl
+        self.impls: dict[type, Callable[..., Any]] = {}
+        self.batch_rule = batch
+        self.view, self.differentiable, self.integer_outputs = view, differentiable, frozenset(integer_outputs)
+        self.jvp_rule: Any = None
+        self.vjp_rule: Any = None
+        self.sparse_jvp = self.sparse_vjp = False
+        self.samples: list[Any] = []
+        self.core: Any = None
+        self._keeps: dict[Any, tuple[bool, tuple[bool, ...] | None]] = {}
+        self.__doc__ = doc or (impl.__doc__ if impl is not None else None)
+        self.__name__ = name
+        OPS[name] = self
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+    # -- declaring rules ----------------------------------------------------------------------------------------------
+    def jvp(self, rule: Any = None, *, sparse: bool = False) -> Any:
+        """Declare the forward rule ``rule(t, y, *xs, **static) -> tangent(s)``.
+
+        `t` has one entry an input. Missing tangents arrive as zeros, or with ``sparse=True`` as ``None``. A list of
+        linear maps ``[rule(t, y, *xs), ...]``, one an input, is taken too: their results are summed.
+        """
+        if rule is None:
+            return lambda r: self.jvp(r, sparse=sparse)
+        self.jvp_rule, self.sparse_jvp = rule, sparse
+        return self
+
+    def vjp(self, rule: Any = None, *, sparse: bool = False) -> Any:
+        """Declare the reverse rule ``rule(g, y, *xs, **static) -> one cotangent an input``.
+
+        An entry may be ``None`` (zero) or a function of no arguments, which is called only if that input needs it.
+        Cotangents of unused outputs arrive as zeros, or with ``sparse=True`` as ``None``.
+        """
+        if rule is None:
+            return lambda r: self.vjp(r, sparse=sparse)
+        self.vjp_rule, self.sparse_vjp = rule, sparse
+        return self
+
+    def on(self, payload: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Declare the body for another payload than NumPy arrays."""
+
+        def register(f: Callable[..., Any]) -> Callable[..., Any]:
+            self.impls[payload] = f
+            return f
+
+        return register
+
+    # -- calling ------------------------------------------------------------------------------------------------------
+    def __call__(self, *args: Any, **kw: Any) -> Any:
+        y = self.bind(*args, **kw)
+        if self.view:
+            from .views import register_view
+
+            register_view(self, args[0], y, kw)
+        return y
+
+    def bind(self, *args: Any, **kw: Any) -> Any:
+        """Run at the highest level among the arguments."""
+        top, level = None, -1.0
+        for a in args:
+            if isinstance(a, Tensor):
+                i = a._interp
+                if i is not None and i.level > level:
+                    top, level = i, i.level
+        if top is None:
+            return self.concrete(args, kw)
+        return top.run(self, args, kw)
+
+    def concrete(self, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
+        """Run the body on payloads."""
+        vals = [a._value if isinstance(a, Tensor) else a for a in args]
+        impl = self.impl
+        if PAYLOADS:
+            for v in vals:
+                if type(v) in PAYLOADS:
+                    impl = self.impls.get(type(v)) or PAYLOADS[type(v)](self)
+                    break
+        r = impl(*vals, **kw)  # type: ignore[misc]
+        if type(r) is tuple:
+            return tuple([Tensor(v if type(v) is ndarray or type(v) in PAYLOADS else np.asarray(v)) for v in r])
+        return Tensor(r if type(r) is ndarray or type(r) in PAYLOADS else np.asarray(r))
+
+    # -- derivatives --------------------------------------------------------------------------------------------------
+    def push(self, ts: list[Any], y: Any, xs: list[Any], kw: dict[str, Any]) -> Any:
+        """The output tangent(s) from input tangents; at least one of `ts` is not None."""
+        rule = self.jvp_rule
+        if rule is None:
+            if self.vjp_rule is None:
+                raise missing(self.name, "forward-mode rule")
+            from .derive import jvp_from_vjp
+
+            return jvp_from_vjp(self, ts, y, xs, kw)
+        if type(rule) is list:
+            total: Any = None
+            for t, r in zip(ts, rule, strict=False):
+                if t is not None and r is not None and r is not ZERO:
+                    part = r(t, y, *xs, **kw)
+                    total = part if total is None else total + part
+            return total
+        if not self.sparse_jvp:
+            ts = [zeros_like_tensor(x) if t is None and is_float(x) else t for t, x in zip(ts, xs, strict=True)]
+        return rule(ts, y, *xs, **kw)
+
+    def pull(self, g: Any, y: Any, xs: list[Any], kw: dict[str, Any], need: list[bool]) -> list[Any]:
+        """The input cotangents from output cotangent(s), for the inputs with ``need``."""
+        rule = self.vjp_rule
+        if rule is None:
+            if self.jvp_rule is None:
+                raise missing(self.name, "reverse-mode rule")
+            from .derive import vjp_from_jvp
+
+            return vjp_from_jvp(self, g, y, xs, kw, need)
+        if type(rule) is list:
+            return [
+                rule[i](g, y, *xs, **kw) if n and rule[i] is not None and rule[i] is not ZERO else None
+                for i, n in enumerate(need)
+            ]
+        gs = rule(g, y, *xs, **kw)
+        if type(gs) is not tuple and type(gs) is not list:
+            gs = (gs,)
+        return [(v() if callable(v) and not isinstance(v, Tensor) else v) if n else None for v, n in zip(gs, need, strict=False)]
+
+    def keeps(self, need: tuple[bool, ...]) -> tuple[bool, tuple[bool, ...] | None]:
+        """What reverse mode must save: (the output?, which inputs); None stands for all inputs."""
+        k = self._keeps.get(need)
+        if k is None:
+            k = self._keeps[need] = self._find_keeps(need)
+        return k
+
+    def _find_keeps(self, need: tuple[bool, ...]) -> tuple[bool, tuple[bool, ...] | None]:
+        rule = self.vjp_rule
+        if rule is None:
+            return True, None
+        rules = [r for r, n in zip(rule, need, strict=False) if n and callable(r)] if type(rule) is list else [rule]
+        return merge_uses(rules, len(need))
+
+    def batched(self, size: int, args: list[Any], flags: list[bool], kw: dict[str, Any]) -> Any:
+        """Run on arguments of which those with ``flags`` carry a batch axis in front; the result carries one too."""
+        rule = self.batch_rule
+        if rule == "trailing":
+            return self.bind(*args, **kw)
+        if rule == "expand":
+            return self.bind(*[_grow(a, size) if isinstance(a, Tensor) and not f else a for a, f in zip(args, flags, strict=True)], **kw)
+        if callable(rule):
+            return rule(size, args, flags, **kw)
+        raise missing(self.name, "batching rule")
+
+
+def merge_uses(rules: list[Rule], n: int) -> tuple[bool, tuple[bool, ...] | None]:
+    """The union of what several rules ``(t, y, *xs)`` read."""
+    keep_y, keep_x = False, [False] * n
+    for r in rules:
+        used, star = names_used(r)
+        code = getattr(r, "__code__", None)
+        if code is None:
+            return True, None
+        keep_y |= 1 in used
+        for i in range(n):
+                # Arguments gathered by *xs are kept together, or not at all.
+            keep_x[i] |= (i + 2 in used) if i + 2 < code.co_argcount else star
+    return keep_y, tuple(keep_x)
+
+
+def is_float(x: Any) -> bool:
+    """Whether x is a tensor of a differentiable (floating or complex) type."""
+    return isinstance(x, Tensor) and x.dtype.category >= dt.FLOAT
+
+
+def zeros_like_tensor(x: Tensor) -> Tensor:
+    """Zeros with the shape and dtype of `x`, as a plain tensor (no level)."""
+    return Tensor(np.zeros(x.shape, x.dtype.np))
+
+
+def _grow(a: Tensor, size: int) -> Tensor:
+    from ..ops.shape import expand_p
+
+    return expand_p.bind(a, shape=(size, *a.shape), nd=a.ndim)
+
+
+# -- pointwise ------------------------------------------------------------------------------------------------------------
+
+
+class Pointwise(Op):
+    """An op that acts element by element with broadcasting; ``rules[i]`` maps a tangent of input i to one of the output."""
+
+    form = "pointwise"
+
+    def __init__(
+        self,
+        name: str,
+        fn: Callable[..., Any],
+        rules: tuple[Any, ...],
+        *,
+        vjp: Rule | None = None,
+        promote: str = "same",
+        fast: frozenset[int] | None = None,
+        half: bool = True,
+        doc: str | None = None,
+    ) -> None:
+        super().__init__(name, None, batch="trailing", differentiable=bool(rules), doc=doc)
+        self.fn, self.rules, self.promote = fn, rules, promote
+        self.vjp_rule = vjp
+        self.fast = (FLOAT_NUMS if promote in ("float", "float_only") else ALL_NUMS) if fast is None else fast
+        self.call = _unary(self) if rules_arity(fn, rules) == 1 else _binary(self) if rules_arity(fn, rules) == 2 else _nary(self)
+
+    def __call__(self, *args: Any, out: Any = None, **kw: Any) -> Any:
+        y = self.call(*args, **kw)
+        if out is not None:
+            from .views import write_out
+
+            return write_out(out, y)
+        return y
+
+    def bind(self, *args: Any, **kw: Any) -> Any:
+        return self.call(*args, **kw)
+
+    def concrete(self, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
+        vals: list[Any] = []
+        kinds = []
+        for a in args:
+            if isinstance(a, Tensor):
+                v = a._value
+                kinds.append((dt.FROM_NP[v.dtype], v.ndim))
+            elif isinstance(a, ndarray | np.generic):
+                v = np.asarray(a)
+                kinds.append((dt.FROM_NP[v.dtype], v.ndim))
+            elif isinstance(a, bool | int | float | complex):
+                v = a
+                kinds.append((dt.scalar_dtype(a), -1))
+            else:
+                raise TypeError(f"{self.name}: expected a tensor or a number, got {type(a).__name__}")
+            vals.append(v)
+        d = dt.result_of(kinds)
+        if self.promote == "float" and d.category < dt.FLOAT:
+            d = dt.get_default_dtype()
+        work = np.float32 if d.np in dt.HALVES else d.np
+        vals = [
+            (v if v.dtype == work else v.astype(work)) if not isinstance(v, bool | int | float | complex) else _scalar(v, work)
+            for v in vals
+        ]
+        r = self.fn(*vals, **kw)
+        if work is not d.np and r.dtype == work:
+            r = r.astype(d.np)
+        return Tensor(r if type(r) is ndarray or type(r) in PAYLOADS else np.asarray(r))
+
+    def push(self, ts: list[Any], y: Any, xs: list[Any], kw: dict[str, Any]) -> Any:
+        total: Any = None
+        for t, rule in zip(ts, self.rules, strict=False):
+            if t is not None and rule is not ZERO and rule is not None:
+                part = rule(t, y, *xs, **kw)
+                if part is not None:
+                    total = part if total is None else total + part
+        return total
+
+    def pull(self, g: Any, y: Any, xs: list[Any], kw: dict[str, Any], need: list[bool]) -> list[Any]:
+        if self.vjp_rule is not None:
+            return Op.pull(self, g, y, xs, kw, need)
+        cx = g.dtype.category == dt.COMPLEX
+        gc = g.conj() if cx else g
+        out: list[Any] = []
+        for n, rule in zip(need, self.rules, strict=False):
+            if not n or rule is ZERO or rule is None:
+                out.append(None)
+                continue
+            r = rule(gc, y, *xs, **kw)
+            out.append(r.conj() if cx and r is not None else r)
+        return out
+
+    def _find_keeps(self, need: tuple[bool, ...]) -> tuple[bool, tuple[bool, ...] | None]:
+        if self.vjp_rule is not None:
+            return Op._find_keeps(self, need)
+        return merge_uses([r for r, n in zip(self.rules, need, strict=False) if n and callable(r)], len(need))
+
+    def batched(self, size: int, args: list[Any], flags: list[bool], kw: dict[str, Any]) -> Any:
+        ranks = [a.ndim - f if isinstance(a, Tensor) else -1 for a, f in zip(args, flags, strict=True)]
+        n = max(ranks)
+        # Promotion looks at the rank the function sees, not at the rank with the batch axis.
+        ds = [a.dtype for a in args if isinstance(a, Tensor)]
+        if any(d is not ds[0] for d in ds) and self.promote != "none":
+            kinds = [
+                (a.dtype, r) if isinstance(a, Tensor) else (dt.scalar_dtype(a), -1) for a, r in zip(args, ranks, strict=True)
+            ]
+            d = dt.result_of(kinds)
+            args = [a.to(d) if isinstance(a, Tensor) and a.dtype is not d else a for a in args]
+        return self.call(*[lift_rank(a, r, n) if f and r < n else a for a, f, r in zip(args, flags, ranks, strict=True)], **kw)
+
+
+def lift_rank(a: Tensor, have: int, want: int) -> Tensor:
+    """A batched tensor with ones inserted after its batch axis, so that its example has rank `want`."""
+    from ..ops.shape import reshape_p
+
+    shape = a.shape
+    return reshape_p.bind(a, shape=(shape[0], *(1,) * (want - have), *shape[1:]), old=tuple(shape))
+
+
+def _scalar(v: Any, work: Any) -> Any:
+    try:
+        return np.dtype(work).type(v)
+    except (OverflowError, TypeError):
+        return np.asarray(v).astype(work)
+
+
+def rules_arity(fn: Any, rules: tuple[Any, ...]) -> int:
+    """The number of tensor inputs of a pointwise op."""
+    if rules:
+        return len(rules)
+    return int(getattr(fn, "nin", 0)) or fn.__code__.co_argcount
+
+
+def _unary(op: Pointwise) -> Callable[..., Any]:
+    fn, fast = op.fn, op.fast
+
+    def call(x: Any, **kw: Any) -> Any:
+        if type(x) is Tensor and x._interp is None and not kw:
+            v = x._value
+            if v.dtype.num in fast:
+                r = fn(v)
+                return Tensor(r if type(r) is ndarray else _wrap(r))
+        elif isinstance(x, Tensor) and x._interp is not None:
+            return x._interp.run(op, (x,), kw)
+        return op.concrete((x,), kw)
+
+    call.__name__ = op.name
+    return call
+
+
+def _wrap(r: Any) -> Any:
+    return r if type(r) in PAYLOADS else np.asarray(r)
+
+
+def _binary(op: Pointwise) -> Callable[..., Any]:
+    fn, fast = op.fn, op.fast
+    number = (float, int)
+
+    def call(a: Any, b: Any, **kw: Any) -> Any:
+        if type(a) is Tensor:
+            ia = a._interp
+            if ia is None:
+                va = a._value
+                d = va.dtype
+                if type(b) is Tensor:
+                    if b._interp is None:
+                        vb = b._value
+                        if vb.dtype is d and d.num in fast and not kw:
+                            r = fn(va, vb)
+                            return Tensor(r if type(r) is ndarray else _wrap(r))
+                        return op.concrete((a, b), kw)
+                    return b._interp.run(op, (a, b), kw)
+                if type(b) in number:
+                    if d.num in FLOAT_NUMS and d.num in fast and not kw:
+                        r = fn(va, b)
+                        return Tensor(r if type(r) is ndarray else _wrap(r))
+                    return op.concrete((a, b), kw)
+            elif type(b) is not Tensor:
+                if type(b) in number:
+                    return ia.run(op, (a, b), kw)
+            else:
+                ib = b._interp
+                return (ib if ib is not None and ib.level > ia.level else ia).run(op, (a, b), kw)
+        return Op.bind(op, a, b, **kw)
+
+    call.__name__ = op.name
+    return call
+
+
+def _nary(op: Pointwise) -> Callable[..., Any]:
+    def call(*args: Any, **kw: Any) -> Any:
+        return Op.bind(op, *args, **kw)
+
+    call.__name__ = op.name
+    return call
+
+
+def pointwise(
+    name: str,
+    fn: Callable[..., Any],
+    *rules: Any,
+    vjp: Rule | None = None,
+    promote: str = "same",
+    fast: frozenset[int] | None = None,
+    doc: str | None = None,
+) -> Pointwise:
+    """Declare a pointwise op: ``fn`` on NumPy arrays and, an input each, a linear rule ``rule(t, y, *xs)``.
+
+    Without rules the op has no derivative; ``ZERO`` as a rule says that the derivative exists and is zero. From the
+    rules follow forward mode, reverse mode (conj . rule . conj, reduced to the input's shape and realness), complex
+    numbers and batching. A non-holomorphic op spells its reverse rule too: ``vjp(g, y, *xs) -> (g1, ...)``.
+    ``promote``: "same" (PyTorch's common type), "float" (integers become the default float), "none".
+    """
+    return Pointwise(name, fn, rules, vjp=vjp, promote=promote, fast=fast, doc=doc)
+
+
+def op(
+    name: str | None = None,
+    *,
+    batch: Callable[..., Any] | str = "trailing",
+    core: str | None = None,
+    view: bool = False,
+    differentiable: bool = True,
+    integer_outputs: tuple[int, ...] = (),
+) -> Callable[[Callable[..., Any]], Op]:
+    """Declare a structured op from its body on NumPy arrays: tensors positional, static data keyword-only.
+
+    The body acts on trailing axes (axes are stored negative) and leaves any leading axes alone; then ``batch="trailing"``
+    suffices for ops of one tensor, ``"expand"`` for several tensors that need the same leading axes, and ``core`` (a
+    signature such as ``"(m,n),(n,k)->(m,k)"``) for ops that broadcast their leading axes. Otherwise `batch` is a function
+    ``batch(size, xs, batched, **static)``.
+    """
+
+    def declare(f: Callable[..., Any]) -> Op:
+        cls = CoreOp if core is not None else Op
+        o = cls(
+            name or f.__name__, f, batch=batch, view=view, differentiable=differentiable, integer_outputs=integer_outputs
+        )
+        if core is not None:
+            o.core = [len([d for d in part.strip("() ").split(",") if d]) for part in core.split("->")[0].split("),")]
+        return o
+
+    return declare
+
+
+class CoreOp(Op):
+    """An op with a gufunc signature: leading axes broadcast against each other, the core axes are the body's business."""
+
+    form = "core"
+
+    def batched(self, size: int, args: list[Any], flags: list[bool], kw: dict[str, Any]) -> Any:
+        ranks = [
+            (a.ndim - f - c) if isinstance(a, Tensor) else 0 for a, f, c in zip(args, flags, self.core, strict=False)
+        ]
+        n = max(ranks)
+        out = []
+        for a, f, r, c in zip(args, flags, ranks, self.core, strict=False):
+            out.append(lift_rank(a, r + c, n + c) if f and r < n else a)
+        return self.bind(*out, **kw)

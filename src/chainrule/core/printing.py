@@ -1,0 +1,99 @@
+"""How tensors print: as PyTorch's do, four digits, with the level they belong to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import dtypes as dt
+from .dispatch import innermost
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+_options: dict[str, Any] = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}
+
+
+def set_printoptions(precision: int | None = None, threshold: int | None = None, edgeitems: int | None = None,
+                     linewidth: int | None = None, profile: str | None = None, sci_mode: bool | None = None) -> None:  # fmt: skip
+    """Set how tensors print: digits, when to summarise, width, scientific notation."""
+    for k, v in {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}.items():
+        if v is not None:
+            _options[k] = v
+    _options["sci_mode"] = sci_mode
+
+
+def _formatter(a: np.ndarray) -> Any:
+    p = _options["precision"]
+    if a.dtype.kind in "iub":
+        return {"all": str}
+    if a.dtype.kind == "c":
+        re, im = _formatter(a.real.copy())["all"], _formatter(a.imag.copy())["all"]
+
+        def both(z: Any) -> str:
+            s = im(z.imag).strip()
+            return f"{re(z.real).strip()}{'' if s.startswith('-') else '+'}{s}j"
+
+        return {"all": both}
+    f = np.abs(a[np.isfinite(a) & (a != 0)].astype(np.float64))
+    if _options["sci_mode"] or (_options["sci_mode"] is None and f.size and (f.max() / f.min() > 1000 or f.max() > 1e8 or f.min() < 1e-4) and not bool((f == np.floor(f)).all() and f.max() < 1e8)):
+        return {"all": lambda v: f"{float(v):.{p}e}"}
+    if f.size == 0 or bool((f == np.floor(f)).all()):
+        return {"all": lambda v: f"{float(v):.0f}." if np.isfinite(v) else str(float(v))}
+    return {"all": lambda v: f"{float(v):.{p}f}"}
+
+
+def array_text(a: np.ndarray, indent: int) -> str:
+    """An array as PyTorch prints one, aligned."""
+    if a.size == 0:
+        return "[" * max(a.ndim, 1) + "]" * max(a.ndim, 1)
+    fmt = _formatter(a if a.size <= _options["threshold"] else a.reshape(-1)[: _options["threshold"]])["all"]
+    if a.ndim == 0:
+        return fmt(a[()]).strip()
+    edge, big = _options["edgeitems"], a.size > _options["threshold"]
+    shown = a
+    for axis in range(a.ndim):
+        if big and a.shape[axis] > 2 * edge:
+            shown = np.concatenate([shown.take(range(edge), axis), shown.take(range(-edge, 0), axis)], axis)
+    width = max(len(fmt(v)) for v in shown.reshape(-1))
+
+    def part(x: np.ndarray, depth: int) -> str:
+        cut = big and x.shape[0] > 2 * edge
+        items = [*range(edge), None, *range(x.shape[0] - edge, x.shape[0])] if cut else list(range(x.shape[0]))
+        pad = " " * (indent + depth + 1)
+        if x.ndim == 1:
+            words = ["..." if i is None else fmt(x[i]).rjust(width) for i in items]
+            per = max(1, (_options["linewidth"] - indent - depth - 1) // (width + 2))
+            rows = [", ".join(words[i : i + per]) for i in range(0, len(words), per)]
+            return "[" + (",\n" + pad).join(rows) + "]"
+        sep = "," + "\n" * (x.ndim - 1) + pad
+        return "[" + sep.join("..." if i is None else part(x[i], depth + 1) for i in items) + "]"
+
+    return part(a, 0)
+
+
+def tensor_repr(x: Tensor) -> str:
+    """``tensor([1., 2.])`` with dtype, level and history where they are not the default."""
+    i = x._interp
+    if i is not None and i.kind == "vmap":
+        return f"BatchedTensor(level={int(i.level)}, size={i.size}, value=\n{x._value!r})"  # type: ignore[attr-defined]
+    if i is not None and i.kind == "jvp":
+        return f"DualTensor(level={int(i.level)}, primal=\n{x._value!r}, tangent=\n{x._aux!r})"
+    v: Any = innermost(x)
+    if type(v) is not np.ndarray:
+        return repr(v)
+    if i is not None and x._value._interp is not None:
+        return f"GradTensor(level={int(i.level)}, value=\n{x._value!r})"
+    name = "Parameter containing:\ntensor" if type(x).__name__ == "Parameter" else "tensor"
+    body = array_text(v.astype(np.float32) if v.dtype in dt.HALVES else v, 7)
+    notes = []
+    d = x.dtype
+    if d not in (dt.get_default_dtype(), dt.int64, dt.bool_) and not (d is dt.get_default_dtype().to_complex()) or not v.size:
+        notes.append(f"dtype={d}")
+    if not v.size and v.ndim != 1:
+        notes.insert(0, f"size={tuple(v.shape)}")
+    if i is not None:
+        leaf = x._aux.op is None and not x._aux.parents
+        notes.append("requires_grad=True" if leaf else f"grad_fn={x._aux!r}")
+    return f"{name}({body}{''.join(', ' + n for n in notes)})"

@@ -1,0 +1,89 @@
+"""Where ops say under which public names they go: functions, Tensor methods, in-place methods.
+
+``@public("softmax special.softmax nn.functional.softmax", methods="softmax")`` puts a function into three namespaces and
+on Tensor. Adding an operator touches the one file that declares it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from .op import Op, Pointwise
+from .tensor import Tensor
+from .views import assign, write_out
+
+PUBLIC: dict[str, Any] = {}
+METHODS: dict[str, Any] = {}
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def with_out(f: Callable[..., Any]) -> Callable[..., Any]:
+    """`f` that also takes ``out=``, the tensor (or tuple of tensors) to write the result to."""
+
+    @functools.wraps(f)
+    def call(*args: Any, out: Any = None, **kw: Any) -> Any:
+        y = f(*args, **kw)
+        return y if out is None else write_out(out, y)
+
+    return call
+
+
+def in_place(f: Callable[..., Any], name: str) -> Callable[..., Tensor]:
+    """The method that writes ``f(self, ...)`` to self and returns self."""
+
+    def method(self: Tensor, *args: Any, **kw: Any) -> Tensor:
+        return assign(self, f(self, *args, **kw), name)
+
+    method.__name__ = name
+    method.__doc__ = f"In-place version of :meth:`{name.rstrip('_')}`."
+    return method
+
+
+def public(names: str = "", *, methods: str = "", inplace: str = "", out: bool = True) -> Callable[[F], F]:
+    """Publish a function: `names` (dotted, under chainrule), `methods` of Tensor, `inplace` methods; with ``out=``."""
+
+    def register(f: F) -> F:
+        target: Any = f if isinstance(f, Pointwise) or not out else with_out(f)
+        for n in names.split():
+            PUBLIC[n] = target
+        as_method: Any = f.call if isinstance(f, Pointwise) else _bindable(f) if isinstance(f, Op) else f
+        for n in methods.split():
+            METHODS[n] = as_method
+            setattr(Tensor, n, as_method)
+        for n in inplace.split():
+            METHODS[n] = in_place(as_method, n)
+            setattr(Tensor, n, METHODS[n])
+        return f
+
+    return register
+
+
+def _bindable(o: Op) -> Callable[..., Any]:
+    def method(self: Tensor, *args: Any, **kw: Any) -> Any:
+        return o(self, *args, **kw)
+
+    method.__name__, method.__doc__ = o.name, o.__doc__
+    return method
+
+
+def prop(name: str) -> Callable[[F], F]:
+    """Publish a function of one tensor as a property of Tensor."""
+
+    def register(f: F) -> F:
+        setattr(Tensor, name, property(f))
+        return f
+
+    return register
+
+
+def fill(module: Any, prefix: str) -> list[str]:
+    """Put the public names under `prefix` into a module; returns them."""
+    names = []
+    for full, f in PUBLIC.items():
+        head, _, tail = full.rpartition(".")
+        if head == prefix:
+            setattr(module, tail, f)
+            names.append(tail)
+    return sorted(names)

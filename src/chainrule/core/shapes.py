@@ -1,0 +1,80 @@
+"""Dims and sizes as PyTorch takes them, and its errors."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from .tensor import Tensor
+
+
+def wrap_dim(dim: Any, n: int, what: str = "dim") -> int:
+    """`dim` counted from the end: in ``[-n, -1]``. A 0-d tensor counts as having one dim."""
+    try:
+        d = operator.index(dim)
+    except TypeError:
+        raise TypeError(f"{what} must be an int, got {type(dim).__name__}") from None
+    m = max(n, 1)
+    if not -m <= d < m:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-m}, {m - 1}], but {what} is {d})")
+    return d - m if d >= 0 else d
+
+
+def wrap_dims(dims: Any, n: int, what: str = "dim") -> tuple[int, ...]:
+    """Several dims counted from the end, each once; None or () stands for all."""
+    if dims is None:
+        return tuple(range(-n, 0))
+    if isinstance(dims, int | Tensor):
+        return (wrap_dim(dims, n, what),) if n or wrap_dim(dims, n, what) else ()
+    out = tuple(wrap_dim(d, n, what) for d in dims)
+    if len(set(out)) != len(out):
+        raise RuntimeError(f"{what}: dim {next(d for d in out if out.count(d) > 1)} appears multiple times in the list of dims")
+    return out if out else tuple(range(-n, 0))
+
+
+def sizes(args: Sequence[Any], what: str = "size") -> tuple[int, ...]:
+    """Sizes given as ``(2, 3)`` or ``((2, 3),)``."""
+    if len(args) == 1 and isinstance(args[0], list | tuple):
+        args = args[0]
+    try:
+        return tuple([operator.index(a) for a in args])
+    except TypeError:
+        raise TypeError(f"{what} must be ints or a tuple of ints, got {args!r}") from None
+
+
+def infer_size(shape: tuple[int, ...], numel: int, have: Any) -> tuple[int, ...]:
+    """`shape` with its -1 replaced so that it has `numel` elements."""
+    unknown = [i for i, n in enumerate(shape) if n == -1]
+    if any(n < -1 for n in shape):
+        raise RuntimeError(f"invalid shape dimension {min(shape)} in shape {list(shape)}")
+    if len(unknown) > 1:
+        raise RuntimeError(f"only one dimension can be inferred (-1), got shape {list(shape)}")
+    known = 1
+    for n in shape:
+        known *= n if n != -1 else 1
+    if unknown:
+        if known == 0:
+            raise RuntimeError(f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size -1 can be any value")
+        if numel % known:
+            raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel} (shape {list(have)})")
+        return tuple(n if n != -1 else numel // known for n in shape)
+    if known != numel:
+        raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel} (shape {list(have)})")
+    return shape
+
+
+def broadcast_shapes(*shapes: Sequence[int], what: str = "broadcast") -> tuple[int, ...]:
+    """The shape that all broadcast to."""
+    n = max((len(s) for s in shapes), default=0)
+    out = [1] * n
+    for s in shapes:
+        for k in range(1, len(s) + 1):
+            if s[-k] != 1:
+                if out[-k] not in (1, s[-k]):
+                    raise RuntimeError(
+                        f"{what}: the size of tensor a ({out[-k]}) must match the size of tensor b ({s[-k]}) at "
+                        f"non-singleton dimension {n - k}; shapes {' and '.join(str(list(t)) for t in shapes)} do not broadcast"
+                    )
+                out[-k] = s[-k]
+    return tuple(out)

@@ -1,0 +1,358 @@
+"""Tensor: a mutable box around an immutable value.
+
+A concrete tensor holds a payload (a NumPy array, or another type listed in ``PAYLOADS``). A tensor of a transform's level
+holds a tensor of a lower level, the interpreter it belongs to, and what that interpreter needs (a tangent, a tape node).
+Writing to a tensor rebinds these three; whoever saved the old value keeps it.
+
+Methods are attached by the ops that declare them (:mod:`chainrule.core.registry`).
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import dtypes as dt
+from .dispatch import innermost
+from .errors import ChainruleError
+
+if TYPE_CHECKING:
+    from .dispatch import Interpreter
+
+ndarray = np.ndarray
+# Payload types beside ndarray -> how an op that has no body for the payload is run (or refused).
+PAYLOADS: dict[type, Callable[..., Any]] = {}
+
+
+class Size(tuple):
+    """The shape of a tensor: a tuple with ``numel()``."""
+
+    __slots__ = ()
+
+    def numel(self) -> int:
+        """The number of elements of a tensor of this shape."""
+        n = 1
+        for d in self:
+            n *= d
+        return n
+
+    def __repr__(self) -> str:
+        return f"chainrule.Size([{', '.join(map(str, self))}])"
+
+    def __getitem__(self, i: Any) -> Any:
+        r = tuple.__getitem__(self, i)
+        return Size(r) if isinstance(i, slice) else r
+
+    def __add__(self, other: Any) -> Size:
+        return Size(tuple.__add__(self, tuple(other)))
+
+
+class Meta:
+    """What few tensors have: a base they are a view of, views, a gradient, hooks."""
+
+    __slots__ = ("base", "chain", "grad", "hooks", "pinned", "post_hooks", "retain", "views")
+
+    def __init__(self) -> None:
+        self.base: Tensor | None = None
+        self.chain: tuple[Any, ...] = ()
+        self.views: list[weakref.ref[Tensor]] | None = None
+        self.pinned = False
+        self.grad: Any = None
+        self.hooks: dict[int, Any] | None = None
+        self.post_hooks: dict[int, Any] | None = None
+        self.retain = False
+
+
+class Tensor:
+    """A multi-dimensional array of one data type; PyTorch's names, differentiable to any order."""
+
+    __slots__ = ("__dict__", "__weakref__", "_aux", "_interp", "_meta", "_value")
+
+    _value: Any
+    _interp: Interpreter | None
+    _aux: Any
+    _meta: Meta | None
+
+    def __init__(self, value: Any = (), interp: Any = None, aux: Any = None) -> None:
+        if interp is None and type(value) is not ndarray:
+            value = _legacy(value)
+        self._value = value
+        self._interp = interp
+        self._aux = aux
+        self._meta = None
+
+    # -- shape and type -----------------------------------------------------------------------------------------------
+    @property
+    def shape(self) -> Size:
+        """The sizes of the dimensions."""
+        i = self._interp
+        return Size(self._value.shape if i is None else i.shape_of(self))
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        i = self._interp
+        return self._value.ndim if i is None else len(i.shape_of(self))
+
+    @property
+    def dtype(self) -> dt.DType:
+        """The element type."""
+        return dt.FROM_NP[innermost(self).dtype]
+
+    def size(self, dim: int | None = None) -> Any:
+        """The shape, or the size of one dimension."""
+        return self.shape if dim is None else self.shape[dim]
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        return self.ndim
+
+    ndimension = dim
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return self.shape.numel()
+
+    nelement = numel
+
+    def __len__(self) -> int:
+        s = self.shape
+        if not s:
+            raise TypeError("len() of a 0-d tensor")
+        return s[0]
+
+    def element_size(self) -> int:
+        """Bytes an element takes."""
+        return self.dtype.itemsize
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes an element takes."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes all elements take."""
+        return self.numel() * self.dtype.itemsize
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Steps, in elements, from one entry of a dimension to the next."""
+        if self._interp is None:
+            v = self._value
+            s = tuple([b // v.itemsize for b in v.strides]) if v.itemsize else v.strides
+        else:
+            s = self._interp.strides_of(self)
+        return s if dim is None else s[dim]
+
+    def storage_offset(self) -> int:
+        """The position of the first element in the memory that this tensor's family of views shares."""
+        v = innermost(self)
+        root = v
+        while isinstance(root.base, ndarray):
+            root = root.base
+        if root is v or not v.itemsize:
+            return 0
+        return (v.__array_interface__["data"][0] - root.__array_interface__["data"][0]) // v.itemsize
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        return innermost(self).__array_interface__["data"][0]
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """Whether the elements lie in memory in row-major order without gaps."""
+        expected = 1
+        for n, s in zip(reversed(self.shape), reversed(self.stride()), strict=True):
+            if n != 1:
+                if s != expected:
+                    return self.numel() == 0
+                expected *= n
+        return True
+
+    @property
+    def is_floating_point(self) -> Any:
+        """Whether the type is real floating (callable, as in PyTorch)."""
+        return _Flag(self.dtype.category == dt.FLOAT)
+
+    @property
+    def is_complex(self) -> Any:
+        """Whether the type is complex (callable, as in PyTorch)."""
+        return _Flag(self.dtype.category == dt.COMPLEX)
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether the tensor is ragged."""
+        return getattr(innermost(self), "is_nested", False)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the tensor is sparse."""
+        return False
+
+    is_cuda = is_quantized = is_meta = is_sparse_csr = is_mkldnn = is_xla = False
+
+    def is_conj(self) -> bool:
+        """Whether conjugation is pending: never, it is applied at once."""
+        return False
+
+    is_neg = is_conj
+
+    def resolve_conj(self) -> Tensor:
+        """Self: conjugation is never pending."""
+        return self
+
+    resolve_neg = resolve_conj
+
+    @property
+    def device(self) -> Any:
+        """Where the elements are."""
+        from .device import CPU
+
+        return CPU
+
+    @property
+    def layout(self) -> Any:
+        """How the elements are laid out."""
+        from .device import strided
+
+        return strided
+
+    # -- values -------------------------------------------------------------------------------------------------------
+    def concrete(self, what: str) -> Any:
+        """The payload, for operations that need actual values; refused under vmap."""
+        x: Any = self
+        while x._interp is not None:
+            if x._interp.kind == "vmap":
+                raise ChainruleError(
+                    f"{what} needs one concrete value, but under vmap this tensor stands for {x._interp.size} examples at "
+                    f"once. Use where(), masks or arithmetic instead of Python control flow, or call it outside of vmap."
+                )
+            x = x._value
+        return x._value
+
+    def item(self) -> Any:
+        """The only element as a Python number."""
+        v = self.concrete("item()")
+        if v.size != 1:
+            raise ChainruleError(f"a Tensor with {v.size} elements cannot be converted to Scalar (item() wants exactly one)")
+        r = v.reshape(()).item()
+        return float(r) if dt.FROM_NP[v.dtype].category == dt.FLOAT else r
+
+    def tolist(self) -> Any:
+        """The elements as nested lists of Python numbers."""
+        v = self.concrete("tolist()")
+        return v.astype(np.float64).tolist() if v.dtype in dt.HALVES else v.tolist()
+
+    def numpy(self, *, force: bool = False) -> Any:
+        """The elements as a NumPy array that shares this tensor's memory."""
+        if not force and self.requires_grad:
+            raise ChainruleError(
+                "numpy() on a tensor that requires grad would lose the gradient: write x.detach().numpy() if that is meant."
+            )
+        return self.concrete("numpy()")
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> ndarray:
+        v = self.numpy()
+        return v if dtype is None else v.astype(dtype)
+
+    def __bool__(self) -> bool:
+        if self.numel() != 1:
+            raise ChainruleError(
+                f"the truth of a tensor of shape {tuple(self.shape)} is ambiguous: use .any(), .all() or where()"
+            )
+        return bool(self.concrete("bool()").reshape(()))
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __index__(self) -> int:
+        if self.dtype.category > dt.INT:
+            raise TypeError(f"only integer tensors of a single element can be used as an index, got {self.dtype}")
+        return int(self.item())
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if not self.ndim:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(self.unbind(0))
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        from .printing import tensor_repr
+
+        return tensor_repr(self)
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return self.item().__format__(spec) if not self.ndim and spec else object.__format__(repr(self), "")
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if self._interp is not None and not self.is_leaf:
+            raise ChainruleError("only tensors that are leaves can be pickled: call .detach() first")
+        return _rebuild, (type(self), innermost(self), self.requires_grad)
+
+    def __deepcopy__(self, memo: Any) -> Tensor:
+        if self._interp is not None and not self.is_leaf:
+            raise ChainruleError("only tensors that are leaves support deepcopy: call .detach() or .clone() first")
+        if id(self) in memo:
+            return memo[id(self)]
+        new = memo[id(self)] = _rebuild(type(self), innermost(self).copy(), self.requires_grad)
+        if self._meta is not None and self._meta.grad is not None:
+            new.grad = self._meta.grad.detach().clone()
+        new.__dict__.update(self.__dict__)
+        return new
+
+    # -- imperative differentiation: the reverse interpreter at level 0 (core/imperative.py attaches the rest) ---------
+    @property
+    def requires_grad(self) -> bool:
+        """Whether reverse mode records what is done with this tensor."""
+        i = self._interp
+        return i is not None and (i.kind == "reverse" or (i.kind != "reverse" and self._value.requires_grad))
+
+    @requires_grad.setter
+    def requires_grad(self, on: bool) -> None:
+        self.requires_grad_(on)
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+
+class _Flag(int):
+    """A truth value that can also be called, since PyTorch has methods where a property reads better."""
+
+    def __call__(self) -> bool:
+        return bool(self)
+
+    def __repr__(self) -> str:
+        return repr(bool(self))
+
+
+def _rebuild(cls: type, value: Any, requires_grad: bool) -> Tensor:
+    t = Tensor(value)
+    if requires_grad:
+        t.requires_grad_()
+    if cls is not Tensor:
+        t = t.as_subclass(cls)
+    return t
+
+
+def _legacy(value: Any) -> Any:
+    """PyTorch's constructor ``Tensor(data)``: what is no payload is converted at the default type."""
+    if type(value) in PAYLOADS:
+        return value
+    if isinstance(value, Tensor):
+        return value.concrete("Tensor()")
+    if isinstance(value, int):
+        return np.zeros((value,), dt.get_default_dtype().np)
+    return np.array(value, dtype=dt.get_default_dtype().np)

@@ -1,0 +1,232 @@
+"""Mutation: writes rebind values, views know their base.
+
+A family is a root tensor and its live views. Each view remembers the chain of view ops that leads to it from the root, so
+that after a write to any member the others are derived anew. At the concrete level the members share memory and a write
+goes straight into it, unless a tape keeps that memory (``pinned``): then the family moves to a copy first. So nothing that
+was saved ever changes, and nobody sees PyTorch's "modified by an inplace operation".
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy as np
+
+from . import dtypes as dt
+from .dispatch import GRAD_MODE, innermost
+from .errors import ChainruleError
+from .tensor import Meta, Tensor
+
+DETACH = object()
+
+
+def meta(x: Tensor) -> Meta:
+    """The tensor's Meta, made when first asked for."""
+    m = x._meta
+    if m is None:
+        m = x._meta = Meta()
+    return m
+
+
+def root_of(x: Tensor) -> Tensor:
+    """The tensor at the bottom of x's family of views."""
+    m = x._meta
+    return x if m is None or m.base is None else m.base
+
+
+def register_view(op: Any, base: Tensor, y: Any, kw: dict[str, Any]) -> None:
+    """Make `y` (or each of a tuple) a view of `base` by ``op(base, **kw)``."""
+    root = root_of(base)
+    chain = base._meta.chain if base._meta is not None else ()
+    link: tuple[Any, ...] = ((op, kw),)
+    if y._interp is not base._interp and base._interp is not None:
+        link = (DETACH, *link)
+    m = meta(y)
+    m.base, m.chain = root, chain + link
+    r = meta(root)
+    if r.views is None:
+        r.views = []
+    elif len(r.views) > 64 and not len(r.views) & (len(r.views) - 1):
+        r.views = [w for w in r.views if w() is not None]
+    r.views.append(weakref.ref(y))
+
+
+def register_detached(x: Tensor, y: Tensor) -> Tensor:
+    """Make `y` a view of the value of `x`, without its derivative."""
+    root = root_of(x)
+    m = meta(y)
+    m.base, m.chain = root, (x._meta.chain if x._meta is not None else ()) + (DETACH,)
+    r = meta(root)
+    r.views = [] if r.views is None else r.views
+    r.views.append(weakref.ref(y))
+    return y
+
+
+def replay(root: Tensor, chain: tuple[Any, ...]) -> Tensor:
+    """The view of `root` that a chain describes."""
+    x = root
+    for link in chain:
+        x = _strip(x) if link is DETACH else link[0].bind(x, **link[1])
+    return x
+
+
+def _strip(x: Tensor) -> Tensor:
+    from ..ops.convert import detach_p
+
+    return detach_p.bind(x)
+
+
+def pin(x: Tensor) -> Tensor:
+    """A private tensor with the value x has now; later writes to x leave it alone."""
+    if x._interp is None:
+        meta(root_of(x)).pinned = True
+    return Tensor(x._value, x._interp, x._aux)
+
+
+def adopt(x: Tensor, new: Tensor) -> None:
+    """Rebind the box `x` to the value of `new`."""
+    i = new._interp
+    if i is not None and i is not x._interp and (x._interp is None or i.level > x._interp.level):
+        i.touch(x)
+    x._value, x._interp, x._aux = new._value, i, new._aux
+
+
+def assign(x: Tensor, new: Any, what: str = "in-place write") -> Tensor:
+    """Make `new` the value of `x`, as seen through x, its base and all views of it."""
+    shape = x.shape
+    if not isinstance(new, Tensor):
+        new = Tensor(np.asarray(new, x.dtype.np))
+    if new.shape != shape:
+        new = _fit(x, new, what)
+    d = x.dtype
+    if new.dtype is not d:
+        if not dt.can_cast(new.dtype, d):
+            raise ChainruleError(f"{what}: result type {new.dtype} can't be cast to the tensor's type {d}")
+        new = new.to(d)
+    _check_leaf(x, what)
+    if x._interp is None and new._interp is None:
+        _write_memory(x, new._value)
+        return x
+    m = x._meta
+    if m is None or (m.base is None and not m.views):
+        adopt(x, _keep_leaf(x, new))
+        return x
+    root = root_of(x)
+    if m.base is not None:
+        _write_through(root, m.chain, new)
+    else:
+        adopt(root, _keep_leaf(root, new))
+    refresh(root)
+    return x
+
+
+def _fit(x: Tensor, new: Tensor, what: str) -> Tensor:
+    shape = x.shape
+    if len(new.shape) <= len(shape) and all(a in (1, b) for a, b in zip(reversed(new.shape), reversed(shape), strict=False)):
+        return new.expand(*shape)
+    raise ChainruleError(
+        f"{what}: output with shape {list(shape)} doesn't match the broadcast shape {list(new.shape)}; "
+        f"an in-place result must fit the tensor it is written to"
+    )
+
+
+def _check_leaf(x: Tensor, what: str) -> None:
+    if x._interp is not None and GRAD_MODE.get():
+        root = root_of(x)
+        if root._interp is not None and root.requires_grad and root.is_leaf and (root is x or x.requires_grad):
+            raise ChainruleError(
+                f"{what}: a {'leaf' if root is x else 'view of a leaf'} Variable that requires grad is being used in an in-place "
+                f"operation. Do it inside `with no_grad():`, or work on a copy (x.clone())."
+            )
+
+
+def _keep_leaf(x: Tensor, new: Tensor) -> Tensor:
+    """With gradients off, a write to a leaf changes its value and leaves it a leaf."""
+    if x._interp is not None and x._interp.kind == "reverse" and x.is_leaf and new._interp is not x._interp and not GRAD_MODE.get():
+        return Tensor(new, x._interp, x._aux)
+    return new
+
+
+def _write_memory(x: Tensor, value: Any) -> None:
+    root = root_of(x)
+    m = root._meta
+    if type(x._value) is not np.ndarray:
+        x._value = value
+        return
+    if (m is not None and m.pinned) or not x._value.flags.writeable:
+        if m is not None and root._interp is None:
+            root._value = root._value.copy()
+            m.pinned = False
+            refresh(root)
+        if not x._value.flags.writeable:
+            x._value = x._value.copy()
+    src = value
+    if src.size and np.may_share_memory(src, x._value):
+        src = src.copy()
+    np.copyto(x._value, src, casting="unsafe")
+
+
+def _write_through(root: Tensor, chain: tuple[Any, ...], new: Tensor) -> None:
+    """Write `new` to the place of `root` that the chain of views selects."""
+    if DETACH in chain:
+        inner = root
+        while inner._interp is not None and inner._interp.kind != "vmap":
+            inner = inner._value
+        steps = tuple(c for c in chain if c is not DETACH)
+        written = scatter_view(inner, steps, new)
+        if inner is root:
+            adopt(root, written)
+        else:
+            holder = root
+            while holder._value is not inner:
+                holder._value = Tensor(holder._value._value, holder._value._interp, holder._value._aux)
+                holder = holder._value
+            holder._value = written
+        return
+    adopt(root, scatter_view(root, chain, new))
+
+
+def scatter_view(root: Tensor, chain: tuple[Any, ...], new: Tensor) -> Tensor:
+    """root with the elements that the chain selects replaced by `new`."""
+    if not chain:
+        return new
+    from ..ops.index import put_rows
+
+    n = root.numel()
+    where = replay(Tensor(np.arange(n, dtype=np.int64).reshape(root.shape)), chain)
+    flat = root.reshape(n)
+    return put_rows(flat, where.reshape(-1), new.reshape(-1)).reshape(*root.shape)
+
+
+def refresh(root: Tensor) -> None:
+    """Derive the live views of a root anew from its present value."""
+    m = root._meta
+    if m is None or not m.views:
+        return
+    alive = []
+    for w in m.views:
+        v = w()
+        if v is not None:
+            alive.append(w)
+            adopt(v, replay(root, v._meta.chain))  # type: ignore[union-attr]
+    m.views = alive
+
+
+def write_out(out: Any, y: Any) -> Any:
+    """Put results into ``out=`` tensors, resizing empty ones as PyTorch does."""
+    if isinstance(out, tuple | list):
+        for o, v in zip(out, y, strict=True):
+            write_out(o, v)
+        return out
+    if not isinstance(out, Tensor):
+        raise TypeError(f"out= must be a tensor, got {type(out).__name__}")
+    if out.requires_grad and GRAD_MODE.get():
+        raise ChainruleError("out=... arguments don't support automatic differentiation, but one of the arguments requires grad")
+    if not dt.can_cast(y.dtype, out.dtype):
+        raise ChainruleError(f"result type {y.dtype} can't be cast to the desired output type {out.dtype}")
+    if out.shape != y.shape:
+        value = y.to(out.dtype)
+        adopt(out, Tensor(innermost(value).copy()) if value._interp is None else value)
+        return out
+    return assign(out, y.to(out.dtype), "out=")

@@ -1,0 +1,529 @@
+"""Composable transforms of functions: grad, vjp, jvp, vmap, Jacobians and Hessians, nested to any depth in any order."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .core import dtypes as dt
+from .core.batching import Batching
+from .core.errors import ChainruleError
+from .core.forward import Forward
+from .core.reverse import Leaf, Reverse, reachable, walk_back, walk_forward
+from .core.tensor import Tensor
+from .core.tree import broadcast_prefix, flatten, tree_map, unflatten
+from .core.views import pin
+
+__all__ = [
+    "debug_unwrap", "functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp",
+    "linearize", "stack_module_state", "vjp", "vmap",
+]  # fmt: skip
+
+Argnums = int | tuple[int, ...]
+
+
+def _is_diff(x: Any) -> bool:
+    return isinstance(x, Tensor) and x.dtype.category >= dt.FLOAT
+
+
+def _need_diff(name: str, x: Any) -> Tensor:
+    if not isinstance(x, Tensor):
+        raise ValueError(f"{name}: expected tensors to differentiate with respect to, got {type(x).__name__}; pass a tensor, or choose other argnums")
+    if x.dtype.category < dt.FLOAT:
+        raise RuntimeError(f"{name}: only tensors of floating point or complex type have derivatives, got {x.dtype}; convert with .to(chainrule.float32)")
+    return x
+
+
+def _lift(level: Reverse, x: Tensor) -> Tensor:
+    return Tensor(pin(x), level, Leaf())
+
+
+def _lower(level: Any, x: Any) -> Any:
+    return x._value if isinstance(x, Tensor) and x._interp is level else x
+
+
+def _zeros(x: Tensor) -> Tensor:
+    return Tensor(np.zeros(x.shape, x.dtype.np))
+
+
+# -- reverse ----------------------------------------------------------------------------------------------------------
+
+
+def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """``(f(x), g -> J(x)^T g)``: the value and the function that pulls cotangents back, as often as you like.
+
+    >>> y, pull = vjp(lambda x: x.sin(), chainrule.tensor([0.0, 1.0])); pull(chainrule.ones(2))[0]
+    tensor([1.0000, 0.5403])
+    """
+    leaves, spec = flatten(primals)
+    with Reverse() as level:
+        xs = [_lift(level, _need_diff("vjp", x)) for x in leaves]
+        out = f(*unflatten(xs, spec))
+        aux: Any = None
+        if has_aux:
+            if not (isinstance(out, tuple) and len(out) == 2):
+                raise RuntimeError("vjp(f, *primals): with has_aux=True f must return (output, aux)")
+            out, aux = out
+        ys, yspec = flatten(out)
+        for y in ys:
+            if not isinstance(y, Tensor):
+                raise RuntimeError(f"vjp(f, *primals): expected f to return tensors, got {type(y).__name__}")
+        nodes = [y._aux if y._interp is level else None for y in ys]
+    low = [_lower(level, y) for y in ys]
+    inputs = [x._aux for x in xs]
+    like = [x._value for x in xs]
+
+    def pull(*cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
+        """Cotangents of the inputs from those of the output."""
+        tree = cotangents[0] if len(cotangents) == 1 else cotangents
+        gs, gspec = flatten(tree)
+        if gspec != yspec and not (len(gs) == len(ys) == 1):
+            raise RuntimeError(f"vjp: the cotangent has the structure {gspec}, but the output has {yspec}")
+        starts = []
+        for n, g, y in zip(nodes, gs, low, strict=True):
+            if n is not None and g is not None:
+                starts.append((n, _check_cotangent("vjp", g, y)))
+        got = walk_back(starts, free=not retain_graph)
+        return unflatten([got[n] if n in got else _zeros(v) for n, v in zip(inputs, like, strict=True)], spec)
+
+    result = unflatten(low, yspec)
+    if has_aux:
+        return result, pull, tree_map(lambda a: _lower(level, a), aux)
+    return result, pull
+
+
+def _check_cotangent(name: str, g: Any, y: Tensor) -> Tensor:
+    if not isinstance(g, Tensor):
+        raise RuntimeError(f"{name}: expected a tensor as the cotangent, got {type(g).__name__}")
+    if g.shape != y.shape:
+        raise RuntimeError(f"{name}: the cotangent has shape {list(g.shape)}, but the output it belongs to has shape {list(y.shape)}")
+    d = y.dtype
+    if g.dtype is not d:
+        if g.dtype.category == dt.COMPLEX and d.category != dt.COMPLEX:
+            g = g.real
+        g = g.to(d)
+    return g
+
+
+def _split_args(argnums: Argnums, args: tuple[Any, ...], name: str) -> tuple[int, ...]:
+    nums = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    if not nums:
+        raise RuntimeError(f"{name}: argnums must be non-empty")
+    for i in nums:
+        if not isinstance(i, int):
+            raise RuntimeError(f"{name}: argnums must be int or tuple of ints, got {type(i).__name__}")
+        if not -len(args) <= i < len(args):
+            raise RuntimeError(f"{name}: argnums={argnums} but the function was called with only {len(args)} positional arguments")
+    return tuple(i % len(args) for i in nums)
+
+
+def grad_and_value(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """``x -> (df/dx, f(x))`` for a function with a scalar result; with ``has_aux``, ``(df/dx, (f(x), aux))``."""
+
+    @functools.wraps(f)
+    def gradient(*args: Any, **kw: Any) -> Any:
+        nums = _split_args(argnums, args, "grad")
+        picked = tuple([args[i] for i in nums])
+        leaves, spec = flatten(picked)
+        with Reverse() as level:
+            xs = [_lift(level, _need_diff("grad", x)) for x in leaves]
+            full = list(args)
+            for i, v in zip(nums, unflatten(xs, spec), strict=True):
+                full[i] = v
+            out = f(*full, **kw)
+            aux: Any = None
+            if has_aux:
+                if not (isinstance(out, tuple) and len(out) == 2):
+                    raise RuntimeError("grad: with has_aux=True the function must return (output, aux)")
+                out, aux = out
+            if not isinstance(out, Tensor):
+                raise RuntimeError(f"grad: expected the function to return a tensor, got {type(out).__name__}" + ("; use has_aux=True to return more than the loss" if isinstance(out, tuple) else ""))
+            if out.ndim:
+                raise RuntimeError(f"grad: expected the function to return a scalar (0-d) tensor, got one of shape {list(out.shape)}; sum it, or use vjp or jacrev")
+            node = out._aux if out._interp is level else None
+            value = _lower(level, out)
+        inputs = [x._aux for x in xs]
+        if node is None:
+            gs = [_zeros(x._value) for x in xs]
+        else:
+            if value.dtype.category < dt.FLOAT:
+                raise RuntimeError(f"grad: the function's result must be of a floating type, got {value.dtype}")
+            got = walk_back([(node, _one(value))])
+            gs = [got[n] if n in got else _zeros(x._value) for n, x in zip(inputs, xs, strict=True)]
+        result = unflatten(gs, spec)
+        if isinstance(argnums, int):
+            result = result[0]
+        if has_aux:
+            return result, (value, tree_map(lambda a: _lower(level, a), aux))
+        return result, value
+
+    return gradient
+
+
+_ONES = {d: Tensor(np.ones((), d.np)) for d in dt.ALL if d.category >= dt.FLOAT}
+
+
+def _one(y: Tensor) -> Tensor:
+    return _ONES[y.dtype]
+
+
+def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """``x -> df/dx`` for a function with a scalar result.
+
+    >>> grad(grad(lambda x: x ** 3))(chainrule.tensor(2.0))
+    tensor(12.)
+    """
+    both = grad_and_value(f, argnums, has_aux)
+
+    @functools.wraps(f)
+    def gradient(*args: Any, **kw: Any) -> Any:
+        g, value = both(*args, **kw)
+        return (g, value[1]) if has_aux else g
+
+    return gradient
+
+
+# -- forward ----------------------------------------------------------------------------------------------------------
+
+
+def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
+    """``(f(x), J(x) t)``: the value and the derivative in the direction of the tangents.
+
+    >>> jvp(lambda x: x * x, (chainrule.tensor(3.0),), (chainrule.tensor(1.0),))
+    (tensor(9.), tensor(6.))
+    """
+    if not isinstance(primals, tuple):
+        raise RuntimeError(f"jvp: expected primals to be a tuple, e.g. jvp(f, (x,), (t,)), got {type(primals).__name__}")
+    if not isinstance(tangents, tuple):
+        raise RuntimeError(f"jvp: expected tangents to be a tuple, e.g. jvp(f, (x,), (t,)), got {type(tangents).__name__}")
+    xs, spec = flatten(primals)
+    ts, tspec = flatten(tangents)
+    if spec != tspec:
+        raise RuntimeError(f"jvp: primals and tangents must have the same structure, got {spec} and {tspec}")
+    for x, t in zip(xs, ts, strict=True):
+        _need_diff("jvp", x)
+        if not isinstance(t, Tensor):
+            raise RuntimeError(f"jvp: expected tensors as tangents, got {type(t).__name__}")
+        if t.shape != x.shape:
+            raise RuntimeError(f"jvp: a tangent has shape {list(t.shape)}, but its primal has shape {list(x.shape)}")
+    from .core.forward import fit_tangent
+
+    with Forward() as level:
+        duals = [Tensor(pin(x), level, fit_tangent(t, x)) for x, t in zip(xs, ts, strict=True)]
+        out = f(*unflatten(duals, spec))
+        aux: Any = None
+        if has_aux:
+            out, aux = out
+        ys, yspec = flatten(out)
+        for y in ys:
+            if not isinstance(y, Tensor):
+                raise RuntimeError(f"jvp(f, primals, tangents): expected f to return tensors, got {type(y).__name__}")
+        if strict and any(y._interp is not level for y in ys):
+            raise RuntimeError("jvp: with strict=True, an output is independent of the inputs")
+    primal = unflatten([_lower(level, y) for y in ys], yspec)
+    tangent = unflatten([y._aux if y._interp is level and y._aux is not None else _zeros(y) for y in ys], yspec)
+    if has_aux:
+        return primal, tangent, tree_map(lambda a: _lower(level, a), aux)
+    return primal, tangent
+
+
+def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+    """``(f(x), t -> J(x) t)``: runs f once, and pushes tangents along its tape as often as you like."""
+    leaves, spec = flatten(primals)
+    with Reverse(keep_all=True) as level:
+        xs = [_lift(level, _need_diff("linearize", x)) for x in leaves]
+        ys, yspec = flatten(f(*unflatten(xs, spec)))
+    order = reachable(y._aux for y in ys if y._interp is level)
+    low = [_lower(level, y) for y in ys]
+
+    def push(*tangents: Any) -> Any:
+        """Tangents of the output from those of the inputs."""
+        ts, tspec = flatten(tangents)
+        if tspec != spec:
+            raise RuntimeError(f"linearize: the tangents have the structure {tspec}, but the inputs have {spec}")
+        for t, x in zip(ts, leaves, strict=True):
+            if t.shape != x.shape:
+                raise RuntimeError(f"linearize: a tangent has shape {list(t.shape)}, but its input has shape {list(x.shape)}")
+        out = walk_forward([(x._aux, t) for x, t in zip(xs, ts, strict=True)], ys, level, order)
+        return unflatten([_zeros(y) if t is None else t for t, y in zip(out, low, strict=True)], yspec)
+
+    return unflatten(low, yspec), push
+
+
+# -- vmap -------------------------------------------------------------------------------------------------------------
+
+
+def _batch_size(dims: list[Any], leaves: list[Any]) -> int:
+    size = None
+    for d, x in zip(dims, leaves, strict=True):
+        if d is None:
+            continue
+        if not isinstance(x, Tensor):
+            raise ValueError(f"vmap: got in_dim={d} for an input that is no tensor but {type(x).__name__}; use None for it in in_dims")
+        n = x.ndim
+        if not -n <= d < n:
+            raise ValueError(f"vmap: got in_dim={d} for an input of dimensionality {n} (shape {list(x.shape)}), so in_dim must be in [{-n}, {n})")
+        if size is None:
+            size = x.shape[d]
+        elif x.shape[d] != size:
+            raise ValueError(f"vmap: expected all tensors to have the same size in the mapped dimension, got sizes {size} and {x.shape[d]}")
+    if size is None:
+        raise ValueError("vmap: at least one input must be mapped over, but in_dims has only None")
+    return size
+
+
+def vmap(
+    func: Callable[..., Any],
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: str = "error",
+    *,
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:
+    """The function applied to every example at once: each op runs a single time on the whole batch.
+
+    >>> vmap(chainrule.dot)(chainrule.ones(4, 3), chainrule.ones(4, 3))
+    tensor([3., 3., 3., 3.])
+    """
+    if randomness not in ("error", "different", "same"):
+        raise RuntimeError(f"vmap: randomness must be 'error', 'different' or 'same', got {randomness!r}")
+    if chunk_size is not None and chunk_size <= 0:
+        raise ValueError(f"vmap: chunk_size should be None or greater than 0, got {chunk_size}")
+
+    @functools.wraps(func)
+    def mapped(*args: Any, **kw: Any) -> Any:
+        if not args:
+            raise ValueError("vmap: got no inputs to map over; pass tensors as positional arguments")
+        if isinstance(in_dims, list):
+            in_d: Any = tuple(in_dims)
+        else:
+            in_d = in_dims
+        leaves, spec = flatten(args)
+        kws, kspec = flatten(kw)
+        if isinstance(in_d, int):
+            dims = [in_d if isinstance(x, Tensor) else _refuse_leaf(x, in_d) for x in leaves]
+        else:
+            try:
+                dims = broadcast_prefix(in_d, args)
+            except ValueError as e:
+                raise ValueError(f"vmap: in_dims is not compatible with the structure of the inputs: {e}") from None
+        kdims = [0 if isinstance(x, Tensor) else None for x in kws]
+        every, alld = [*leaves, *kws], [*dims, *kdims]
+        nested = _nested_entry(func, every, alld, len(leaves), spec, kspec, out_dims, randomness)
+        if nested is not None:
+            return nested[0]
+        size = _batch_size(alld, every)
+        if chunk_size is None or chunk_size >= size:
+            return _run_vmap(func, every, alld, len(leaves), spec, kspec, size, out_dims, randomness)
+        parts = []
+        for a in range(0, size, chunk_size):
+            n = min(chunk_size, size - a)
+            piece = [x if d is None else x.narrow(d, a, n) for x, d in zip(every, alld, strict=True)]
+            parts.append(_run_vmap(func, piece, alld, len(leaves), spec, kspec, n, out_dims, randomness))
+        flat = [flatten(p) for p in parts]
+        odims = broadcast_prefix(out_dims, parts[0])
+        from .ops.shape import cat
+
+        return unflatten([xs[0] if d is None else cat(list(xs), d) for d, *xs in zip(odims, *[f[0] for f in flat], strict=True)], flat[0][1])
+
+    return mapped
+
+
+# Set by chainrule.nested: takes over when a mapped input is ragged.
+_nested_entry: Callable[..., Any] = lambda *a: None  # noqa: E731
+
+
+def set_nested_entry(f: Callable[..., Any]) -> None:
+    """Install the rule for mapping over ragged tensors."""
+    global _nested_entry
+    _nested_entry = f
+
+
+def _refuse_leaf(x: Any, d: int) -> Any:
+    raise ValueError(f"vmap: got in_dim={d} for an input that is no tensor but {type(x).__name__}; give it None in in_dims, or bind it with a lambda")
+
+
+def _run_vmap(func: Any, every: list[Any], dims: list[Any], n: int, spec: Any, kspec: Any, size: int, out_dims: Any, randomness: str) -> Any:
+    if size == 0:
+        raise ValueError("vmap: the mapped dimension has size 0; there is no example to run the function on")
+    with Batching(size, randomness) as level:
+        xs = [x if d is None else Tensor(pin(x.movedim(d, 0) if d % x.ndim else x), level) for x, d in zip(every, dims, strict=True)]
+        out = func(*unflatten(xs[:n], spec), **unflatten(xs[n:], kspec))
+        ys, yspec = flatten(out)
+        for y in ys:
+            if not isinstance(y, Tensor):
+                raise ValueError(f"vmap: the function must only return tensors (in tuples, lists or dicts), got {type(y).__name__}")
+        try:
+            odims = broadcast_prefix(out_dims, out)
+        except ValueError as e:
+            raise ValueError(f"vmap: out_dims={out_dims!r} is not compatible with the structure of the outputs: {e}") from None
+    results = []
+    for y, d in zip(ys, odims, strict=True):
+        batched = y._interp is level
+        if d is None:
+            if batched:
+                raise ValueError("vmap: out_dims is None for an output that differs between examples; give it an int")
+            results.append(y)
+            continue
+        v = y._value if batched else y.expand(size, *y.shape)
+        if not -v.ndim <= d < v.ndim:
+            raise IndexError(f"vmap: out_dim {d} is out of range for an output with {v.ndim} dims (with the batch)")
+        results.append(v.movedim(0, d) if d % v.ndim else v)
+    return unflatten(results, yspec)
+
+
+# -- Jacobians --------------------------------------------------------------------------------------------------------
+
+
+def _basis(leaves: list[Tensor]) -> list[Tensor]:
+    """Unit vectors of the space of all leaves together, one batch of rows for each leaf."""
+    total = sum(x.numel() for x in leaves)
+    out, at = [], 0
+    for x in leaves:
+        n = x.numel()
+        e = np.zeros((total, n), x.dtype.np)
+        e[at : at + n] = np.eye(n)
+        out.append(Tensor(e.reshape(total, *x.shape)))
+        at += n
+    return out
+
+
+def _split_rows(rows: Tensor, leaves: list[Tensor]) -> list[Tensor]:
+    """Rows, one for every element of all leaves, as one block for each leaf."""
+    out, at = [], 0
+    for x in leaves:
+        n = x.numel()
+        out.append(rows.narrow(0, at, n).reshape(*x.shape, *rows.shape[1:]))
+        at += n
+    return out
+
+
+def jacrev(func: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False, chunk_size: int | None = None,
+           _preallocate_and_copy: bool = False) -> Callable[..., Any]:  # fmt: skip
+    """``x -> J(x)``, by one batched reverse pass over the unit cotangents. Shape: output dims, then input dims."""
+
+    @functools.wraps(func)
+    def jacobian(*args: Any, **kw: Any) -> Any:
+        nums = _split_args(argnums, args, "jacrev")
+
+        def f(*picked: Any) -> Any:
+            full = list(args)
+            for i, v in zip(nums, picked, strict=True):
+                full[i] = v
+            return func(*full, **kw)
+
+        picked = tuple(args[i] for i in nums)
+        out = vjp(f, *picked, has_aux=has_aux)
+        value, pull = out[0], out[1]
+        ys, yspec = flatten(value)
+        xs, xspec = flatten(picked)
+        if any(y.numel() for y in ys):
+            rows = vmap(lambda *e: pull(unflatten(list(e), yspec)), chunk_size=chunk_size)(*_basis(ys))
+        else:
+            rows = unflatten([Tensor(np.zeros((0, *x.shape), x.dtype.np)) for x in xs], xspec)
+        rows, _ = flatten(rows)
+        # rows[k]: cotangents of input k, one for each output element
+        blocks = [_split_rows(r, ys) for r in rows]
+        result = unflatten([_inputs_tree(unflatten([b[j] for b in blocks], xspec), argnums) for j in range(len(ys))], yspec)
+        return (result, out[2]) if has_aux else result
+
+    return jacobian
+
+
+def _inputs_tree(tree: Any, argnums: Argnums) -> Any:
+    return tree[0] if isinstance(argnums, int) else tree
+
+
+def jacfwd(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error", chunk_size: int | None = None) -> Callable[..., Any]:
+    """``x -> J(x)``, by one batched forward pass over the unit tangents. Shape: output dims, then input dims."""
+
+    @functools.wraps(func)
+    def jacobian(*args: Any, **kw: Any) -> Any:
+        nums = _split_args(argnums, args, "jacfwd")
+
+        def f(*picked: Any) -> Any:
+            full = list(args)
+            for i, v in zip(nums, picked, strict=True):
+                full[i] = v
+            return func(*full, **kw)
+
+        picked = tuple(args[i] for i in nums)
+        xs, xspec = flatten(picked)
+        for x in xs:
+            _need_diff("jacfwd", x)
+
+        def push(*e: Any) -> Any:
+            r = jvp(f, picked, unflatten(list(e), xspec), has_aux=has_aux)
+            return (r[1], r[2]) if has_aux else r[1]
+
+        if not builtin_any(x.numel() for x in xs):
+            raise RuntimeError("jacfwd: the inputs have no elements")
+        # The tangents' batch axis goes last: output dims first, then input dims.
+        out = vmap(push, out_dims=(0, None) if has_aux else 0, randomness=randomness, chunk_size=chunk_size)(*_basis(xs))
+        cols, aux = out if has_aux else (out, None)
+        cs, cspec = flatten(cols)
+
+        def block(c: Tensor) -> Any:
+            parts = []
+            at = 0
+            for x in xs:
+                n = x.numel()
+                p = c.narrow(0, at, n).movedim(0, -1)
+                parts.append(p.reshape(*p.shape[:-1], *x.shape))
+                at += n
+            return _inputs_tree(unflatten(parts, xspec), argnums)
+
+        result = unflatten([block(c) for c in cs], cspec)
+        return (result, aux) if has_aux else result
+
+    return jacobian
+
+
+builtin_any = any
+
+
+def hessian(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+    """``x -> d2f/dx2``, forward over reverse.
+
+    >>> hessian(lambda x: (x ** 3).sum())(chainrule.tensor([1.0, 2.0]))
+    tensor([[ 6.,  0.],
+            [ 0., 12.]])
+    """
+    return jacfwd(jacrev(func, argnums), argnums)
+
+
+# -- modules ----------------------------------------------------------------------------------------------------------
+
+
+def functional_call(module: Any, parameter_and_buffer_dicts: Any, args: Any = None, kwargs: Any = None, *, tie_weights: bool = True, strict: bool = False) -> Any:
+    """Call a module with these parameters and buffers in place of its own."""
+    from .nn.functional_call import functional_call as call
+
+    return call(module, parameter_and_buffer_dicts, args, kwargs, tie_weights=tie_weights, strict=strict)
+
+
+def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The parameters and the buffers of several modules of one architecture, stacked for ``vmap``."""
+    from .nn.functional_call import stack_module_state as stack
+
+    return stack(models)
+
+
+def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
+    """The function itself: writes never touch anybody else's values here."""
+    return func
+
+
+def debug_unwrap(x: Tensor, *, recurse: bool = True) -> Tensor:
+    """The concrete tensor beneath the transforms' levels, for looking at inside a transformed function."""
+    while x._interp is not None:
+        x = x._value
+        if not recurse:
+            break
+    return x
+
+
+_unused = ChainruleError

@@ -1,0 +1,143 @@
+"""Type conversion, copies, detach."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core import dtypes as dt
+from ..core.op import Pointwise, op
+from ..core.registry import public
+from ..core.tensor import Tensor
+from ..core.views import register_detached
+
+
+def _cast(x: Any, *, dtype: np.dtype) -> Any:
+    if x.dtype.kind == "c" and dtype.kind != "c":
+        x = x.real
+    elif x.dtype.kind == "f" and dtype.kind in "iu":
+        # Out-of-range conversions are undefined in C; go through int64 so that negative numbers wrap as in PyTorch.
+        return x.astype(np.int64).astype(dtype)
+    return x.astype(dtype)
+
+
+class _To(Pointwise):
+    def concrete(self, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
+        return Tensor(self.fn(args[0]._value, **kw))
+
+    def batched(self, size: int, args: list[Any], flags: list[bool], kw: dict[str, Any]) -> Any:
+        return self.call(*args, **kw)
+
+
+# The tangent has the output's type, the cotangent goes back to the input's by `fit_cotangent`.
+to_p = _To("to", _cast, (lambda t, y, x, *, dtype: to_p.call(t, dtype=dtype),), promote="none", fast=frozenset(),
+           vjp=lambda g, y, x, *, dtype: (g,))  # fmt: skip
+to_int_p = _To("to_int", _cast, (), promote="none", fast=frozenset())
+clone_p = _To("clone", lambda x, order="K": x.copy(order), (lambda t, y, x, **kw: t,), promote="none", fast=frozenset())
+
+
+@op("detach", differentiable=False)
+def detach_p(x: Any) -> Any:
+    """The same value without a derivative."""
+    return x
+
+
+def cast(x: Tensor, d: dt.DType) -> Tensor:
+    """`x` as type `d`; itself if it has it."""
+    if x.dtype is d:
+        return x
+    if d.category < dt.FLOAT:
+        return to_int_p.call(x, dtype=d.np)
+    return to_p.call(x, dtype=d.np)
+
+
+@public("clone", methods="clone", out=False)
+def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
+    """A copy of `input`, differentiable.
+
+    >>> x = chainrule.tensor([1.0, 2.0]); y = x.clone(); y.add_(1); x
+    tensor([2., 3.])
+    tensor([1., 2.])
+    """
+    return clone_p.call(input, order="K" if memory_format is None or memory_format.name == "preserve_format" else "C")
+
+
+@public("detach", methods="detach", out=False)
+def detach(input: Tensor) -> Tensor:
+    """The same value, sharing memory, through which no derivative flows."""
+    y = detach_p.bind(input)
+    if y is input._value or y is input:
+        y = Tensor(y._value, y._interp, y._aux)
+    return register_detached(input, y)
+
+
+@public("", methods="detach_")
+def detach_(self: Tensor) -> Tensor:
+    """Cut this tensor off from what made it."""
+    y = detach_p.bind(self)
+    self._value, self._interp, self._aux = y._value, y._interp, y._aux
+    return self
+
+
+def _data(self: Tensor) -> Tensor:
+    """The value without its derivative, sharing memory (PyTorch's ``.data``)."""
+    return detach(self)
+
+
+def _set_data(self: Tensor, new: Tensor) -> None:
+    inner = detach_p.bind(new)
+    if self._interp is not None:
+        self._value = inner
+    else:
+        self._value = inner._value
+
+
+Tensor.data = property(_data, _set_data)  # type: ignore[attr-defined]
+
+
+@public("", methods="to", out=False)
+def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False,
+       memory_format: Any = None, other: Any = None) -> Tensor:  # fmt: skip
+    """`self` converted to a type: ``x.to(chainrule.float64)``, ``x.to(other)``; itself where nothing changes."""
+    from ..core.device import device as device_type
+
+    for a in args:
+        if isinstance(a, dt.DType):
+            dtype = a
+        elif isinstance(a, Tensor):
+            dtype = a.dtype
+        elif isinstance(a, str | device_type):
+            device = a
+        elif isinstance(a, bool):
+            pass
+        elif a is not None:
+            dtype = dt.as_dtype(a)
+    if other is not None:
+        dtype = other.dtype
+    if device is not None:
+        device_type(device)
+    d = self.dtype if dtype is None else dt.as_dtype(dtype)
+    if self.dtype is d:
+        return clone(self) if copy else self
+    return cast(self, d)
+
+
+def _converter(name: str, d: dt.DType) -> None:
+    def method(self: Tensor, memory_format: Any = None) -> Tensor:
+        return cast(self, d)
+
+    method.__name__, method.__doc__ = name, f"`self` converted to {d!r}."
+    public("", methods=name, out=False)(method)
+
+
+for _n in ("bool", "half", "float", "double", "short", "int", "long", "cfloat", "cdouble", "bfloat16"):
+    _converter(_n, dt.NAMES[_n])
+_converter("byte", dt.uint8)
+_converter("char", dt.int8)
+
+
+@public("", methods="type_as", out=False)
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """`self` converted to the type of `other`."""
+    return cast(self, other.dtype)

@@ -1,0 +1,293 @@
+"""Creation: tensors from numbers, lists and arrays, and filled ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core import dtypes as dt
+from ..core.device import device as device_type
+from ..core.registry import public
+from ..core.shapes import sizes
+from ..core.tensor import PAYLOADS, Tensor
+
+
+def finish(a: Any, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
+    """A tensor around an array, converted and marked as asked."""
+    if device is not None:
+        device_type(device)
+    t = Tensor(a if dtype is None else a.astype(dt.as_dtype(dtype).np, copy=False))
+    return t.requires_grad_() if requires_grad else t
+
+
+def infer(data: Any) -> dt.DType:
+    """The type PyTorch gives a (nested list of) Python or NumPy value(s)."""
+    if isinstance(data, Tensor):
+        return data.dtype
+    if isinstance(data, np.ndarray | np.generic):
+        return dt.FROM_NP[data.dtype]
+    if isinstance(data, list | tuple):
+        out: dt.DType | None = None
+        for d in data:
+            k = infer(d)
+            out = k if out is None else dt.promote_types(out, k)
+        return out or dt.get_default_dtype()
+    if isinstance(data, bool | int | float | complex):
+        return dt.scalar_dtype(data)
+    raise TypeError(f"tensor(): could not infer dtype of {type(data).__name__}")
+
+
+def _plain(data: Any) -> Any:
+    if isinstance(data, Tensor):
+        return data.concrete("tensor()")
+    return [_plain(d) for d in data] if isinstance(data, list | tuple) else data
+
+
+@public("tensor", out=False)
+def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+    """A new tensor with a copy of `data`: a number, nested lists, an array or a tensor.
+
+    >>> chainrule.tensor([[1, 2], [3, 4]])
+    tensor([[1, 2],
+            [3, 4]])
+    """
+    d = infer(data) if dtype is None else dt.as_dtype(dtype)
+    if isinstance(data, list | tuple) and any(isinstance(v, Tensor) and v._interp is not None for v in data):
+        from .shape import stack
+
+        return stack([v if isinstance(v, Tensor) else tensor(v, dtype=d) for v in data]).detach().to(d)
+    if isinstance(data, Tensor) and data._interp is not None:
+        return data.detach().clone().to(d)
+    try:
+        a = np.array(_plain(data), dtype=d.np)
+    except ValueError:
+        raise ValueError("tensor(): expected sequences of equal length at every depth; for ragged data use chainrule.nested.nested_tensor") from None
+    return finish(a, None, requires_grad, device)
+
+
+@public("as_tensor asarray", out=False)
+def as_tensor(data: Any, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False) -> Tensor:
+    """`data` as a tensor, sharing memory where it can."""
+    if isinstance(data, Tensor):
+        t = data if dtype is None else data.to(dt.as_dtype(dtype))
+        return t.clone() if copy else t
+    if isinstance(data, np.ndarray) and not copy:
+        return finish(data, dtype, requires_grad, device)
+    return tensor(data, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+@public("from_numpy", out=False)
+def from_numpy(ndarray: Any) -> Tensor:
+    """A tensor that shares memory with a NumPy array."""
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"from_numpy: expected np.ndarray (got {type(ndarray).__name__})")
+    if ndarray.dtype not in dt.FROM_NP:
+        native = ndarray.dtype.newbyteorder("=")
+        if native not in dt.FROM_NP:
+            raise TypeError(f"from_numpy: can't convert np.ndarray of type {ndarray.dtype}; the supported types are {', '.join(d.name for d in dt.ALL)}")
+        ndarray = ndarray.astype(native)
+    return Tensor(ndarray)
+
+
+@public("scalar_tensor", out=False)
+def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, layout: Any = None, requires_grad: bool = False, pin_memory: Any = None) -> Tensor:
+    """A 0-d tensor."""
+    return finish(np.asarray(s, (dt.as_dtype(dtype) if dtype is not None else dt.get_default_dtype()).np), None, requires_grad, device)
+
+
+def _nonneg(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+    if any(n < 0 for n in shape):
+        raise RuntimeError(f"{name}: Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
+    return shape
+
+
+def _filled(name: str, make: Any, doc: str) -> Any:
+    def f(*size: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: Any = None,
+          memory_format: Any = None) -> Tensor:  # fmt: skip
+        shape = _nonneg(name, sizes(size))
+        return finish(make(shape, (dt.get_default_dtype() if dtype is None else dt.as_dtype(dtype)).np), None, requires_grad, device)
+
+    def like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+             memory_format: Any = None, pin_memory: Any = None) -> Tensor:  # fmt: skip
+        return like_of(make, input, dtype, requires_grad, device)
+
+    def new(self: Tensor, *size: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+            pin_memory: Any = None) -> Tensor:  # fmt: skip
+        return f(*size, dtype=self.dtype if dtype is None else dtype, requires_grad=requires_grad, device=device)
+
+    f.__name__, f.__doc__ = name, f"A tensor of the given sizes {doc}."
+    like.__name__, like.__doc__ = f"{name}_like", f"A tensor with the shape and type of `input` {doc}."
+    new.__name__, new.__doc__ = f"new_{name}", f"A tensor of the type of `self` {doc}."
+    public(name)(_accept_size(f))
+    public(f"{name}_like", out=False)(like)
+    public("", methods=f"new_{name}", out=False)(_accept_size(new))
+    return f, like
+
+
+def _accept_size(f: Any) -> Any:
+    def call(*args: Any, size: Any = None, **kw: Any) -> Any:
+        return f(*args, *(() if size is None else (size,)), **kw)
+
+    call.__name__, call.__doc__ = f.__name__, f.__doc__
+    return call
+
+
+def like_of(make: Any, input: Tensor, dtype: Any, requires_grad: bool, device: Any) -> Tensor:
+    """A filled tensor shaped like `input`; nested payloads keep their structure."""
+    from ..core.dispatch import innermost
+
+    d = (input.dtype if dtype is None else dt.as_dtype(dtype)).np
+    v = innermost(input)
+    if type(v) in PAYLOADS:
+        return Tensor(v.filled(make, d))
+    return finish(make(tuple(input.shape), d), None, requires_grad, device)
+
+
+zeros, zeros_like = _filled("zeros", np.zeros, "filled with 0")
+ones, ones_like = _filled("ones", np.ones, "filled with 1")
+empty, empty_like = _filled("empty", np.zeros, "whose contents are unspecified (here: zeros)")
+
+
+@public("full")
+def full(size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+         pin_memory: Any = None) -> Tensor:  # fmt: skip
+    """A tensor of the given size filled with one number."""
+    shape = _nonneg("full", sizes((size,) if not isinstance(size, int) else (size,)))
+    if isinstance(fill_value, Tensor):
+        fill_value = fill_value.item()
+    d = dt.as_dtype(dtype) if dtype is not None else dt.scalar_dtype(fill_value)
+    return finish(np.full(shape, fill_value, d.np), None, requires_grad, device)
+
+
+@public("full_like", out=False)
+def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+              memory_format: Any = None, pin_memory: Any = None) -> Tensor:  # fmt: skip
+    """A tensor with the shape and type of `input` filled with one number."""
+    fill = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
+    return like_of(lambda s, d: np.full(s, fill, d), input, dtype, requires_grad, device)
+
+
+@public("", methods="new_full", out=False)
+def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+             requires_grad: bool = False, pin_memory: Any = None) -> Tensor:  # fmt: skip
+    """A tensor of the type of `self` filled with one number."""
+    return full(size, fill_value, dtype=self.dtype if dtype is None else dtype, requires_grad=requires_grad, device=device)
+
+
+@public("", methods="new_tensor", out=False)
+def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A tensor with a copy of `data` and the type of `self`."""
+    return tensor(data, dtype=self.dtype if dtype is None else dtype, requires_grad=requires_grad)
+
+
+def _number(x: Any) -> Any:
+    return x.item() if isinstance(x, Tensor) else x
+
+
+@public("arange")
+def arange(*args: Any, start: Any = None, end: Any = None, step: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+           requires_grad: bool = False, pin_memory: Any = None) -> Tensor:  # fmt: skip
+    """``start, start + step, ...`` up to but not including `end`."""
+    a = [_number(v) for v in args]
+    if len(a) == 1:
+        end = a[0] if end is None else end
+        start = start if start is not None or end is a[0] else a[0]
+    elif len(a) >= 2:
+        start, end = a[0], a[1]
+        step = a[2] if len(a) > 2 else step
+    start, end, step = (0 if start is None else _number(start)), _number(end), (1 if step is None else _number(step))
+    if step == 0:
+        raise RuntimeError("arange: step must be nonzero")
+    if (end - start) * step < 0:
+        raise RuntimeError(f"arange: upper bound and lower bound inconsistent with step sign: start {start}, end {end}, step {step}")
+    d = dt.as_dtype(dtype) if dtype is not None else dt.int64 if all(isinstance(v, int) for v in (start, end, step)) else dt.get_default_dtype()
+    n = max(math.ceil((end - start) / step), 0)
+    kind = np.int64 if all(isinstance(v, int) for v in (start, end, step)) else np.float64
+    return finish((start + step * np.arange(n, dtype=kind)).astype(d.np), None, requires_grad, device)
+
+
+@public("linspace")
+def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+             pin_memory: Any = None) -> Tensor:  # fmt: skip
+    """`steps` numbers evenly spaced from `start` to `end`."""
+    if steps < 0:
+        raise RuntimeError("linspace: number of steps must be non-negative")
+    d = dt.get_default_dtype() if dtype is None else dt.as_dtype(dtype)
+    return finish(np.linspace(_number(start), _number(end), steps).astype(d.np), None, requires_grad, device)
+
+
+@public("eye")
+def eye(n: int, m: int | None = None, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+        pin_memory: Any = None) -> Tensor:  # fmt: skip
+    """The n-by-m matrix with ones on the diagonal."""
+    _nonneg("eye", (n, n if m is None else m))
+    return finish(np.eye(n, m, dtype=(dt.get_default_dtype() if dtype is None else dt.as_dtype(dtype)).np), None, requires_grad, device)
+
+
+@public("is_tensor", out=False)
+def is_tensor(obj: Any) -> bool:
+    """Whether `obj` is a chainrule tensor."""
+    return isinstance(obj, Tensor)
+
+
+@public("numel", out=False)
+def numel(input: Tensor) -> int:
+    """The number of elements."""
+    return input.numel()
+
+
+@public("is_floating_point", out=False)
+def is_floating_point(input: Tensor) -> bool:
+    """Whether the type is real floating."""
+    return input.dtype.is_floating_point
+
+
+@public("is_complex", out=False)
+def is_complex(input: Tensor) -> bool:
+    """Whether the type is complex."""
+    return input.dtype.is_complex
+
+
+@public("result_type", out=False)
+def result_type(tensor1: Any, tensor2: Any) -> dt.DType:
+    """The type of an operation between the two."""
+    return dt.result_of((x.dtype, x.ndim) if isinstance(x, Tensor) else (dt.scalar_dtype(x), -1) for x in (tensor1, tensor2))
+
+
+# -- writes -----------------------------------------------------------------------------------------------------------
+
+
+@public("", methods="copy_", out=False)
+def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
+    """Write `src`, broadcast and converted, to `self`."""
+    from ..core.views import assign
+
+    if not isinstance(src, Tensor):
+        src = as_tensor(src)
+    return assign(self, src.to(self.dtype), "copy_")
+
+
+@public("", methods="fill_", out=False)
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Write one number to all elements."""
+    from ..core.views import assign
+
+    if isinstance(value, Tensor):
+        if value.ndim:
+            raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
+        return assign(self, value.to(self.dtype).expand(*self.shape), "fill_")
+    return assign(self, Tensor(np.full(self.shape, value, self.dtype.np)), "fill_")
+
+
+@public("", methods="zero_", out=False)
+def zero_(self: Tensor) -> Tensor:
+    """Write 0 to all elements."""
+    return fill_(self, 0)
+
+
+def shape_of(xs: Sequence[Any]) -> Any:
+    """The shapes of tensors, for messages."""
+    return [list(x.shape) for x in xs if isinstance(x, Tensor)]

@@ -1,0 +1,1 @@
+"""Linear algebra: factorizations and solvers as core-signature ops."""

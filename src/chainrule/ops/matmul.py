@@ -1,0 +1,324 @@
+"""Products: matmul and its relatives, einsum over opt_einsum's paths."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..core import dtypes as dt
+from ..core.op import op
+from ..core.registry import public
+from ..core.tensor import Tensor
+from .pointwise import scaled
+from .shape import permute_p
+
+
+def _same(a: Any, b: Any) -> tuple[Any, Any]:
+    if a.dtype != b.dtype:
+        d = np.result_type(a.dtype, b.dtype)
+        a, b = a.astype(d, copy=False), b.astype(d, copy=False)
+    return a, b
+
+
+@op("matmul", core="(m,n),(n,k)->(m,k)")
+def matmul_p(a: Any, b: Any) -> Any:
+    """The matrix product over the last two axes."""
+    a, b = _same(a, b)
+    d = a.dtype
+    if d in dt.HALVES:
+        return np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(d)
+    if a.ndim > 2 and b.ndim == 2 and a.flags.c_contiguous:
+        # One large product instead of many small ones.
+        return np.matmul(a.reshape(-1, a.shape[-1]), b).reshape(*a.shape[:-1], b.shape[-1])
+    return np.matmul(a, b)
+
+
+def _h(x: Tensor) -> Tensor:
+    """The conjugate transpose, without registering a view."""
+    y = permute_p.bind(x, dims=(-1, -2))
+    return y.conj() if x.dtype.category == dt.COMPLEX else y
+
+
+def _matmul_ga(g: Any, y: Any, a: Any, b: Any) -> Any:
+    return matmul_p.bind(g, _h(b))
+
+
+def _matmul_gb(g: Any, y: Any, a: Any, b: Any) -> Any:
+    # Where b has no leading axes but a has, the sum over them is part of one larger product.
+    if b.ndim == 2 and a.ndim > 2 and g.ndim == a.ndim:
+        a2, g2 = a.reshape(-1, a.shape[-1]), g.reshape(-1, g.shape[-1])
+        return matmul_p.bind(_h(a2), g2)
+    return matmul_p.bind(_h(a), g)
+
+
+matmul_p.jvp([lambda t, y, a, b: matmul_p.bind(t, b), lambda t, y, a, b: matmul_p.bind(a, t)])
+matmul_p.vjp([_matmul_ga, _matmul_gb])
+
+
+def _check_dtypes(name: str, *xs: Any) -> None:
+    ds = {x.dtype for x in xs if isinstance(x, Tensor)}
+    if len(ds) > 1:
+        raise RuntimeError(f"{name}: expected the arguments to have the same dtype, but got {' and '.join(sorted(d.name for d in ds))}")
+
+
+@public("matmul linalg.matmul", methods="matmul __matmul__")
+def matmul(input: Tensor, other: Tensor) -> Tensor:
+    """``input @ other``: vectors, matrices, and batches of matrices whose leading dims broadcast.
+
+    >>> chainrule.ones(2, 3) @ chainrule.ones(3)
+    tensor([3., 3.])
+    """
+    if not isinstance(other, Tensor) or not isinstance(input, Tensor):
+        raise TypeError(f"matmul: expected two tensors, got {type(input).__name__} and {type(other).__name__}")
+    na, nb = input.ndim, other.ndim
+    if na == 0 or nb == 0:
+        raise RuntimeError(f"matmul: both arguments to matmul need to be at least 1D, but they are {na}D and {nb}D")
+    if input.dtype is not other.dtype:
+        _check_dtypes("matmul", input, other)
+    if na == 2 and nb == 2 or na > 1 and nb > 1:
+        a, b = input, other
+    else:
+        a = input.reshape(1, -1) if na == 1 else input
+        b = other.reshape(-1, 1) if nb == 1 else other
+    if a.shape[-1] != b.shape[-2]:
+        raise RuntimeError(f"matmul: mat1 and mat2 shapes cannot be multiplied (input {list(input.shape)} and other {list(other.shape)}): the last dim of input must equal the {'only' if nb == 1 else 'second to last'} dim of other")
+    y = matmul_p(a, b)
+    if na == 1:
+        y = y.squeeze(-2)
+    return y.squeeze(-1) if nb == 1 else y
+
+
+public("", methods="__rmatmul__")(lambda self, other: matmul(other, self))
+
+
+def _need(name: str, x: Any, n: int, arg: str) -> None:
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name}: {arg} must be a tensor, got {type(x).__name__}")
+    if x.ndim != n:
+        raise RuntimeError(f"{name}: {arg} must be a {n}-D tensor, got {x.ndim}-D of shape {list(x.shape)}")
+
+
+@public("mm", methods="mm")
+def mm(input: Tensor, mat2: Tensor) -> Tensor:
+    """The product of two matrices."""
+    _need("mm", input, 2, "self")
+    _need("mm", mat2, 2, "mat2")
+    return matmul(input, mat2)
+
+
+@public("bmm", methods="bmm")
+def bmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """The products of two batches of matrices."""
+    _need("bmm", input, 3, "batch1")
+    _need("bmm", mat2, 3, "batch2")
+    if input.shape[0] != mat2.shape[0]:
+        raise RuntimeError(f"bmm: batch1 and batch2 must have same number of batches, got {input.shape[0]} and {mat2.shape[0]}")
+    return matmul(input, mat2)
+
+
+@public("mv", methods="mv")
+def mv(input: Tensor, vec: Tensor) -> Tensor:
+    """A matrix times a vector."""
+    _need("mv", input, 2, "input")
+    _need("mv", vec, 1, "vec")
+    return matmul(input, vec)
+
+
+@public("dot", methods="dot")
+def dot(input: Tensor, tensor: Tensor) -> Tensor:
+    """``sum(a * b)`` of two vectors."""
+    _need("dot", input, 1, "self")
+    _need("dot", tensor, 1, "tensor")
+    if input.shape != tensor.shape:
+        raise RuntimeError(f"dot: inconsistent tensor size, expected tensor [{input.shape[0]}] and src [{tensor.shape[0]}] to have the same number of elements")
+    return matmul(input, tensor)
+
+
+@public("vdot", methods="vdot")
+def vdot(input: Tensor, other: Tensor) -> Tensor:
+    """``sum(conj(a) * b)`` of two vectors."""
+    _need("vdot", input, 1, "self")
+    _need("vdot", other, 1, "other")
+    return dot(input.conj(), other)
+
+
+def plus(input: Any, product: Tensor, beta: Any, alpha: Any) -> Tensor:
+    """``beta * input + alpha * product``; with beta 0 the input is ignored, NaN and all."""
+    p = scaled(product, alpha)
+    return p if beta == 0 and not isinstance(beta, Tensor) else scaled(input, beta) + p
+
+
+def _fits(name: str, input: Any, product: Tensor) -> None:
+    if isinstance(input, Tensor) and input.dtype is not product.dtype:
+        raise RuntimeError(f"{name}: self and the product must have the same dtype, but got {input.dtype} and {product.dtype}")
+    try:
+        ok = np.broadcast_shapes(tuple(input.shape), tuple(product.shape)) == tuple(product.shape)
+    except ValueError:
+        ok = False
+    if not ok:
+        raise RuntimeError(f"{name}: the expanded size of input {list(input.shape)} must match the product's shape {list(product.shape)}")
+
+
+@public("addmm", methods="addmm", inplace="addmm_")
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """``beta * input + alpha * (mat1 @ mat2)``."""
+    _need("addmm", mat1, 2, "mat1")
+    _need("addmm", mat2, 2, "mat2")
+    p = matmul(mat1, mat2)
+    _fits("addmm", input, p)
+    y = plus(input, p, beta, alpha)
+    return y
+
+
+@public("nn.functional.linear _C._nn.linear", out=False)
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """``input @ weight.T + bias``."""
+    if weight.ndim == 1:
+        y = matmul(input, weight)
+    elif weight.ndim == 2:
+        if input.ndim == 0 or input.shape[-1] != weight.shape[-1]:
+            raise RuntimeError(f"linear: the last dim of input {list(input.shape)} must equal the last dim of weight {list(weight.shape)} (weight is [out_features, in_features])")
+        _check_dtypes("linear", input, weight, bias)
+        y = matmul(input, permute_p(weight, dims=(-1, -2)))
+    else:
+        raise RuntimeError(f"linear: weight must be 1-D or 2-D, got {list(weight.shape)}")
+    return y if bias is None else y + bias
+
+
+# -- einsum -----------------------------------------------------------------------------------------------------------
+
+
+@public("einsum", out=False)
+def einsum(equation: Any, *operands: Any) -> Tensor:
+    """Sums of products in Einstein's notation, contracted pair by pair in the order that opt_einsum finds.
+
+    >>> chainrule.einsum("ij,jk->ik", chainrule.ones(2, 3), chainrule.ones(3, 4)).shape
+    chainrule.Size([2, 4])
+    """
+    import opt_einsum
+
+    if not isinstance(equation, str):
+        equation, operands = _sublists((equation, *operands))
+    ops = list(operands[0]) if len(operands) == 1 and isinstance(operands[0], list | tuple) else list(operands)
+    if not ops:
+        raise ValueError("einsum(): must provide at least one operand")
+    terms, out = _parse(equation, ops)
+    xs = [_own_diagonals(x, t) for x, t in zip(ops, terms, strict=True)]
+    if len(xs) <= 2:
+        path: Any = [tuple(range(len(xs)))]
+    else:
+        eq = ",".join(t for _, t in xs) + "->" + out
+        path = opt_einsum.contract_path(eq, *[tuple(x.shape) for x, _ in xs], shapes=True, optimize="auto")[0]
+    for group in path:
+        picked = [xs[i] for i in group]
+        for i in sorted(group, reverse=True):
+            del xs[i]
+        need = set(out).union(*[t for _, t in xs])
+        x, t = picked[0]
+        for y, u in picked[1:]:
+            last = y is picked[-1][0]
+            x, t = _contract(x, t, y, u, need if last else need.union(*[v for _, v in picked]))
+        xs.append((x, t))
+    x, t = xs[0]
+    gone = tuple(i for i, c in enumerate(t) if c not in out)
+    if gone:
+        x, t = x.sum(gone), "".join(c for c in t if c in out)
+    return x.permute([t.index(c) for c in out]) if t != out else x
+
+
+def _sublists(args: tuple[Any, ...]) -> tuple[str, list[Any]]:
+    def letters(sub: Any) -> str:
+        return "".join("..." if i is Ellipsis else chr(ord("A") + i) if i < 26 else chr(ord("a") + i - 26) for i in sub)
+
+    n = len(args) // 2
+    eq = ",".join(letters(args[2 * i + 1]) for i in range(n))
+    return (eq + "->" + letters(args[-1]) if len(args) % 2 else eq), [args[2 * i] for i in range(n)]
+
+
+def _parse(equation: str, ops: list[Any]) -> tuple[list[str], str]:
+    eq = equation.replace(" ", "")
+    left, arrow, out = eq.partition("->")
+    terms = left.split(",")
+    if len(terms) != len(ops):
+        raise RuntimeError(f"einsum(): the equation {equation!r} names {len(terms)} operands, but {len(ops)} were given")
+    for c in left.replace("...", "").replace(",", "") + out.replace("...", ""):
+        if not c.isalpha():
+            raise RuntimeError(f"einsum(): invalid character {c!r} in the equation {equation!r}; only letters, '...', ',' and '->' are allowed")
+    free = [c for c in map(chr, range(0x391, 0x391 + 64))]
+    ell = 0
+    for t, x in zip(terms, ops, strict=True):
+        named = t.replace("...", "")
+        if "..." in t:
+            if x.ndim < len(named):
+                raise RuntimeError(f"einsum(): operand of shape {list(x.shape)} has fewer dims than {t!r} names")
+            ell = max(ell, x.ndim - len(named))
+        elif x.ndim != len(named):
+            raise RuntimeError(f"einsum(): the number of subscripts in {t!r} does not match the number of dimensions of its operand, {list(x.shape)}")
+    letters = free[:ell]
+    full = [t.replace("...", "".join(letters[ell - (x.ndim - len(t.replace("...", ""))) :])) for t, x in zip(terms, ops, strict=True)]
+    if arrow:
+        out = out.replace("...", "".join(letters))
+        every = set("".join(full))
+        for c in out:
+            if c not in every and c not in letters:
+                raise RuntimeError(f"einsum(): output subscript {c!r} does not appear in the equation for any input operand")
+            if out.count(c) > 1:
+                raise RuntimeError(f"einsum(): output subscript {c!r} appears more than once in the output")
+        out = "".join(c for c in out if c in every)
+    else:
+        counts = "".join(terms).replace("...", "")
+        out = "".join(letters) + "".join(sorted(c for c in set(counts.replace(",", "")) if counts.count(c) == 1))
+    size: dict[str, int] = {}
+    for t, x in zip(full, ops, strict=True):
+        for c, n in zip(t, x.shape, strict=True):
+            if size.get(c, 1) not in (1, n) and n != 1:
+                raise RuntimeError(f"einsum(): operands do not broadcast: subscript {c!r} has sizes {size[c]} and {n}; shapes {[list(o.shape) for o in ops]}")
+            size[c] = max(size.get(c, 1), n) if n != 0 else 0
+    return full, out
+
+
+def _own_diagonals(x: Tensor, t: str) -> tuple[Tensor, str]:
+    """Repeated subscripts of one operand taken along the diagonal."""
+    for c in dict.fromkeys(t):
+        while t.count(c) > 1:
+            i = t.index(c)
+            j = t.index(c, i + 1)
+            x = x.diagonal(0, i, j)
+            t = "".join(d for k, d in enumerate(t) if k not in (i, j)) + c
+    return x, t
+
+
+def _contract(a: Tensor, ta: str, b: Tensor, tb: str, need: set[str]) -> tuple[Tensor, str]:
+    """The product of two operands summed over what nobody needs any more, as one batched matrix product."""
+    for x, t, other in ((a, ta, tb), (b, tb, ta)):
+        solo = tuple(i for i, c in enumerate(t) if c not in other and c not in need)
+        if solo:
+            if x is a:
+                a, ta = a.sum(solo), "".join(c for i, c in enumerate(t) if i not in solo)
+            else:
+                b, tb = b.sum(solo), "".join(c for i, c in enumerate(t) if i not in solo)
+    shared = [c for c in ta if c in tb]
+    summed = [c for c in shared if c not in need]
+    for c in list(summed):
+        # A size-1 subscript broadcasts; it cannot be contracted against a longer one.
+        na, nb = a.shape[ta.index(c)], b.shape[tb.index(c)]
+        if na != nb:
+            if na == 1:
+                b, tb = b.sum(tb.index(c), True), tb
+            else:
+                a, ta = a.sum(ta.index(c), True), ta
+    batch = [c for c in shared if c in need]
+    fa, fb = [c for c in ta if c not in tb], [c for c in tb if c not in ta]
+    pa = a.permute([ta.index(c) for c in (*batch, *fa, *summed)])
+    pb = b.permute([tb.index(c) for c in (*batch, *summed, *fb)])
+    sa, sb = [a.shape[ta.index(c)] for c in fa], [b.shape[tb.index(c)] for c in fb]
+    k = math.prod(a.shape[ta.index(c)] for c in summed)
+    ba, bb = [a.shape[ta.index(c)] for c in batch], [b.shape[tb.index(c)] for c in batch]
+    if not summed:
+        y = pa.reshape(*ba, *sa, *(1,) * len(sb)) * pb.reshape(*bb, *(1,) * len(sa), *sb)
+        return y, "".join((*batch, *fa, *fb))
+    y = matmul_p(pa.reshape(*ba, math.prod(sa), k), pb.reshape(*bb, k, math.prod(sb)))
+    lead = list(y.shape[:-2])
+    return y.reshape(*lead, *sa, *sb), "".join((*batch, *fa, *fb))

@@ -1,0 +1,527 @@
+"""Arithmetic, elementary functions, comparisons, selection.
+
+An op is one declaration: NumPy's function and, an input each, the linear rule ``(t, y, *xs) -> tangent``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core import dtypes as dt
+from ..core.op import FLOAT_NUMS, REAL_NUMS, ZERO, Op, Pointwise, pointwise
+from ..core.registry import public
+from ..core.reverse import Masked
+from ..core.tensor import PAYLOADS, Tensor
+
+INTS = frozenset(d.np.num for d in (dt.uint8, dt.int8, dt.int16, dt.int32, dt.int64))
+
+
+def zeros_like(x: Any) -> Any:
+    """Zeros with the shape and type of `x`, without its history."""
+    return Tensor(np.zeros(x.shape, x.dtype.np))
+
+
+# -- arithmetic -------------------------------------------------------------------------------------------------------
+
+add_p = pointwise("add", np.add, lambda t, y, a, b: t, lambda t, y, a, b: t)
+sub_p = pointwise("sub", np.subtract, lambda t, y, a, b: t, lambda t, y, a, b: -t)
+mul_p = pointwise("mul", np.multiply, lambda t, y, a, b: t * b, lambda t, y, a, b: t * a)
+div_p = pointwise("div", np.true_divide, lambda t, y, a, b: t / b, lambda t, y, a, b: -t * (y / b), promote="float")
+neg = public("neg negative", methods="neg negative __neg__", inplace="neg_ negative_")(
+    pointwise("neg", np.negative, lambda t, y, x: -t)
+)
+
+
+def _floor_divide(a: Any, b: Any) -> Any:
+    if a.dtype.kind in "iub" and np.any(np.asarray(b) == 0):
+        raise RuntimeError("floor_divide: integer division by zero in other")
+    return np.floor_divide(a, b)
+
+
+floor_divide_p = pointwise("floor_divide", _floor_divide, ZERO, ZERO, fast=frozenset())
+trunc_divide_p = pointwise(
+    "trunc_divide",
+    lambda a, b: np.trunc(a / b).astype(a.dtype) if a.dtype.kind not in "iu" else _trunc_int(a, b),
+    ZERO,
+    ZERO,
+    fast=frozenset(),
+)
+
+
+def _trunc_int(a: Any, b: Any) -> Any:
+    if np.any(b == 0):
+        raise RuntimeError("div: integer division by zero in other")
+    q, r = np.divmod(a, b)
+    return q + ((r != 0) & ((a < 0) != (b < 0))).astype(a.dtype)
+
+
+def scaled(x: Any, alpha: Any) -> Any:
+    """``alpha * x``, without the multiplication for 1."""
+    return x if isinstance(alpha, int | float) and alpha == 1 else mul_p.call(x, alpha)
+
+
+@public("add", methods="add", inplace="add_")
+def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+    """``input + alpha * other``.
+
+    >>> chainrule.add(chainrule.tensor([1.0, 2.0]), 10, alpha=2)
+    tensor([21., 22.])
+    """
+    _check_alpha("add", input, other, alpha)
+    return add_p.call(input, scaled(other, alpha))
+
+
+def _check_alpha(name: str, a: Any, b: Any, alpha: Any) -> None:
+    if alpha == 1 and not isinstance(alpha, bool):
+        return
+    if isinstance(alpha, float) and all(isinstance(x, int) or (isinstance(x, Tensor) and x.dtype.category <= dt.INT) for x in (a, b)):
+        raise RuntimeError(f"{name}: for integral input tensors, argument alpha must not be a floating point number")
+    if isinstance(alpha, bool) and not all(isinstance(x, Tensor) and x.dtype is dt.bool_ for x in (a, b)):
+        raise RuntimeError(f"{name}: Boolean alpha only supported for Boolean results")
+
+
+@public("sub subtract", methods="sub subtract", inplace="sub_ subtract_")
+def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+    """``input - alpha * other``."""
+    for x in (input, other):
+        if isinstance(x, bool) or (isinstance(x, Tensor) and x.dtype is dt.bool_):
+            raise RuntimeError(
+                "sub: subtraction, the `-` operator, with a bool tensor is not supported. Use `^`, logical_xor() or "
+                "`~` for input or other instead."
+            )
+    _check_alpha("sub", input, other, alpha)
+    return sub_p.call(input, scaled(other, alpha))
+
+
+@public("rsub", methods="rsub", out=False)
+def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+    """``other - alpha * input``."""
+    return sub(other, input, alpha=alpha)
+
+
+public("mul multiply", methods="mul multiply __mul__ __rmul__", inplace="mul_ multiply_ __imul__")(mul_p)
+
+
+@public("div divide", methods="div divide", inplace="div_ divide_")
+def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """``input / other``; with ``rounding_mode`` "floor" or "trunc" rounded, and the derivative zero."""
+    if rounding_mode is None:
+        return div_p.call(input, other)
+    if rounding_mode == "floor":
+        return floor_divide_p.call(input, other)
+    if rounding_mode == "trunc":
+        return trunc_divide_p.call(input, other)
+    raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
+
+
+@public("true_divide", methods="true_divide", inplace="true_divide_")
+def true_divide(input: Any, other: Any) -> Tensor:
+    """``input / other``."""
+    return div_p.call(input, other)
+
+
+public("floor_divide", methods="floor_divide __floordiv__", inplace="floor_divide_ __ifloordiv__")(floor_divide_p)
+
+
+def _pow(a: Any, b: Any) -> Any:
+    if a.dtype.kind in "iu":
+        if np.any(b < 0):
+            # Integers to a negative power: only 1 and -1 have one.
+            with np.errstate(all="ignore"):
+                r = np.where(b < 0, np.where(a == 1, 1, np.where(a == -1, np.where(b % 2 == 0, 1, -1), 0)), np.power(a, np.maximum(b, 0)))
+            return r.astype(a.dtype)
+        return np.power(a, b)
+    if a.dtype.kind == "b":
+        return a | ~b
+    return np.power(a, b)
+
+
+def _pow_base(t: Any, y: Any, a: Any, b: Any) -> Any:
+    if not isinstance(b, Tensor):
+        if b == 0:
+            return t * 0
+        if b == 1:
+            return t
+        return t * (a * 2 if b == 2 else pow_p.call(a, b - 1) * b)
+    # At exponent 0 the derivative is 0 even where base**-1 is infinite.
+    zero = b == 0
+    return where(zero, 0, t * (b * pow_p.call(a, where(zero, 1, b - 1))))
+
+
+def _pow_exponent(t: Any, y: Any, a: Any, b: Any) -> Any:
+    if not isinstance(a, Tensor):
+        if a == 0:
+            # 0**b is constant (0, or 1 at 0) for b >= 0, infinite below.
+            at = (b.real if b.dtype.category == dt.COMPLEX else b) >= 0
+            return t * where(at, 0, y * float("-inf") if b.dtype.category != dt.COMPLEX else y)
+        return t * (y * complex_log(a))
+    flat = (a == 0) & ((b.real if b.dtype.category == dt.COMPLEX else b) >= 0)
+    return where(flat, 0, t * (y * log.call(where(flat, 1, a))))
+
+
+def complex_log(a: Any) -> Any:
+    """The logarithm of a Python number; NaN for negative reals, as for tensors."""
+    if isinstance(a, complex):
+        return complex(np.log(complex(a)))
+    return float(np.log(a)) if a > 0 else float("nan")
+
+
+pow_p = pointwise("pow", _pow, _pow_base, _pow_exponent, fast=FLOAT_NUMS)
+
+
+@public("pow", methods="pow", inplace="pow_")
+def pow(input: Any, exponent: Any) -> Tensor:
+    """``input ** exponent``; 0 ** 0 is 1, and its derivatives are 0."""
+    if isinstance(exponent, int) and exponent < 0 and isinstance(input, Tensor) and input.dtype.category == dt.INT:
+        raise RuntimeError("pow: Integers to negative integer powers are not allowed; convert input to a float type")
+    if not isinstance(exponent, Tensor) and isinstance(input, Tensor):
+        if exponent == 2 and type(exponent) in (int, float) and input.dtype.category >= dt.FLOAT:
+            return square_p.call(input)
+        if exponent == 0.5 and input.dtype.category >= dt.FLOAT:
+            return sqrt.call(input)
+    return pow_p.call(input, exponent)
+
+
+square_p = pointwise("square", lambda x: np.multiply(x, x), lambda t, y, x: t * (x * 2))
+public("square", methods="square", inplace="square_")(square_p)
+
+# -- elementary functions ---------------------------------------------------------------------------------------------
+
+
+def elementary(name: str, fn: Any, rule: Any, doc: str, aliases: str = "", special: str = "") -> Pointwise:
+    """Declare and publish a floating function of one argument, with its in-place method."""
+    p = pointwise(name, fn, rule, promote="float", doc=doc)
+    names = f"{name} {aliases}"
+    methods = " ".join(n for n in names.split() if "." not in n)
+    inplace = " ".join(f"{n}_" for n in methods.split())
+    return public(f"{names} {special}", methods=methods, inplace=inplace)(p)
+
+
+exp = elementary("exp", np.exp, lambda t, y, x: t * y, "``e**x``.")
+exp2 = elementary("exp2", np.exp2, lambda t, y, x: t * (y * LN2), "``2**x``.", special="special.exp2")
+expm1 = elementary("expm1", np.expm1, lambda t, y, x: t * (y + 1), "``e**x - 1``, accurate near 0.", special="special.expm1")
+log = elementary("log", np.log, lambda t, y, x: t / x, "The natural logarithm.")
+log2 = elementary("log2", np.log2, lambda t, y, x: t / (x * LN2), "The logarithm to base 2.")
+log10 = elementary("log10", np.log10, lambda t, y, x: t / (x * LN10), "The logarithm to base 10.")
+log1p = elementary("log1p", np.log1p, lambda t, y, x: t / (x + 1), "``log(1 + x)``, accurate near 0.", special="special.log1p")
+sqrt = elementary("sqrt", np.sqrt, lambda t, y, x: t / (y * 2), "The square root.")
+rsqrt = elementary("rsqrt", lambda x: 1 / np.sqrt(x), lambda t, y, x: t * (y * y * y * -0.5), "``1 / sqrt(x)``.")
+reciprocal = elementary("reciprocal", lambda x: 1 / x, lambda t, y, x: -t * (y * y), "``1 / x``.")
+sin = elementary("sin", np.sin, lambda t, y, x: t * cos.call(x), "The sine.")
+cos = elementary("cos", np.cos, lambda t, y, x: -t * sin.call(x), "The cosine.")
+tan = elementary("tan", np.tan, lambda t, y, x: t * (y * y + 1), "The tangent.")
+asin = elementary("asin", np.arcsin, lambda t, y, x: t * rsqrt.call(1 - x * x), "The inverse sine.", "arcsin")
+acos = elementary("acos", np.arccos, lambda t, y, x: -t * rsqrt.call(1 - x * x), "The inverse cosine.", "arccos")
+atan = elementary("atan", np.arctan, lambda t, y, x: t / (x * x + 1), "The inverse tangent.", "arctan")
+sinh = elementary("sinh", np.sinh, lambda t, y, x: t * cosh.call(x), "The hyperbolic sine.")
+cosh = elementary("cosh", np.cosh, lambda t, y, x: t * sinh.call(x), "The hyperbolic cosine.")
+tanh = elementary("tanh", np.tanh, lambda t, y, x: t * (1 - y * y), "The hyperbolic tangent.", special="nn.functional.tanh")
+asinh = elementary("asinh", np.arcsinh, lambda t, y, x: t * rsqrt.call(x * x + 1), "The inverse hyperbolic sine.", "arcsinh")
+acosh = elementary(
+    "acosh", np.arccosh, lambda t, y, x: t / (sqrt.call(x - 1) * sqrt.call(x + 1)), "The inverse hyperbolic cosine.", "arccosh"
+)
+atanh = elementary("atanh", np.arctanh, lambda t, y, x: t / (1 - x * x), "The inverse hyperbolic tangent.", "arctanh")
+LN2, LN10 = float(np.log(2.0)), float(np.log(10.0))
+
+
+def _sigmoid(x: Any) -> Any:
+    if x.dtype.kind == "c":
+        return 1 / (1 + np.exp(-x))
+    # 0.5 tanh(x/2) + 0.5 loses the left tail; exp(-|x|) neither overflows nor cancels.
+    e = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1, e) / (1 + e)
+
+
+sigmoid = elementary(
+    "sigmoid", _sigmoid, lambda t, y, x: t * (y * (1 - y)), "``1 / (1 + e**-x)``.", special="special.expit nn.functional.sigmoid"
+)
+
+# -- rounding, sign, complex parts ------------------------------------------------------------------------------------
+
+
+def _rounding(name: str, fn: Any, doc: str, extra: str = "") -> Pointwise:
+    # PyTorch leaves integers alone.
+    p = pointwise(name, lambda x: x.copy() if x.dtype.kind in "iu" else fn(x), ZERO, fast=REAL_NUMS, doc=doc)
+    return public(f"{name} {extra}", methods=f"{name} {extra}", inplace=f"{name}_" + (f" {extra}_" if extra else ""))(p)
+
+
+floor = _rounding("floor", np.floor, "The largest integer not above x.")
+ceil = _rounding("ceil", np.ceil, "The smallest integer not below x.")
+trunc = _rounding("trunc", np.trunc, "x without its fraction.", "fix")
+
+
+def real(input: Tensor) -> Tensor:
+    """The real part."""
+    return real_p.call(input) if input.dtype.category == dt.COMPLEX else input
+
+
+def imag(input: Tensor) -> Tensor:
+    """The imaginary part."""
+    if input.dtype.category != dt.COMPLEX:
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    return imag_p.call(input)
+
+
+def _to_complex(x: Tensor) -> Tensor:
+    return x.to(x.dtype.to_complex())
+
+
+real_p = pointwise("real", np.real, lambda t, y, z: real(t), vjp=lambda g, y, z: (_to_complex(g),), fast=FLOAT_NUMS)
+imag_p = pointwise("imag", np.imag, lambda t, y, z: imag(t), vjp=lambda g, y, z: (_to_complex(g) * 1j,), fast=FLOAT_NUMS)
+conj_p = pointwise("conj", np.conjugate, lambda t, y, z: conj(t), vjp=lambda g, y, z: (conj(g),))
+
+
+@public("conj", methods="conj", inplace="conj_ conj_physical_", out=False)
+def conj(input: Tensor) -> Tensor:
+    """The complex conjugate; real tensors as they are."""
+    return conj_p.call(input) if input.dtype.category == dt.COMPLEX else input
+
+
+@public("conj_physical resolve_conj", methods="conj_physical")
+def conj_physical(input: Tensor) -> Tensor:
+    """The complex conjugate."""
+    return conj_p.call(input)
+
+
+public("real", out=False)(real)
+public("imag", out=False)(imag)
+Tensor.real = property(real)  # type: ignore[attr-defined]
+Tensor.imag = property(imag)  # type: ignore[attr-defined]
+
+
+def _sgn(x: Any) -> Any:
+    if x.dtype.kind == "c":
+        a = np.abs(x)
+        return np.where(a == 0, 0, x / np.where(a == 0, 1, a)).astype(x.dtype)
+    return np.sign(x)
+
+
+def _sgn_rule(t: Any, y: Any, z: Any) -> Any:
+    if z.dtype.category != dt.COMPLEX:
+        return t * 0
+    a = abs.call(z)
+    zero = a == 0
+    return where(zero, 0, (t - y * real(conj(y) * t)) / where(zero, 1, a))
+
+
+sgn = public("sgn", methods="sgn", inplace="sgn_")(
+    pointwise("sgn", _sgn, _sgn_rule, vjp=lambda g, y, z: (_sgn_rule(g, y, z),), doc="``z / |z|``, and 0 at 0.")
+)
+sign = public("sign", methods="sign", inplace="sign_")(
+    pointwise("sign", lambda x: x if x.dtype.kind == "b" else np.sign(x), ZERO, doc="-1, 0 or 1 by the sign of x.")
+)
+abs = public("abs absolute", methods="abs absolute __abs__", inplace="abs_ absolute_")(
+    pointwise(
+        "abs",
+        np.abs,
+        lambda t, y, z: real(conj(sgn.call(z)) * t),
+        vjp=lambda g, y, z: (g * sgn.call(z),),
+        doc="The absolute value; its derivative at 0 is 0.",
+    )
+)
+
+# -- comparison -------------------------------------------------------------------------------------------------------
+
+
+def _compare(name: str, fn: Any, dunder: str, aliases: str = "") -> Pointwise:
+    p = pointwise(name, fn)
+    return public(f"{name} {aliases}", methods=f"{name} {aliases} {dunder}", inplace=f"{name}_")(p)
+
+
+eq = _compare("eq", np.equal, "__eq__")
+ne = _compare("ne", np.not_equal, "__ne__", "not_equal")
+lt = _compare("lt", np.less, "__lt__", "less")
+le = _compare("le", np.less_equal, "__le__", "less_equal")
+gt = _compare("gt", np.greater, "__gt__", "greater")
+ge = _compare("ge", np.greater_equal, "__ge__", "greater_equal")
+isnan = public("isnan", methods="isnan")(pointwise("isnan", lambda x: np.isnan(x) if x.dtype.kind in "fc" else np.zeros(x.shape, bool)))
+
+# -- maximum, minimum, clamp: where two inputs tie, each gets half ------------------------------------------------------
+
+
+def _choose(better: Any) -> tuple[Any, Any]:
+    def first(t: Any, y: Any, a: Any, b: Any) -> Any:
+        return where(a == b, t / 2, where(better(a, b), t, 0))
+
+    def second(t: Any, y: Any, a: Any, b: Any) -> Any:
+        return where(a == b, t / 2, where(better(a, b), 0, t))
+
+    return first, second
+
+
+maximum = public("maximum", methods="maximum")(pointwise("maximum", np.maximum, *_choose(lambda a, b: a > b)))
+minimum = public("minimum", methods="minimum")(pointwise("minimum", np.minimum, *_choose(lambda a, b: a < b)))
+
+clamp_min_p = pointwise("clamp_min", np.maximum, lambda t, y, x, lo: where(x >= lo, t, 0), lambda t, y, x, lo: where(x < lo, t, 0))
+clamp_max_p = pointwise("clamp_max", np.minimum, lambda t, y, x, hi: where(x <= hi, t, 0), lambda t, y, x, hi: where(x > hi, t, 0))
+clamp_p = pointwise(
+    "clamp",
+    lambda x, lo, hi: np.minimum(np.maximum(x, lo), hi),
+    lambda t, y, x, lo, hi: where((x >= lo) & (x <= hi), t, 0),
+    lambda t, y, x, lo, hi: where((x < lo) & (lo < hi), t, 0),
+    lambda t, y, x, lo, hi: where((x > hi) | (hi < lo), t, 0),
+)
+
+
+@public("clamp clip", methods="clamp clip", inplace="clamp_ clip_")
+def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    """``input`` limited to [min, max], numbers or tensors; the bounds get the gradient where they are taken."""
+    if min is None and max is None:
+        raise RuntimeError("clamp: At least one of 'min' or 'max' must not be None")
+    if input.dtype.category == dt.COMPLEX:
+        raise RuntimeError("clamp: not supported for complex types")
+    if max is None:
+        return clamp_min_p.call(input, min)
+    return clamp_max_p.call(input, max) if min is None else clamp_p.call(input, min, max)
+
+
+public("clamp_min", methods="clamp_min", inplace="clamp_min_")(clamp_min_p)
+public("clamp_max", methods="clamp_max", inplace="clamp_max_")(clamp_max_p)
+
+# -- where ------------------------------------------------------------------------------------------------------------
+
+
+class _Where(Pointwise):
+    """Selection: the condition takes no part in promotion."""
+
+    def concrete(self, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
+        c, a, b = args
+        c = c._value if isinstance(c, Tensor) else np.asarray(c)
+        va, vb = (v._value if isinstance(v, Tensor) else v for v in (a, b))
+        if not (isinstance(a, Tensor) and isinstance(b, Tensor) and va.dtype is vb.dtype):
+            d = _choice_dtype((a, b), [v.ndim if isinstance(v, Tensor) else -1 for v in (a, b)]).np
+            va, vb = (v if getattr(v, "dtype", None) == d else v.astype(d) if isinstance(v, np.ndarray) or type(v) in PAYLOADS else d.type(v) for v in (va, vb))
+        for v in (c, va, vb):
+            if type(v) in PAYLOADS:
+                return Tensor(self.impls[type(v)](c, va, vb))
+        return Tensor(np.where(c, va, vb))
+
+    def batched(self, size: int, args: list[Any], flags: list[bool], kw: dict[str, Any]) -> Any:
+        c, a, b = args
+        ranks = [v.ndim - f if isinstance(v, Tensor) else -1 for v, f in zip((a, b), flags[1:], strict=True)]
+        d = _choice_dtype((a, b), ranks)
+        a, b = (v.to(d) if isinstance(v, Tensor) and v.dtype is not d else v for v in (a, b))
+        from ..core.op import lift_rank
+
+        full = [c.ndim - flags[0], *ranks]
+        n = max(full)
+        return self.call(*[lift_rank(v, r, n) if f and r < n else v for v, f, r in zip((c, a, b), flags, full, strict=True)])
+
+
+def _choice_dtype(xs: tuple[Any, Any], ranks: list[int]) -> dt.DType:
+    return dt.result_of((x.dtype, r) if isinstance(x, Tensor) else (dt.scalar_dtype(x), -1) for x, r in zip(xs, ranks, strict=True))
+
+
+def _mask_like(c: Any, g: Any) -> Any:
+    return c if c.shape == g.shape else c.expand(*g.shape)
+
+
+where_p = _Where(
+    "where",
+    np.where,
+    (None, lambda t, y, c, a, b: where_p.call(c, t, 0), lambda t, y, c, a, b: where_p.call(c, 0, t)),
+    vjp=lambda g, y, c, a, b: (
+        None,
+        lambda: Masked(where_p.call(c, g, 0), _mask_like(c, g)),
+        lambda: Masked(where_p.call(c, 0, g), _mask_like(~c, g)),
+    ),
+)
+
+
+@public("where")
+def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
+    """``input`` where the condition holds, else ``other``. Cotangents of the branch not taken are absent, not 0 * inf.
+
+    >>> x = chainrule.tensor([0.0, 1.0])
+    >>> chainrule.func.grad(lambda x: chainrule.where(x > 0, x.log(), x).sum())(x)
+    tensor([1., 1.])
+    """
+    if input is None and other is None:
+        return condition.nonzero(as_tuple=True)
+    if not isinstance(condition, Tensor) or condition.dtype.name not in ("bool", "uint8"):
+        raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {getattr(condition, 'dtype', type(condition))}")
+    if condition.dtype is not dt.bool_:
+        condition = condition.to(dt.bool_)
+    return where_p.call(condition, input, other)
+
+
+def _where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
+    """``self`` where the condition holds, else ``other``."""
+    return where(condition, self, other)
+
+
+public("", methods="where")(_where_method)
+
+
+@public("masked_fill", methods="masked_fill", inplace="masked_fill_", out=False)
+def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """`input` with `value` (a number or a 0-d tensor) where the mask holds."""
+    if mask.dtype is not dt.bool_:
+        raise RuntimeError(f"masked_fill only supports boolean masks, but got mask with dtype {mask.dtype}")
+    if isinstance(value, Tensor):
+        if value.ndim:
+            raise RuntimeError(f"masked_fill only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+        value = value.to(input.dtype)
+    elif dt.scalar_dtype(value).category > input.dtype.category:
+        raise RuntimeError(f"masked_fill: value cannot be converted to type {input.dtype} without overflow")
+    return where_p.call(mask, value, input)
+
+
+# -- logic ------------------------------------------------------------------------------------------------------------
+
+
+def _bitwise(name: str, fn: Any, dunder: str) -> Pointwise:
+    def checked(a: Any, b: Any) -> Any:
+        if a.dtype.kind in "fc" or np.asarray(b).dtype.kind in "fc":
+            raise RuntimeError(f"{name} is not implemented for floating-point or complex tensors (input or other)")
+        return fn(a, b)
+
+    p = pointwise(name, checked, fast=frozenset(INTS | {dt.bool_.np.num}))
+    return public(name, methods=f"{name} __{dunder}__ __r{dunder}__", inplace=f"{name}_ __i{dunder}__")(p)
+
+
+bitwise_and = _bitwise("bitwise_and", np.bitwise_and, "and")
+bitwise_or = _bitwise("bitwise_or", np.bitwise_or, "or")
+bitwise_xor = _bitwise("bitwise_xor", np.bitwise_xor, "xor")
+
+
+def _invert(x: Any) -> Any:
+    if x.dtype.kind in "fc":
+        raise RuntimeError("bitwise_not is not implemented for floating-point or complex tensors (input)")
+    return np.invert(x)
+
+
+bitwise_not = public("bitwise_not", methods="bitwise_not __invert__", inplace="bitwise_not_")(pointwise("bitwise_not", _invert))
+
+
+# -- operators --------------------------------------------------------------------------------------------------------
+
+
+def _reverse(p: Op) -> Any:
+    def method(self: Tensor, other: Any) -> Tensor:
+        return p.call(other, self)  # type: ignore[attr-defined]
+
+    return method
+
+
+def _rpow(self: Tensor, other: Any) -> Tensor:
+    return pow_p.call(other, self)
+
+
+def _sub_operator(self: Tensor, other: Any) -> Tensor:
+    if type(other) is Tensor and self._interp is None and other._interp is None and self._value.dtype.num in FLOAT_NUMS:
+        return sub_p.call(self, other)
+    return sub(self, other)
+
+
+public("", methods="__add__ __radd__", inplace="__iadd__")(add_p)
+public("", methods="__truediv__", inplace="__itruediv__")(div_p)
+public("", methods="__sub__", inplace="__isub__")(_sub_operator)
+public("", methods="__rsub__")(rsub)
+public("", methods="__rtruediv__ __rdiv__")(_reverse(div_p))
+public("", methods="__rfloordiv__")(_reverse(floor_divide_p))
+public("", methods="__pow__", inplace="__ipow__")(pow)
+public("", methods="__rpow__")(_rpow)
+public("", methods="__pos__", out=False)(lambda self: self)
