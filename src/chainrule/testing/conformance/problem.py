@@ -282,7 +282,7 @@ class Oracle:
         return not all(np.allclose(a, b, equal_nan=True) for a, b in zip(self.vjp(cotangents), other, strict=True))
 
     def contradicts_itself(self, x: Arrays, t: Arrays, g: Arrays) -> bool:
-        """Whether PyTorch's reverse mode is not the derivative of its value: by contract (``padding_idx``), by mistake."""
+        """Whether PyTorch's reverse mode is not the derivative of its value: by contract (``padding_idx``) or not."""
         f = self.problem.function(self.positions, self.outputs)
 
         def value(arrays: Arrays) -> Arrays:

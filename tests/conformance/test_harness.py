@@ -1,0 +1,179 @@
+"""The harness can fail: a wrong rule planted in a copy of an op is caught in the column that it belongs to."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from chainrule.testing.conformance.adapters import Library, load_library
+from chainrule.testing.conformance.calculus import differences, inner, mismatch
+from chainrule.testing.conformance.columns import COLUMNS
+from chainrule.testing.conformance.database import choose, select_entries
+from chainrule.testing.conformance.entry import Options, judge_entry
+from chainrule.testing.conformance.runner import run_all
+
+DERIVATIVES = [c for c in COLUMNS if c != "value"]
+
+
+def planted(
+    module: Any, *, value: float = 1.0, vjp: float = 1.0, jvp: float = 1.0, cut: str = "", batch: str = ""
+) -> Callable:
+    """sin with a fault: a factor on a rule, a rule with its input held constant (`cut`), or a bad batching rule."""
+
+    class Sin(module.autograd.Function):
+        generate_vmap_rule = not batch
+
+        @staticmethod
+        def forward(x):
+            return module.sin(x) * value
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(inputs[0])
+            ctx.save_for_forward(inputs[0])
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return g * module.cos(x.detach() if cut == "vjp" else x) * vjp
+
+        @staticmethod
+        def jvp(ctx, t):
+            (x,) = ctx.saved_tensors
+            return t * module.cos(x.detach() if cut == "jvp" else x) * jvp
+
+    if batch == "loop":
+        Sin.vmap = staticmethod(
+            lambda info, in_dims, x: (module.stack([module.sin(e) for e in x.movedim(in_dims[0], 0).unbind(0)]), 0)
+        )
+    elif batch == "first":
+        Sin.vmap = staticmethod(lambda info, in_dims, x: (_repeat_first(module, x.movedim(in_dims[0], 0)), 0))
+    return lambda x: Sin.apply(x)
+
+
+def _repeat_first(module: Any, x: Any) -> Any:
+    return module.sin(x[:1]).expand(x.shape)
+
+
+def library_with(name: str, function: Callable) -> Library:
+    """The library's adapter with one function replaced for every entry."""
+    library = load_library(name)
+    library.function = lambda entry: function  # type: ignore[method-assign]
+    return library
+
+
+def failing(name: str, columns: tuple[str, ...] = COLUMNS, **fault: Any) -> list[str]:
+    module = importlib.import_module(name)
+    (entry,) = select_entries(["sin"])
+    row = judge_entry(entry, library_with(name, planted(module, **fault)), Options(samples=1, columns=columns))
+    return [c for c, cell in row["cells"].items() if cell["status"] not in ("right", "n/a")]
+
+
+FIRST_AND_SECOND = COLUMNS[:7]
+
+
+@pytest.mark.parametrize(
+    "fault, caught",
+    [
+        ({}, []),
+        ({"vjp": 1.0001}, ["vjp"]),
+        ({"jvp": 1.0001}, ["jvp"]),
+        ({"cut": "vjp"}, ["vjp∘vjp", "jvp∘vjp"]),
+        ({"cut": "jvp"}, ["vjp∘jvp", "jvp∘jvp"]),
+    ],
+    ids=str,
+)
+def test_planted_derivative_rules_are_caught_in_their_column(fault: dict, caught: list[str]) -> None:
+    assert failing("torch", FIRST_AND_SECOND, **fault) == caught
+
+
+def test_a_planted_value_is_caught() -> None:
+    assert "value" in failing("torch", ("value",), value=1.0001)
+
+
+@pytest.mark.parametrize("batch", ["loop", "first"])
+def test_planted_batching_rules_are_caught(batch: str) -> None:
+    assert failing("torch", ("value", "vmap"), batch=batch) == ["vmap"]
+
+
+def test_known_mistakes_of_pytorch_are_found() -> None:
+    """Published mistakes of torch 2.13 in forward-over-forward and reverse-over-forward."""
+    library = load_library("torch")
+    for entry in select_entries(["nn.functional.layer_norm", "linalg.det", "linalg.solve"]):
+        cells = judge_entry(entry, library, Options(samples=2))["cells"]
+        assert cells["jvp∘jvp"]["status"] == cells["vjp∘jvp"]["status"] == "wrong", entry.name
+        assert cells["value"]["status"] == cells["vjp"]["status"] == cells["vjp∘vjp"]["status"] == "right", entry.name
+
+
+def test_a_row_is_reproduced_exactly() -> None:
+    (entry,) = select_entries(["cumprod"])
+    library, options = load_library("torch"), Options(samples=2, seed=3)
+    assert judge_entry(entry, library, options) == judge_entry(entry, library, options)
+
+
+def test_differences_are_not_trusted_at_kinks_and_jumps() -> None:
+    x = np.array([0.0, 1.0, -2.0, 1e-9])
+    t = np.ones(4)
+    kink = differences(lambda a: [np.abs(a[0])], [x], [t])
+    assert kink.usable[0].tolist() == [False, True, True, False]
+    jump = differences(lambda a: [np.floor(a[0])], [np.array([1.0, 1.5])], [np.ones(2)])
+    assert jump.usable[0].tolist() == [False, True]
+    np.testing.assert_allclose(kink.estimate[0][1:3], [1, -1], rtol=1e-9)
+
+
+def test_refined_differences_reject_slopes_of_a_staircase() -> None:
+    """Steps that cross many jumps look like a slope; smaller ones do not."""
+    stairs = differences(lambda a: [np.floor(a[0] * 1e5) / 1e5], [np.array([0.123456])], [np.ones(1)])
+    assert not stairs.refined().usable[0].any()
+
+
+def test_mismatch_sees_shape_nan_and_small_errors() -> None:
+    a = np.array([1.0, np.nan])
+    assert mismatch(a, a.copy(), "float64") is None
+    assert "shape" in str(mismatch(a, a[:1], "float64"))
+    assert mismatch(a, np.array([1.0, 0.0]), "float64") is not None
+    assert mismatch(np.array([1.0]), np.array([1.0 + 1e-5]), "float64") is not None
+
+
+def test_inner_is_the_real_pairing() -> None:
+    assert inner([np.array([1j])], [np.array([1j])]) == 1.0
+    assert inner([np.array([1j])], [np.array([1.0])]) == 0.0
+
+
+def test_samples_are_spread_and_mostly_not_trivial() -> None:
+    trivial = [True, False, False, True, False, False, False]
+    assert choose(trivial, 1) == [1]
+    assert choose(trivial, 3) == [0, 1, 4]
+    assert choose(trivial, 0) == list(range(7))
+
+
+def _job(item: str, library: Library) -> str:
+    if item == "hang":
+        while True:
+            pass
+    if item == "crash":
+        import os
+
+        os._exit(3)
+    if item == "raise":
+        raise ValueError("no")
+    return item.upper()
+
+
+def test_hangs_and_crashes_cost_one_item() -> None:
+    items = ["a", "hang", "crash", "raise", "b"]
+    outcomes = {
+        items[i]: (outcome, result) for i, outcome, result in run_all(_job, items, "torch", jobs=2, timeout=2.0)
+    }
+    assert {k: v[0] for k, v in outcomes.items()} == {
+        "a": "done",
+        "hang": "timeout",
+        "crash": "crashed",
+        "raise": "failed",
+        "b": "done",
+    }
+    assert outcomes["b"][1] == "B"
