@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import pool
-from .channels import NotSupported, Plan, check, run
+from .calls import Calls, NotSupported, kernel_type, prod, stats_of, vector_type
+from .channels import Plan, prepare
 from .lang import DType, Kernel, Value
-from .layer_norm import stats_dtype
-from .weight_norm import kernel_type, streams
+from .pool import empty
 
 
 class _Channelwise(Plan):
@@ -120,47 +119,44 @@ class _Backward(_Channelwise):
         return [self.k.fma(x[0], a, self.k.fma(x[1] - m, p, q))]
 
 
-def _args(x: np.ndarray, shape: tuple[int, int, int], vectors: tuple, stats: tuple, like: tuple) -> DType:
-    dtype = check(kernel_type(x.dtype))
-    st = stats_dtype(x.dtype)
-    n, c, inner = shape
-    if n * c * inner != x.size or not x.size or not x.flags.c_contiguous:
-        raise NotSupported
+def _view(shape: tuple[int, ...]) -> tuple[int, int, int]:
+    return shape[0], shape[1], prod(shape[2:])
+
+
+def _prepare(plan: type[Plan], xd: np.dtype, shape: tuple[int, ...], wd: np.dtype | None, *rest):
+    dtype = kernel_type(xd)
+    wt = vector_type(wd, dtype)
+    if plan is not _Backward:
+        rest = (vector_type(rest[0], dtype),)
+    n, c, inner = s3 = _view(shape)
+    return prepare(plan, (dtype, wt, *rest), dtype, s3, prod(shape) * dtype.size), c, float(n * inner), stats_of(dtype)
+
+
+_calls = Calls(_prepare)
+
+
+def _vectors(c: int, *vectors: np.ndarray | None) -> list[int]:
+    """The ids of those that are there, contiguous and of length c."""
+    ids = []
     for v in vectors:
-        if v is not None and (v.size != c or not v.flags.c_contiguous or (v.dtype == np.float64) != (dtype.size == 8)):
-            raise NotSupported
-    for s in stats:
-        if s is not None and (s.size != c or not s.flags.c_contiguous or s.dtype != st):
-            raise NotSupported
-    for a in like:
-        if a.dtype != x.dtype or a.size != x.size or not a.flags.c_contiguous:
-            raise NotSupported
-    return dtype
-
-
-def _type(a: np.ndarray | None) -> DType | None:
-    return None if a is None else check(kernel_type(a.dtype))
-
-
-def _shape(x: np.ndarray) -> tuple[int, int, int]:
-    inner = 1
-    for s in x.shape[2:]:
-        inner *= s
-    return x.shape[0], x.shape[1], inner
+        if v is not None:
+            if v.size != c or not v.flags.c_contiguous:
+                raise NotSupported
+            ids.append(id(v))
+    return ids
 
 
 def batch_norm(
     x: np.ndarray, weight: np.ndarray | None, bias: np.ndarray | None, eps: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """y, mean, rstd and (biased) variance per channel of x [N, C, ...], statistics of the batch."""
-    shape = _shape(x)
-    dtype = _args(x, shape, (weight, bias), (), ())
-    st = stats_dtype(x.dtype)
-    y = pool.empty(x.shape, x.dtype)
-    mean, var, rstd = (np.empty(shape[1], st) for _ in range(3))
-    arrays = tuple(a for a in (x, weight, bias, y, mean, var, rstd) if a is not None)
-    count = float(shape[0] * shape[2])
-    run(_Training, (dtype, _type(weight), _type(bias)), dtype, shape, arrays, (count, eps), streams(y, shape))
+    call = _calls[_Training, x.dtype, x.shape, None if weight is None else weight.dtype, None if bias is None else bias.dtype]
+    if call is None or not x.flags.c_contiguous:
+        raise NotSupported
+    go, c, count, stats = call
+    y = empty(x.shape, x.dtype)
+    mean, var, rstd = np.empty(c, stats), np.empty(c, stats), np.empty(c, stats)
+    go(id(x), *_vectors(c, weight, bias), id(y), id(mean), id(var), id(rstd), count, eps)
     return y, mean, rstd, var
 
 
@@ -168,11 +164,14 @@ def batch_norm_eval(
     x: np.ndarray, weight: np.ndarray | None, bias: np.ndarray | None, mean: np.ndarray, rstd: np.ndarray
 ) -> np.ndarray:
     """y = (x - mean) rstd w + b with given statistics."""
-    shape = _shape(x)
-    dtype = _args(x, shape, (weight, bias), (mean, rstd), ())
-    y = pool.empty(x.shape, x.dtype)
-    arrays = tuple(a for a in (x, weight, bias, mean, rstd, y) if a is not None)
-    run(_Evaluation, (dtype, _type(weight), _type(bias)), dtype, shape, arrays, (), streams(y, shape))
+    call = _calls[_Evaluation, x.dtype, x.shape, None if weight is None else weight.dtype, None if bias is None else bias.dtype]
+    if call is None or not x.flags.c_contiguous:
+        raise NotSupported
+    go, c, _, stats = call
+    if mean.dtype != stats or rstd.dtype != stats:
+        raise NotSupported
+    y = empty(x.shape, x.dtype)
+    go(id(x), *_vectors(c, weight, bias, mean, rstd), id(y))
     return y
 
 
@@ -187,15 +186,20 @@ def batch_norm_backward(
     gr: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """gx, gw, gb; gm and gr are cotangents of the saved mean and rstd (training only)."""
-    shape = _shape(x)
-    dtype = _args(x, shape, (weight,), (mean, rstd, gm, gr), (gy,))
-    stats = gm is not None or gr is not None
-    if stats:
-        zero = np.zeros(shape[1], rstd.dtype)
+    shape, dtype = x.shape, x.dtype
+    given = gm is not None or gr is not None
+    call = _calls[_Backward, dtype, shape, None if weight is None else weight.dtype, train, given]
+    if call is None or gy.shape != shape or gy.dtype != dtype or not (x.flags.c_contiguous and gy.flags.c_contiguous):
+        raise NotSupported
+    go, c, count, stats = call
+    if given:
+        zero = np.zeros(c, stats)
         gm, gr = zero if gm is None else gm, zero if gr is None else gr
-    gx = pool.empty(x.shape, x.dtype)
-    gw, gb = (np.empty(shape[1], x.dtype if weight is None else weight.dtype) for _ in range(2))
-    arrays = tuple(a for a in (gy, x, mean, rstd, weight, gm, gr, gx, gw, gb) if a is not None)
-    args = (dtype, _type(weight), train, stats)
-    run(_Backward, args, dtype, shape, arrays, (float(shape[0] * shape[2]),), streams(gx, shape))
+        if gm.dtype != stats or gr.dtype != stats:
+            raise NotSupported
+    if mean.dtype != stats or rstd.dtype != stats:
+        raise NotSupported
+    vector = dtype if weight is None else weight.dtype
+    gx, gw, gb = empty(shape, dtype), np.empty(c, vector), np.empty(c, vector)
+    go(id(gy), id(x), *_vectors(c, mean, rstd, weight, gm, gr), id(gx), id(gw), id(gb), count)
     return gx, gw, gb

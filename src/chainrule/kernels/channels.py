@@ -18,24 +18,21 @@ from typing import Any
 import numpy as np
 
 from . import compiler, pool, runtime
-from .lang import Array, DType, Kernel, Value, compute_type, f16, i64
+from .calls import NotSupported, stats_of, streams
+from .lang import Array, DType, Kernel, Value, compute_type
 
 CHUNK_ROWS = 128  # rows per partial sum in the columns layout
 ROWS_AT_ONCE = 8  # rows added up in registers before the partial sum in memory is touched
 PIECE = 1 << 15  # elements per partial sum in the split layout
 CACHED_BYTES = 1 << 20  # a channel larger than this is not read again from the cache
-STREAM_BYTES = 24 << 20  # results from this size on bypass the cache
-
-
-class NotSupported(Exception):  # noqa: N818 - a request to fall back, not an error
-    """The arguments have a layout or type that the kernels do not take: the caller runs its plain body."""
-
 
 class Plan:
     """What one operator sums and maps. `k` is the kernel being recorded; values are per element or per channel."""
 
     name = ""
     stages = 1
+    inputs: list[Array]
+    outputs: list[Array]
 
     def declare(self, k: Kernel, stream: bool) -> None:
         """Create the parameters: self.inputs (arrays read per element), self.outputs, and whatever finish() uses."""
@@ -243,7 +240,7 @@ _compiled: dict[tuple[Any, ...], Callable[..., None]] = {}
 def build(make: type[Plan], args: tuple[Any, ...], dtype: DType, layout: str, stream: bool) -> Kernel:
     """Record the kernel of a plan in a layout."""
     p = make(*args)
-    k = Kernel(f"{p.name}_{layout}_{dtype}", compute_type(dtype))
+    k = Kernel(f"{p.name}_{layout}_{'_'.join(map(str, args))}", compute_type(dtype))
     p.declare(k, stream)
     LAYOUTS[layout](p, k)
     return k
@@ -261,48 +258,39 @@ def layout_of(outer: int, n: int, inner: int, itemsize: int) -> str:
     return "rows" if outer == 1 else "channels"
 
 
-def run(
-    make: type[Plan],
-    args: tuple[Any, ...],
-    dtype: DType,
-    shape: tuple[int, int, int],
-    arrays: tuple[np.ndarray, ...],
-    scalars: tuple[float, ...] = (),
-    stream: bool = False,
-) -> None:
-    """Run a plan over arrays seen as [outer, n, inner]; `arrays` and `scalars` in the order in which the plan declares them."""
+def prepare(make: type[Plan], args: tuple[Any, ...], dtype: DType, shape: tuple[int, int, int], nbytes: int) -> Callable[..., None]:
+    """A function of the ids of the arrays, then the scalars, in the order in which the plan declares them.
+
+    The arrays are seen as [outer, n, inner]; nbytes is the size of the result.
+    """
     outer, n, inner = shape
+    if not outer * n * inner:
+        raise NotSupported
     layout = layout_of(outer, n, inner, dtype.size)
+    stream = streams(nbytes, (n if inner == 1 else inner) * dtype.size)
     key = (make, args, dtype, layout, stream)
     f = _compiled.get(key)
     if f is None:
         f = _compiled[key] = compiler.compile_kernel(build(make, args, dtype, layout, stream))
-    ids = map(id, arrays)
+    threads = runtime.pool
     if layout == "rows":
-        f(runtime.pool(), *ids, *scalars, n, inner)
-        return
+        return lambda *head: f(threads(), *head, n, inner)
     if layout == "channels":
-        f(runtime.pool(), *ids, *scalars, outer, n, inner)
-        return
-    acc = np.float64 if dtype.size == 8 else np.float32
+        return lambda *head: f(threads(), *head, outer, n, inner)
+    acc = stats_of(dtype)
     m, q = max(make.sums, default=0), make.starts + sum(make.coefs)
+    tail: tuple[int, ...] = (outer, n, inner)
     if layout == "split":
         ic = min(inner, PIECE)
         oc = max(1, PIECE // ic)
-        pieces = -(-outer // oc) * -(-inner // ic)
-        partial, coef = np.empty(n * pieces * m, acc), np.empty(n * q, acc)
-        f(runtime.pool(), *ids, *scalars, id(partial), id(coef), outer, n, inner, oc, ic)
-        return
-    width = n * inner
-    partial, coef = pool.empty((-(-outer // CHUNK_ROWS) * m * width,), acc), np.empty(width * q, acc)
-    f(runtime.pool(), *ids, *scalars, id(partial), id(coef), outer, n, inner)
+        count, width = n * -(-outer // oc) * -(-inner // ic) * m, n
+        tail = (*tail, oc, ic)
+    else:
+        width = n * inner
+        count = -(-outer // CHUNK_ROWS) * m * width
 
+    def go(*head: Any) -> None:
+        partial, coef = pool.empty((count,), acc), np.empty(width * q, acc)
+        f(threads(), *head, id(partial), id(coef), *tail)
 
-def check(dtype: DType | None) -> DType:
-    """The type if there are kernels for it on this machine, NotSupported otherwise."""
-    if dtype is None or not compiler.available() or (dtype is f16 and not compiler.has_feature("f16c")):
-        raise NotSupported
-    return dtype
-
-
-__all__ = ["NotSupported", "Plan", "build", "check", "i64", "layout_of", "run"]
+    return go

@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 
 from . import compiler, pool, runtime
-from .channels import STREAM_BYTES, NotSupported, check
+from .calls import NotSupported, kernel_type, stats_of, streams, vector_type
 from .lang import DType, Kernel, Value, compute_type
-from .layer_norm import stats_dtype
-from .weight_norm import kernel_type
 
 # With fewer elements per channel than this, lanes run along the whole group and weights are spread out to match.
 FLAT = 16
@@ -145,15 +143,18 @@ def _kernel(build: Callable[..., Kernel], *args: Any) -> Callable[..., None]:
 
 
 def _check(x: np.ndarray, groups: int, vectors: tuple, stats: tuple, like: tuple) -> tuple[DType, int, int, int]:
-    dtype = check(kernel_type(x.dtype))
+    """The element type, rows, channels per group and elements per channel, if there is a kernel for these arrays."""
+    if not compiler.available():
+        raise NotSupported
+    dtype = kernel_type(x.dtype)
     n, c = x.shape[:2]
     if not x.size or c % groups or not x.flags.c_contiguous:
         raise NotSupported
     for v in vectors:
-        if v is not None and (v.size != c or not v.flags.c_contiguous or (v.dtype == np.float64) != (dtype.size == 8)):
+        if v is not None and (v.size != c or not v.flags.c_contiguous):
             raise NotSupported
     for s in stats:
-        if s is not None and (s.size != n * groups or not s.flags.c_contiguous or s.dtype != stats_dtype(x.dtype)):
+        if s is not None and (s.size != n * groups or not s.flags.c_contiguous or s.dtype != stats_of(dtype)):
             raise NotSupported
     for a in like:
         if a.dtype != x.dtype or a.size != x.size or not a.flags.c_contiguous:
@@ -161,8 +162,8 @@ def _check(x: np.ndarray, groups: int, vectors: tuple, stats: tuple, like: tuple
     return dtype, n * groups, c // groups, x.size // (n * c)
 
 
-def _type(a: np.ndarray | None) -> DType | None:
-    return None if a is None else check(kernel_type(a.dtype))
+def _type(a: np.ndarray | None, like: DType) -> DType | None:
+    return None if a is None else vector_type(a.dtype, like)
 
 
 def _spread(v: np.ndarray | None, inner: int) -> np.ndarray | None:
@@ -178,9 +179,9 @@ def group_norm(
     if flat:
         weight, bias = _spread(weight, inner), _spread(bias, inner)
     y = pool.empty(x.shape, x.dtype)
-    mean, rstd = (np.empty((rows // groups, groups), stats_dtype(x.dtype)) for _ in range(2))
-    stream = y.nbytes >= STREAM_BYTES and (per if flat else 1) * inner * y.itemsize % 64 == 0
-    f = _kernel(_forward, dtype, _type(weight), _type(bias), flat, stream)
+    mean, rstd = (np.empty((rows // groups, groups), stats_of(dtype)) for _ in range(2))
+    stream = streams(y.nbytes, (per if flat else 1) * inner * y.itemsize)
+    f = _kernel(_forward, dtype, _type(weight, dtype), _type(bias, dtype), flat, stream)
     arrays = (id(a) for a in (x, weight, bias, y, mean, rstd) if a is not None)
     f(runtime.pool(), *arrays, eps, rows, groups, per, inner)
     return y, mean, rstd
@@ -207,15 +208,15 @@ def group_norm_backward(
     if inner < FLAT:
         wide = _spread(weight, inner)
         gw, gb = (np.empty(c * inner, rstd.dtype) for _ in range(2))
-        stream = gx.nbytes >= STREAM_BYTES and per * inner * gx.itemsize % 64 == 0
-        f = _kernel(_backward_flat, dtype, _type(wide), stats, stream)
+        stream = streams(gx.nbytes, per * inner * gx.itemsize)
+        f = _kernel(_backward_flat, dtype, _type(wide, dtype), stats, stream)
         arrays = (id(a) for a in (gy, x, mean, rstd, wide, gm, gr, gx, gw, gb) if a is not None)
         f(runtime.pool(), *arrays, rows, groups, per * inner)
         return gx, *(g.reshape(c, inner).sum(1).astype(vector, copy=False) for g in (gw, gb))  # type: ignore[return-value]
     gw, gb = np.empty(c, vector), np.empty(c, vector)
     ds, db = (np.empty(rows * per, rstd.dtype) for _ in range(2))
-    stream = gx.nbytes >= STREAM_BYTES and inner * gx.itemsize % 64 == 0
-    f = _kernel(_backward, dtype, _type(weight), stats, stream)
+    stream = streams(gx.nbytes, inner * gx.itemsize)
+    f = _kernel(_backward, dtype, _type(weight, dtype), stats, stream)
     arrays = (id(a) for a in (gy, x, mean, rstd, weight, gm, gr, gx, gw, gb, ds, db) if a is not None)
     f(runtime.pool(), *arrays, rows, groups, per, inner)
     return gx, gw, gb

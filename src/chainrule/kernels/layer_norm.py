@@ -7,17 +7,12 @@ reverse gx = r P(gy w); tangent of y = r P(tx) w + h tw + tb.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from . import pool
-from .channels import STREAM_BYTES, NotSupported, check
+from .calls import Calls, NotSupported, kernel_type, prod, stats_of, vector_type
 from .lang import DType, Kernel, Value, i64
-from .rows import RowPlan, run
-from .weight_norm import kernel_type
-
-_F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
+from .pool import empty
+from .rows import RowPlan, prepare
 
 
 class _Norm(RowPlan):
@@ -135,61 +130,66 @@ class _Backward(_Norm):
         return out, ([(x[0], h)] if self.gw is not None else []) + ([(x[0], None)] if self.gb is not None else [])
 
 
-def _type(a: np.ndarray | None) -> DType | None:
-    return None if a is None else check(kernel_type(a.dtype))
+def _prepare_forward(xd: np.dtype, shape: tuple[int, ...], wd: np.dtype | None, bd: np.dtype | None, n: int, center: bool):
+    dtype = kernel_type(xd)
+    rows = prod(shape) // n if n else 0
+    args = (dtype, vector_type(wd, dtype), vector_type(bd, dtype), center)
+    return prepare(_Forward, args, rows, n, prod(shape) * dtype.size), rows, stats_of(dtype)
 
 
-def stats_dtype(dtype: np.dtype) -> np.dtype:
-    """The type of saved statistics: f64 for f64, f32 otherwise."""
-    return _F64 if dtype == _F64 else _F32
+def _prepare_backward(
+    xd: np.dtype, shape: tuple[int, ...], rows: int, wd: np.dtype | None, center: bool, mask: tuple[bool, bool, bool], stats: bool
+):
+    dtype = kernel_type(xd)
+    n = prod(shape) // rows if rows else 0
+    wt = vector_type(wd, dtype)
+    vt = dtype if wt is None else wt
+    args = (dtype, wt, center, mask[0], vt if mask[1] else None, vt if mask[2] else None, stats)
+    return prepare(_Backward, args, rows, n, prod(shape) * dtype.size), n, stats_of(dtype)
 
 
-def check_rows(x: np.ndarray, rows: int, n: int, like: tuple[Any, ...], vectors: tuple[Any, ...], per_row: tuple[Any, ...]) -> DType:
-    """The element type, if all arrays are contiguous and fit [rows, n]."""
-    dtype = check(kernel_type(x.dtype))
-    stats = stats_dtype(x.dtype)
-    wide = dtype.size == 8
-    if rows * n == 0 or not x.flags.c_contiguous:
-        raise NotSupported
-    for a in like:
-        if a is not None and (a.dtype != x.dtype or a.size != rows * n or not a.flags.c_contiguous):
-            raise NotSupported
-    for v in vectors:
-        if v is not None and (v.size != n or not v.flags.c_contiguous or (v.dtype == _F64) != wide):
-            raise NotSupported
-    for s in per_row:
-        if s is not None and (s.dtype != stats or s.size != rows or not s.flags.c_contiguous):
-            raise NotSupported
-    return dtype
-
-
-def streams(out: np.ndarray, n: int) -> bool:
-    """Should the result bypass the cache?"""
-    return out.nbytes >= STREAM_BYTES and n * out.itemsize % 64 == 0
+_forward_calls = Calls(_prepare_forward)
+_backward_calls = Calls(_prepare_backward)
 
 
 def layer_norm(
     x: np.ndarray, weight: np.ndarray | None, bias: np.ndarray | None, eps: float, n: int | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """y = h w + b, mean and rstd (of length rows) over the last n elements (default: the last dim) of contiguous x."""
-    n = x.shape[-1] if n is None else n
-    rows = x.size // n if n else 0
-    dtype = check_rows(x, rows, n, (), (weight, bias), ())
-    stats = stats_dtype(x.dtype)
-    y, mean, rstd = pool.empty(x.shape, x.dtype), np.empty(rows, stats), np.empty(rows, stats)
-    arrays = tuple(a for a in (x, weight, bias, y, mean, rstd) if a is not None)
-    run(_Forward, (dtype, _type(weight), _type(bias), True), rows, n, arrays, (eps,), streams(y, n))
+    shape, dtype = x.shape, x.dtype
+    if n is None:
+        n = shape[-1]
+    call = _forward_calls[dtype, shape, None if weight is None else weight.dtype, None if bias is None else bias.dtype, n, True]
+    if call is None or not x.flags.c_contiguous:
+        raise NotSupported
+    go, rows, stats = call
+    ids = [id(x)]
+    for v in (weight, bias):
+        if v is not None:
+            if v.size != n or not v.flags.c_contiguous:
+                raise NotSupported
+            ids.append(id(v))
+    y, mean, rstd = empty(shape, dtype), np.empty(rows, stats), np.empty(rows, stats)
+    go(*ids, id(y), id(mean), id(rstd), eps)
     return y, mean, rstd
 
 
 def rms_norm(x: np.ndarray, weight: np.ndarray | None, eps: float, n: int | None = None) -> tuple[np.ndarray, np.ndarray]:
     """y = x r w and r = 1/sqrt(mean(x²) + eps) over the last n elements."""
-    n = x.shape[-1] if n is None else n
-    rows = x.size // n if n else 0
-    dtype = check_rows(x, rows, n, (), (weight,), ())
-    y, rstd = pool.empty(x.shape, x.dtype), np.empty(rows, stats_dtype(x.dtype))
-    arrays = tuple(a for a in (x, weight, y, rstd) if a is not None)
-    run(_Forward, (dtype, _type(weight), None, False), rows, n, arrays, (eps,), streams(y, n))
+    shape, dtype = x.shape, x.dtype
+    if n is None:
+        n = shape[-1]
+    call = _forward_calls[dtype, shape, None if weight is None else weight.dtype, None, n, False]
+    if call is None or not x.flags.c_contiguous:
+        raise NotSupported
+    go, rows, stats = call
+    y, rstd = empty(shape, dtype), np.empty(rows, stats)
+    if weight is None:
+        go(id(x), id(y), id(rstd), eps)
+    else:
+        if weight.size != n or not weight.flags.c_contiguous:
+            raise NotSupported
+        go(id(x), id(weight), id(y), id(rstd), eps)
     return y, rstd
 
 
@@ -203,29 +203,44 @@ def _backward(
     gm: np.ndarray | None,
     gr: np.ndarray | None,
 ) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]:
-    rows = rstd.size
-    n = x.size // rows if rows else 0
-    center = mean is not None
-    dtype = check_rows(x, rows, n, (gy,), (weight,), (mean, rstd, gm, gr))
-    stats = gm is not None or gr is not None
-    if stats:
-        zero = np.zeros(rows, rstd.dtype) if gm is None or gr is None else None
-        gm, gr = gm if gm is not None else zero, gr if gr is not None else zero
-    vector = x.dtype if weight is None else weight.dtype
-    vt = _type(x) if weight is None else _type(weight)
-    gx = pool.empty(x.shape, x.dtype) if mask[0] else None
-    gw = np.empty(n, vector) if mask[1] else None
-    gb = np.empty(n, vector) if mask[2] else None
-    arrays = (gy, x, mean, rstd, weight, gm if center else None, gr, gx, gw, gb)
-    run(
-        _Backward,
-        (dtype, _type(weight), center, mask[0], vt if mask[1] else None, vt if mask[2] else None, stats),
-        rows,
-        n,
-        tuple(a for a in arrays if a is not None),
-        (),
-        gx is not None and streams(gx, n),
-    )
+    shape, dtype, rows = x.shape, x.dtype, rstd.size
+    center, given = mean is not None, gm is not None or gr is not None
+    call = _backward_calls[dtype, shape, rows, None if weight is None else weight.dtype, center, mask, given]
+    if call is None or gy.shape != shape or gy.dtype != dtype or not (x.flags.c_contiguous and gy.flags.c_contiguous):
+        raise NotSupported
+    go, n, stats = call
+    if given:
+        zero = np.zeros(rows, stats)
+        gm, gr = (zero if gm is None else gm) if center else None, zero if gr is None else gr
+    ids = [id(gy), id(x)]
+    for s in (mean, rstd):
+        if s is not None:
+            if s.size != rows or s.dtype != stats or not s.flags.c_contiguous:
+                raise NotSupported
+            ids.append(id(s))
+    vector = dtype
+    if weight is not None:
+        if weight.size != n or not weight.flags.c_contiguous:
+            raise NotSupported
+        ids.append(id(weight))
+        vector = weight.dtype
+    if given:
+        for s in (gm, gr):
+            if s is not None:
+                if s.size != rows or s.dtype != stats or not s.flags.c_contiguous:
+                    raise NotSupported
+                ids.append(id(s))
+    gx = gw = gb = None
+    if mask[0]:
+        gx = empty(shape, dtype)
+        ids.append(id(gx))
+    if mask[1]:
+        gw = np.empty(n, vector)
+        ids.append(id(gw))
+    if mask[2]:
+        gb = np.empty(n, vector)
+        ids.append(id(gb))
+    go(*ids)
     return gx, gw, gb
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-MIN_BYTES = 1 << 18
+MIN_BYTES = 1 << 20  # below, the allocator's own reuse is as good and twice as fast
 ALIGN = 64
 
 

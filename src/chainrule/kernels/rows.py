@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from . import compiler, pool, runtime
-from .lang import Array, Kernel, Value, compute_type, f32
+from .calls import NotSupported, stats_of, streams
+from .lang import Array, DType, Kernel, Value, compute_type
 
 Terms = list[tuple[Value, Value | None]]
 
@@ -85,7 +84,7 @@ def _block(p: RowPlan, k: Kernel, n: Value, row0: Value, count: int, partials: l
             q[into + j] = s
 
 
-def build(make: Callable[..., RowPlan], args: tuple[Any, ...], compute: Any, stream: bool) -> Kernel:
+def build(make: type[RowPlan], args: tuple[Any, ...], compute: Any, stream: bool) -> Kernel:
     """Record the kernel of a plan."""
     p = make(*args)
     k = p.k = Kernel(f"{p.name}_{'_'.join(map(str, args))}", compute)
@@ -122,27 +121,31 @@ def build(make: Callable[..., RowPlan], args: tuple[Any, ...], compute: Any, str
 _compiled: dict[tuple[Any, ...], tuple[Callable[..., None], int]] = {}
 
 
-def run(
-    make: Callable[..., RowPlan],
-    args: tuple[Any, ...],
-    rows: int,
-    n: int,
-    arrays: tuple[np.ndarray, ...],
-    scalars: tuple[float, ...] = (),
-    stream: bool = False,
-) -> None:
-    """Run a plan; args[0] is the elements' type; `arrays` and `scalars` in the order in which the plan declares them."""
+def prepare(make: type[RowPlan], args: tuple[Any, ...], rows: int, n: int, nbytes: int) -> Callable[..., None]:
+    """A function of the ids of the arrays, then the scalars, in the order in which the plan declares them.
+
+    args[0] is the elements' type; nbytes is the size of the result.
+    """
+    if not rows * n:
+        raise NotSupported
+    dtype: DType = args[0]
+    stream = streams(nbytes, n * dtype.size)
     key = (make, args, stream)
     entry = _compiled.get(key)
     if entry is None:
-        k = build(make, args, compute_type(args[0]), stream)
+        k = build(make, args, compute_type(dtype), stream)
         columns = sum(q.name.startswith("partial") for q in k.params)
         entry = _compiled[key] = compiler.compile_kernel(k), columns
     f, columns = entry
+    threads = runtime.pool
     if not columns:
-        f(runtime.pool(), *map(id, arrays), *scalars, rows, n, 4)
-        return
+        return lambda *head: f(threads(), *head, rows, n, make.at_once)
     chunk = 32 if rows <= 1024 else (rows + 127) // 128 * 4
-    acc = np.float32 if compute_type(args[0]) is f32 else np.float64
-    partials = [pool.empty((-(-rows // chunk) * n,), acc) for _ in range(columns)]
-    f(runtime.pool(), *map(id, arrays), *scalars, *map(id, partials), rows, n, chunk)
+    acc = stats_of(dtype)
+    count = (-(-rows // chunk) * n,)
+
+    def go(*head: Any) -> None:
+        partials = [pool.empty(count, acc) for _ in range(columns)]
+        f(threads(), *head, *map(id, partials), rows, n, chunk)
+
+    return go

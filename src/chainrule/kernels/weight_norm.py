@@ -7,23 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import pool
-from .channels import STREAM_BYTES, NotSupported, Plan, check, run
-from .lang import NUMPY_NAMES, DType, Kernel, Value, compute_type
-
-_TYPES = {np.dtype(n): d for n, d in NUMPY_NAMES.items() if n in ("float32", "float64", "float16")}
-
-
-def kernel_type(dtype: np.dtype) -> DType | None:
-    """The kernels' name of a NumPy float type, None if there is none."""
-    t = _TYPES.get(dtype)
-    if t is None and dtype.name == "bfloat16":
-        t = _TYPES[dtype] = NUMPY_NAMES["bfloat16"]
-    return t
-
-
-_STATS = {4: np.dtype(np.float32), 8: np.dtype(np.float64), 2: np.dtype(np.float32)}
-
+from .calls import Calls, NotSupported, kernel_type, prod, stats_of
+from .channels import Plan, prepare
+from .lang import DType, Kernel, Value
+from .pool import empty
 
 class _Forward(Plan):
     name = "weight_norm"
@@ -86,36 +73,32 @@ class _Backward(Plan):
 def view3(shape: tuple[int, ...], dim: int | None) -> tuple[int, int, int]:
     """The shape as [outer, n, inner] with n the kept dim; dim None or -1 keeps none."""
     if dim is None or dim == -1 or not shape:
-        total = 1
-        for s in shape:
-            total *= s
-        return 1, 1, total
-    outer = inner = 1
-    for s in shape[:dim]:
-        outer *= s
-    for s in shape[dim + 1 :]:
-        inner *= s
-    n = shape[dim]
-    # A channel of one contiguous piece is a row.
-    return outer, n, inner
+        return 1, 1, prod(shape)
+    return prod(shape[:dim]), shape[dim], prod(shape[dim + 1 :])
 
 
-def _ready(*arrays: np.ndarray) -> None:
-    for a in arrays:
-        if not a.flags.c_contiguous:
-            raise NotSupported
+def _prepare(vdtype: np.dtype, shape: tuple[int, ...], gdtype: np.dtype, gshape: tuple[int, ...], dim: int | None, *grad_norm: bool):
+    dtype, gtype = kernel_type(vdtype), kernel_type(gdtype)
+    s3 = view3(shape, dim)
+    if prod(gshape) != s3[1] or stats_of(gtype) != stats_of(dtype):
+        raise NotSupported
+    nbytes = prod(shape) * dtype.size
+    plan: type[Plan] = _Backward if grad_norm else _Forward
+    return prepare(plan, (dtype, gtype, *grad_norm), dtype, s3, nbytes), stats_of(dtype)
+
+
+_calls = Calls(_prepare)
 
 
 def weight_norm(v: np.ndarray, g: np.ndarray, dim: int | None = 0) -> tuple[np.ndarray, np.ndarray]:
     """w = v g / norm and norm = |v| over all dims but `dim` (None or -1: over all), of g's shape; f32 for 16-bit types."""
-    dtype, gtype = check(kernel_type(v.dtype)), check(kernel_type(g.dtype))
-    shape = v.shape
-    s3 = view3(shape, dim)
-    if g.size != s3[1] or not v.size or compute_type(gtype) is not compute_type(dtype):
+    shape, gshape, dtype = v.shape, g.shape, v.dtype
+    call = _calls[dtype, shape, g.dtype, gshape, dim]
+    if call is None or not (v.flags.c_contiguous and g.flags.c_contiguous):
         raise NotSupported
-    _ready(v, g)
-    w, norm = pool.empty(shape, v.dtype), np.empty(g.shape, _STATS[dtype.size])
-    run(_Forward, (dtype, gtype), dtype, s3, (v, g, w, norm), stream=streams(w, s3))
+    go, stats = call
+    w, norm = empty(shape, dtype), np.empty(gshape, stats)
+    go(id(v), id(g), id(w), id(norm))
     return w, norm
 
 
@@ -128,29 +111,18 @@ def weight_norm_backward(
     grad_norm: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """grad_v = (g/norm) (grad_w - v s/norm²) [+ grad_norm v/norm], grad_g = s/norm, with s = sum(grad_w v)."""
-    dtype, gtype = check(kernel_type(v.dtype)), check(kernel_type(g.dtype))
-    shape = v.shape
-    s3 = view3(shape, dim)
-    stats = _STATS[dtype.size]
-    if g.size != s3[1] or not v.size or grad_w.shape != shape or compute_type(gtype) is not compute_type(dtype):
+    shape, gshape, dtype, gdtype = v.shape, g.shape, v.dtype, g.dtype
+    call = _calls[dtype, shape, gdtype, gshape, dim, grad_norm is not None]
+    if call is None or not (grad_w.flags.c_contiguous and v.flags.c_contiguous and g.flags.c_contiguous and norm.flags.c_contiguous):
         raise NotSupported
-    if grad_w.dtype != v.dtype or norm.dtype != stats or norm.size != g.size:
+    go, stats = call
+    if grad_w.shape != shape or grad_w.dtype != dtype or norm.dtype != stats or norm.shape != gshape:
         raise NotSupported
-    _ready(grad_w, v, g, norm)
-    grad_v, grad_g = pool.empty(shape, v.dtype), np.empty(g.shape, g.dtype)
-    extra: tuple[np.ndarray, ...] = ()
-    if grad_norm is not None:
-        if grad_norm.dtype != stats or grad_norm.size != g.size:
+    grad_v, grad_g = empty(shape, dtype), np.empty(gshape, gdtype)
+    if grad_norm is None:
+        go(id(grad_w), id(v), id(g), id(norm), id(grad_v), id(grad_g))
+    else:
+        if grad_norm.dtype != stats or grad_norm.shape != gshape or not grad_norm.flags.c_contiguous:
             raise NotSupported
-        _ready(grad_norm)
-        extra = (grad_norm,)
-    arrays = (grad_w, v, g, norm, *extra, grad_v, grad_g)
-    run(_Backward, (dtype, gtype, bool(extra)), dtype, s3, arrays, stream=streams(grad_v, s3))
+        go(id(grad_w), id(v), id(g), id(norm), id(grad_norm), id(grad_v), id(grad_g))
     return grad_v, grad_g
-
-
-def streams(out: np.ndarray, shape: tuple[int, int, int]) -> bool:
-    """Should the result bypass the cache: it is large and its rows start at cache lines."""
-    outer, n, inner = shape
-    row = n if inner == 1 else inner
-    return out.nbytes >= STREAM_BYTES and row * out.itemsize % 64 == 0

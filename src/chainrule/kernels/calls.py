@@ -1,0 +1,92 @@
+"""The way from a public function to compiled code in about two microseconds.
+
+What a call needs to know (is there a kernel for these types, which loops, which sizes, how much scratch memory) depends only on
+types and shapes. It is worked out once per such key and kept, so that a call is a dictionary look-up, a few flag tests, the
+allocation of results and one foreign call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import compiler
+from .lang import NUMPY_NAMES, DType, bf16, f16, f64
+
+STREAM_BYTES = 24 << 20  # results from this size on bypass the cache
+LIMIT = 4096
+
+F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
+_TYPES: dict[Any, DType] = {np.dtype(n): NUMPY_NAMES[n] for n in ("float32", "float64", "float16")}
+
+
+class NotSupported(Exception):  # noqa: N818 - a request to fall back, not an error
+    """The arguments have a layout or a type that the kernels do not take: the caller runs its plain body."""
+
+
+class Calls(dict):
+    """prepare(*key), remembered; None where it raised NotSupported. Bounded: forgotten as a whole when full."""
+
+    def __init__(self, prepare: Callable[..., Any]):
+        super().__init__()
+        self.prepare = prepare
+
+    def __missing__(self, key: tuple[Any, ...]) -> Any:
+        if not compiler.available():
+            return None
+        if len(self) >= LIMIT:
+            self.clear()
+        try:
+            value = self.prepare(*key)
+        except NotSupported:
+            value = None
+        self[key] = value
+        return value
+
+
+def kernel_type(dtype: np.dtype | None) -> DType:
+    """The kernels' name of a NumPy float type; NotSupported if there is none on this machine."""
+    t = _TYPES.get(dtype)
+    if t is None and dtype is not None and dtype.name == "bfloat16":
+        t = _TYPES[dtype] = bf16
+    if t is None or (t is f16 and not compiler.has_feature("f16c")):
+        raise NotSupported
+    return t
+
+
+def vector_type(dtype: np.dtype | None, like: DType) -> DType | None:
+    """The type of an optional per-channel array beside elements of type `like`: any float, but f64 only with f64."""
+    if dtype is None:
+        return None
+    t = kernel_type(dtype)
+    if (t is f64) != (like is f64):
+        raise NotSupported
+    return t
+
+
+def stats_dtype(dtype: np.dtype) -> np.dtype:
+    """The type of saved statistics: f64 for f64, f32 otherwise."""
+    return F64 if dtype == F64 else F32
+
+
+def stats_of(t: DType) -> np.dtype:
+    return F64 if t is f64 else F32
+
+
+def streams(nbytes: int, row_bytes: int) -> bool:
+    """Should a result bypass the cache: it is large and its rows start at cache lines."""
+    return nbytes >= STREAM_BYTES and row_bytes % 64 == 0
+
+
+def prod(shape: tuple[int, ...]) -> int:
+    n = 1
+    for s in shape:
+        n *= s
+    return n
+
+
+__all__ = [
+    "Calls", "F32", "F64", "NotSupported", "STREAM_BYTES", "kernel_type", "prod", "stats_dtype", "stats_of", "streams", "vector_type",
+]  # fmt: skip
