@@ -16,8 +16,6 @@ from chainrule.testing.conformance.database import choose, select_entries
 from chainrule.testing.conformance.entry import Options, judge_entry
 from chainrule.testing.conformance.runner import run_all
 
-DERIVATIVES = [c for c in COLUMNS if c != "value"]
-
 
 def planted(
     module: Any, *, value: float = 1.0, vjp: float = 1.0, jvp: float = 1.0, cut: str = "", batch: str = ""
@@ -39,7 +37,7 @@ def planted(
         @staticmethod
         def backward(ctx, g):
             (x,) = ctx.saved_tensors
-            return g * module.cos(x.detach() if cut == "vjp" else x) * vjp
+            return g * module.cos(x.detach() if cut == "vjp" else x).conj() * vjp
 
         @staticmethod
         def jvp(ctx, t):
@@ -73,9 +71,12 @@ def failing(name: str, columns: tuple[str, ...] = COLUMNS, **fault: Any) -> list
     return [c for c, cell in row["cells"].items() if cell["status"] not in ("right", "n/a")]
 
 
-FIRST_AND_SECOND = COLUMNS[:7]
+# PyTorch's own custom functions silently lose the second tangent, so that jvp∘jvp is wrong without any planted fault.
+FIRST_AND_SECOND = {"torch": COLUMNS[:6], "chainrule": COLUMNS[:7]}
+LIBRARIES = [n for n in FIRST_AND_SECOND if hasattr(importlib.import_module(n).autograd, "Function")]
 
 
+@pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize(
     "fault, caught",
     [
@@ -87,8 +88,9 @@ FIRST_AND_SECOND = COLUMNS[:7]
     ],
     ids=str,
 )
-def test_planted_derivative_rules_are_caught_in_their_column(fault: dict, caught: list[str]) -> None:
-    assert failing("torch", FIRST_AND_SECOND, **fault) == caught
+def test_planted_derivative_rules_are_caught_in_their_column(library: str, fault: dict, caught: list[str]) -> None:
+    columns = FIRST_AND_SECOND[library]
+    assert failing(library, columns, **fault) == [c for c in caught if c in columns]
 
 
 def test_a_planted_value_is_caught() -> None:

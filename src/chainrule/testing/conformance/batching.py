@@ -66,7 +66,7 @@ class Batch:
                 return variants
         return [first] * MANY
 
-    def _accepted(self, variants: Sequence[Arrays]) -> bool:
+    def _accepted(self, variants: Sequence[Arrays], *, finite: bool = True) -> bool:
         """Whether PyTorch takes all of them, with results of the same shapes that are finite where the sample's are."""
         problem = self.oracle.problem
         want = [w[1] for w in self.oracle.processed if isinstance(w, tuple)]
@@ -79,7 +79,7 @@ class Batch:
                 return False
             if [o.shape for o in out] != [w.shape for w in want]:
                 return False
-            if any(np.isfinite(w).all() and not np.isfinite(o).all() for o, w in zip(out, want, strict=True)):
+            if finite and any(np.isfinite(w).all() and not np.isfinite(o).all() for o, w in zip(out, want)):
                 return False
         return True
 
@@ -95,6 +95,16 @@ class Batch:
             return False
         want = [w[1] for w in self.oracle.processed if isinstance(w, tuple)]
         return all(np.array_equal(torch_to_numpy(o), w, equal_nan=True) for o, w in zip(out, want, strict=True))
+
+    @functools.cached_property
+    def _shape_depends_on_data(self) -> bool:
+        """Whether zeros, ones or other numbers in place of the batched inputs change the shape of PyTorch's result."""
+        first = self.examples[0]
+        rng = self.judge.case.rng
+        noise = random_like(rng, [(x.shape, x.dtype if x.dtype.kind in "fc" else np.dtype(float)) for x in first])
+        trials = [[np.full_like(x, c) for x in first] for c in (0, 1)]
+        trials.append([np.asarray(n > 0 if x.dtype.kind in "biu" else n, x.dtype) for n, x in zip(noise, first)])
+        return not all(self._accepted([t], finite=False) for t in trials)
 
     def _argument(self, position: int, variants: Arrays) -> Argument:
         strided = self.oracle.problem.torch_leaf(position).layout is torch.strided
@@ -116,7 +126,7 @@ class Batch:
 
         if self.oracle.random:
             raise NotApplicable("random")
-        if self.oracle.dynamic_shape:
+        if self.oracle.tagged_dynamic and self._shape_depends_on_data:
             raise NotApplicable("the output's shape depends on the data")
         if not self.positions:
             raise NotApplicable("no tensor input")

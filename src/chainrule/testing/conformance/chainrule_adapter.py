@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import sys
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
-from .adapters import Library, Missing, TensorFunction, Tensors
+from .adapters import Counter, Library, Missing, TensorFunction, Tensors
 from .database import Entry
 from .rebind import Rebinder
 
@@ -163,10 +164,28 @@ class ChainruleLibrary(Library):
         return self.module.func.vmap(f, in_dims=tuple(in_dims), randomness="same")
 
     def counting(self) -> contextlib.AbstractContextManager[Any]:
-        return importlib.import_module("chainrule.testing").count_ops()
+        count_ops = getattr(importlib.import_module("chainrule.testing"), "count_ops", None)
+        return count_ops() if count_ops is not None else _counting_calls(str(self.module.__path__[0]))
 
     def seed(self, value: int) -> None:
         self.module.manual_seed(value)
+
+
+@contextlib.contextmanager
+def _counting_calls(root: str) -> Iterator[Counter]:
+    """Counts calls of Python functions below `root`: as a measure of looping as good as counting ops, only slower."""
+    counter = Counter()
+
+    def profile(frame: types.FrameType, event: str, _: Any) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(root):
+            counter.total += 1
+
+    before = sys.getprofile()
+    sys.setprofile(profile)
+    try:
+        yield counter
+    finally:
+        sys.setprofile(before)
 
 
 # Names that are a dtype in the top namespace and a method on tensors.

@@ -212,7 +212,7 @@ class Oracle:
         mode = _TagMode()
         with mode:
             self.problem.raw()
-        self.dynamic_shape = torch.Tag.dynamic_output_shape in mode.tags
+        self.tagged_dynamic = torch.Tag.dynamic_output_shape in mode.tags
         self.processed = self._numpy(self.problem.processed()) if self.problem.is_wrapped else self.raw
         self.random = torch.Tag.nondeterministic_seeded in mode.tags and self._depends_on_seed()
         self.uninitialised = self._uninitialised() if "empty" in case.entry.name or "resize" in case.entry.name else []
