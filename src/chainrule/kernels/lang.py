@@ -115,7 +115,8 @@ class Value:
         return self.k.binary("shl", self, b)
 
     def __rshift__(self, b: Operand) -> Value:
-        return self.k.binary("shr", self, b)
+        """Shift right, filling with the sign."""
+        return self.k.binary("sar", self, b)
 
     def __neg__(self) -> Value:
         return self.k.unary("neg", self)

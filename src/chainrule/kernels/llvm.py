@@ -30,6 +30,7 @@ BINARY = {
     ("xor", "i"): "xor",
     ("shl", "i"): "shl",
     ("shr", "i"): "lshr",
+    ("sar", "i"): "ashr",
     ("and", "b"): "and",
     ("or", "b"): "or",
     ("xor", "b"): "xor",

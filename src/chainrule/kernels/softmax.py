@@ -1,0 +1,111 @@
+"""softmax and log_softmax over the last dim, and their reverse rules (in terms of the result y)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import math
+from .calls import Calls, NotSupported, kernel_type, prod
+from .lang import DType, Kernel
+from .pool import empty
+from .rows import RowPlan, prepare
+
+
+class _Forward(RowPlan):
+    """y = exp(x - m)/s or (x - m) - log(s), with m = max(x), s = sum(exp(x - m))"""
+
+    name = "softmax"
+    reductions = (("max",), ("add",))
+    at_once = 2
+
+    def __init__(self, dtype: DType, log: bool):
+        self.dtype, self.log = dtype, log
+
+    def declare(self, k: Kernel, stream: bool) -> None:
+        self.inputs, self.vectors, self.columns = [k.array("x", self.dtype)], [], []
+        self.outputs = [k.array("y", self.dtype, stream)]
+
+    def terms(self, stage, x, vec, coef):
+        return [(x[0], None)] if stage == 0 else [(math.exp(self.k, x[0] - coef[0]), None)]
+
+    def finish(self, stage, row, sums, coef):
+        if stage == 0:
+            return [sums[0]]
+        return [math.log(self.k, sums[0]) if self.log else 1.0 / sums[0]]
+
+    def apply(self, x, vec, coef):
+        d = x[0] - coef[0]
+        return [d - coef[1] if self.log else math.exp(self.k, d) * coef[1]], []
+
+
+class _Backward(RowPlan):
+    """gx = y (g - sum(g y)), or g - exp(y) sum(g) for log_softmax"""
+
+    name = "softmax_backward"
+    reductions = (("add",),)
+
+    def __init__(self, dtype: DType, log: bool):
+        self.dtype, self.log = dtype, log
+
+    def declare(self, k: Kernel, stream: bool) -> None:
+        self.inputs, self.vectors, self.columns = [k.array("g", self.dtype), k.array("y", self.dtype)], [], []
+        self.outputs = [k.array("gx", self.dtype, stream)]
+
+    def terms(self, stage, x, vec, coef):
+        return [(x[0], None if self.log else x[1])]
+
+    def finish(self, stage, row, sums, coef):
+        return [sums[0]]
+
+    def apply(self, x, vec, coef):
+        g, y = x
+        return [self.k.fma(-math.exp(self.k, y), coef[0], g) if self.log else (g - coef[0]) * y], []
+
+
+def _prepare(plan: type[RowPlan], xd: np.dtype, shape: tuple[int, ...], log: bool):
+    dtype = kernel_type(xd)
+    if not shape or not shape[-1]:
+        raise NotSupported
+    n = shape[-1]
+    return prepare(plan, (dtype, log), prod(shape) // n, n, prod(shape) * dtype.size)
+
+
+_calls = Calls(_prepare)
+
+
+def _forward(x: np.ndarray, log: bool) -> np.ndarray:
+    go = _calls[_Forward, x.dtype, x.shape, log]
+    if go is None or not x.flags.c_contiguous:
+        raise NotSupported
+    y = empty(x.shape, x.dtype)
+    go(id(x), id(y))
+    return y
+
+
+def _backward(g: np.ndarray, y: np.ndarray, log: bool) -> np.ndarray:
+    go = _calls[_Backward, y.dtype, y.shape, log]
+    if go is None or g.shape != y.shape or g.dtype != y.dtype or not (g.flags.c_contiguous and y.flags.c_contiguous):
+        raise NotSupported
+    gx = empty(y.shape, y.dtype)
+    go(id(g), id(y), id(gx))
+    return gx
+
+
+def softmax(x: np.ndarray) -> np.ndarray:
+    """exp(x - max)/sum over the last dim"""
+    return _forward(x, False)
+
+
+def log_softmax(x: np.ndarray) -> np.ndarray:
+    """x - log(sum(exp(x))) over the last dim"""
+    return _forward(x, True)
+
+
+def softmax_backward(g: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """y (g - sum(g y))"""
+    return _backward(g, y, False)
+
+
+def log_softmax_backward(g: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """g - exp(y) sum(g)"""
+    return _backward(g, y, True)
