@@ -65,7 +65,7 @@ def no_gc() -> Iterator[None]:
             gc.collect()
 
 
-def best_of(work: Mapping[str, Callable[[], object]], rounds: int = 15, slice_s: float = 0.02) -> dict[str, float]:
+def best_of(work: Mapping[str, Callable[[], object]], rounds: int = 12, slice_s: float = 0.02) -> dict[str, float]:
     """The best seconds per call of each function, over `rounds` rounds in which every function has one turn.
 
     A turn is as many calls as fit into `slice_s` (at least one), found once per function after a warm-up.

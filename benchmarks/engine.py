@@ -16,7 +16,6 @@ import torch
 import chainrule
 from benchmarks.common import OURS, Row, best_of, optional
 
-torch.set_num_threads(min(2, os.cpu_count() or 1))
 jax = optional("jax")
 hips = optional("autograd")
 
@@ -35,6 +34,16 @@ def _agree(work: Work) -> Work:
     for name, got in results.items():
         np.testing.assert_allclose(got, results[OURS], rtol=2e-3, atol=2e-4, err_msg=f"{name} disagrees with {OURS}")
     return work
+
+
+def _measure(work: Work, **options: Any) -> dict[str, float]:
+    """The best of each library, with PyTorch on one thread and on two: whichever suits the size of the work counts."""
+    best: dict[str, float] = {}
+    for threads in (1, min(2, os.cpu_count() or 1)):
+        torch.set_num_threads(threads)
+        for name, seconds in best_of(_agree(work), **options).items():
+            best[name] = min(seconds, best.get(name, seconds))
+    return best
 
 
 def _flat(result: Any) -> np.ndarray:
@@ -80,7 +89,7 @@ def small_grad() -> Row:
         work["JAX eager"] = lambda: jax.block_until_ready(eager(ja, jy))
         jitted = jax.jit(eager)
         work["JAX jit"] = lambda: jax.block_until_ready(jitted(ja, jy))
-    seconds = best_of(_agree(work))
+    seconds = _measure(work)
     return Row("gradient of sum(tanh(exp(a*2+1)) @ y), 8×8", seconds, {"torch.autograd": 0.5})
 
 
@@ -90,7 +99,7 @@ def small_backward() -> Row:
         OURS: _backward(chainrule, small(chainrule), a, y),
         "torch.autograd": _backward(torch, small(torch), a, y),
     }
-    return Row("the same with requires_grad and autograd.grad", best_of(_agree(work)), {"torch.autograd": 0.5})
+    return Row("the same with requires_grad and autograd.grad", _measure(work), {"torch.autograd": 0.5})
 
 
 def small_jvp() -> Row:
@@ -104,7 +113,7 @@ def small_jvp() -> Row:
     if jax is not None:
         ja, jy, jt, f = jax.numpy.asarray(a), jax.numpy.asarray(y), jax.numpy.asarray(t), small(jax.numpy)
         work["JAX eager"] = lambda: jax.block_until_ready(jax.jvp(lambda x: f(x, jy), (ja,), (jt,)))
-    return Row("jvp of the same", best_of(_agree(work)), {"torch.func": 0.1})
+    return Row("jvp of the same", _measure(work), {"torch.func": 0.1})
 
 
 def small_vmap_grad() -> Row:
@@ -118,7 +127,7 @@ def small_vmap_grad() -> Row:
     if jax is not None:
         ja, jy, g = jax.numpy.asarray(a), jax.numpy.asarray(y), jax.vmap(jax.grad(small(jax.numpy)), in_axes=(0, None))
         work["JAX eager"] = lambda: jax.block_until_ready(g(ja, jy))
-    return Row("vmap(grad) of the same, 16 examples", best_of(_agree(work)), {"torch.func": 0.3})
+    return Row("vmap(grad) of the same, 16 examples", _measure(work), {"torch.func": 0.3})
 
 
 def deep_chain() -> Row:
@@ -154,7 +163,7 @@ def deep_chain() -> Row:
         work["JAX eager"] = lambda: jax.block_until_ready(eager(jws, jx))
         jitted = jax.jit(eager)
         work["JAX jit"] = lambda: jax.block_until_ready(jitted(jws, jx))
-    seconds = best_of(_agree(work))
+    seconds = _measure(work)
     return Row("gradient of a 10-layer tanh chain, width 32", seconds, {"torch.autograd": 0.9, "torch.func": 0.5})
 
 
@@ -185,7 +194,7 @@ def per_example_mlp() -> Row:
         jp, jx, jt = jax.tree.map(jax.numpy.asarray, (params, x, onehot))
         jitted = jax.jit(jax.vmap(jax.grad(loss(jax.numpy)), in_axes=(None, 0, 0)))
         work["JAX jit"] = lambda: jax.block_until_ready(jitted(jp, jx, jt))
-    seconds = best_of(_agree(work), slice_s=0.05)
+    seconds = _measure(work, slice_s=0.05)
     return Row("per-example gradients, 64-128-128-10 MLP, 128 examples", seconds, {"torch.func": 1.0})
 
 
@@ -197,7 +206,7 @@ def pointwise_forward() -> Row:
 
     x, tx, ours, plain, theirs = chainrule.tensor(a), torch.tensor(a), chain(chainrule), chain(np), chain(torch)
     work: Work = {OURS: lambda: ours(x), "NumPy": lambda: plain(a), "torch": lambda: theirs(tx)}
-    return Row("forward of nine pointwise ops, 8×8", best_of(_agree(work)), {"NumPy": 3.0})
+    return Row("forward of nine pointwise ops, 8×8", _measure(work), {"NumPy": 3.0})
 
 
 def import_time() -> Row:
