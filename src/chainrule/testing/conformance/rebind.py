@@ -7,6 +7,7 @@ they are executed as they are, with every global that means PyTorch replaced.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
 import types
@@ -15,7 +16,8 @@ from typing import Any
 
 import torch
 
-_TORCH_NAMES = ("torch",)
+# Helpers that only guard PyTorch's own global state and have nothing to guard in another library.
+_STAND_INS: dict[str, Any] = {"freeze_rng_state": contextlib.nullcontext}
 
 
 class Namespace:
@@ -33,6 +35,8 @@ class Namespace:
             return found
         if not self._strict and isinstance(original, types.FunctionType):
             return self._rebinder(original)
+        if self._original is torch and hasattr(self._library.Tensor, name):
+            return getattr(self._library.Tensor, name)
         raise AttributeError(f"{getattr(self._library, '__name__', 'the library')} has no {name!r}")
 
 
@@ -81,7 +85,7 @@ class Rebinder:
         if isinstance(value, type) and issubclass(value, torch.Tensor):
             return self._torch.Tensor
         if isinstance(value, (types.FunctionType, functools.partial)):
-            return self(value)
+            return _STAND_INS.get(getattr(value, "__name__", ""), None) or self(value)
         return value
 
 
