@@ -6,7 +6,7 @@ import numpy as np
 
 from .calls import Calls, NotSupported, kernel_type, prod, stats_of, vector_type
 from .channels import Plan, prepare
-from .lang import DType, Kernel, Value
+from .lang import DType, Kernel, Value, stats_type
 from .pool import empty
 
 
@@ -15,7 +15,7 @@ class _Channelwise(Plan):
         return None if dtype is None else self.k.array(name, dtype)
 
     def at(self, a, c: Value, default: float) -> Value:
-        return self.k.const(default, self.k.compute) if a is None else a[c].to(self.k.compute)
+        return self.k.const(default, self.k.compute) if a is None else a[c]
 
 
 class _Training(_Channelwise):
@@ -30,7 +30,7 @@ class _Training(_Channelwise):
         self.inputs = [k.array("x", self.dtype)]
         self.w, self.b = self.vector("w", self.wt), self.vector("b", self.bt)
         self.outputs = [k.array("y", self.dtype, stream)]
-        self.mean, self.var, self.rstd = (k.array(s, k.compute) for s in ("mean", "var", "rstd"))
+        self.mean, self.var, self.rstd = (k.array(s, stats_type(self.dtype)) for s in ("mean", "var", "rstd"))
         self.count, self.eps = k.scalar("count"), k.scalar("eps")
 
     def terms(self, stage, x, coef):
@@ -65,7 +65,7 @@ class _Evaluation(_Channelwise):
         self.k = k
         self.inputs = [k.array("x", self.dtype)]
         self.w, self.b = self.vector("w", self.wt), self.vector("b", self.bt)
-        self.mean, self.rstd = k.array("mean", k.compute), k.array("rstd", k.compute)
+        self.mean, self.rstd = k.array("mean", stats_type(self.dtype)), k.array("rstd", stats_type(self.dtype))
         self.outputs = [k.array("y", self.dtype, stream)]
 
     def start(self, c):
@@ -86,9 +86,13 @@ class _Backward(_Channelwise):
     def declare(self, k: Kernel, stream: bool) -> None:
         self.k = k
         self.inputs = [k.array("gy", self.dtype), k.array("x", self.dtype)]
-        self.mean, self.rstd = k.array("mean", k.compute), k.array("rstd", k.compute)
+        self.mean, self.rstd = k.array("mean", stats_type(self.dtype)), k.array("rstd", stats_type(self.dtype))
         self.w = self.vector("w", self.wt)
-        self.gm, self.gr = (k.array("gm", k.compute), k.array("gr", k.compute)) if self.stats else (None, None)
+        self.gm, self.gr = (
+            (k.array("gm", stats_type(self.dtype)), k.array("gr", stats_type(self.dtype)))
+            if self.stats
+            else (None, None)
+        )
         self.outputs = [k.array("gx", self.dtype, stream)]
         self.gw, self.gb = (k.array(s, self.wt or self.dtype) for s in ("gw", "gb"))
         self.count = k.scalar("count")
@@ -150,7 +154,9 @@ def batch_norm(
     x: np.ndarray, weight: np.ndarray | None, bias: np.ndarray | None, eps: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """y, mean, rstd and (biased) variance per channel of x [N, C, ...], statistics of the batch."""
-    call = _calls[_Training, x.dtype, x.shape, None if weight is None else weight.dtype, None if bias is None else bias.dtype]
+    call = _calls[
+        _Training, x.dtype, x.shape, None if weight is None else weight.dtype, None if bias is None else bias.dtype
+    ]
     if call is None or not x.flags.c_contiguous:
         raise NotSupported
     go, c, count, stats = call
@@ -164,7 +170,9 @@ def batch_norm_eval(
     x: np.ndarray, weight: np.ndarray | None, bias: np.ndarray | None, mean: np.ndarray, rstd: np.ndarray
 ) -> np.ndarray:
     """y = (x - mean) rstd w + b with given statistics."""
-    call = _calls[_Evaluation, x.dtype, x.shape, None if weight is None else weight.dtype, None if bias is None else bias.dtype]
+    call = _calls[
+        _Evaluation, x.dtype, x.shape, None if weight is None else weight.dtype, None if bias is None else bias.dtype
+    ]
     if call is None or not x.flags.c_contiguous:
         raise NotSupported
     go, c, _, stats = call

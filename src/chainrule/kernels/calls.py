@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from . import compiler
-from .lang import NUMPY_NAMES, DType, bf16, f16, f64
+from .lang import NUMPY_NAMES, DType, bf16, f16, f64, precise_type
 
 STREAM_BYTES = 24 << 20  # results from this size on bypass the cache
 LIMIT = 4096
@@ -22,8 +22,8 @@ F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
 _TYPES: dict[Any, DType] = {np.dtype(n): NUMPY_NAMES[n] for n in ("float32", "float64", "float16")}
 
 
-class NotSupported(Exception):  # noqa: N818 - a request to fall back, not an error
-    """The arguments have a layout or a type that the kernels do not take: the caller runs its plain body."""
+class NotSupported(Exception):
+    """A request to fall back, not an error: the arguments have a layout or a type that the kernels do not take."""
 
 
 class Calls(dict):
@@ -66,13 +66,14 @@ def vector_type(dtype: np.dtype | None, like: DType) -> DType | None:
     return t
 
 
-def stats_dtype(dtype: np.dtype) -> np.dtype:
-    """The type of saved statistics: f64 for f64, f32 otherwise."""
-    return F64 if dtype == F64 else F32
-
-
 def stats_of(t: DType) -> np.dtype:
+    """NumPy's name of the type of kept statistics."""
     return F64 if t is f64 else F32
+
+
+def scratch_of(t: DType) -> np.dtype:
+    """NumPy's name of the type that partial sums of elements of type t have."""
+    return F64 if precise_type(t) is f64 else F32
 
 
 def streams(nbytes: int, row_bytes: int) -> bool:
@@ -85,8 +86,3 @@ def prod(shape: tuple[int, ...]) -> int:
     for s in shape:
         n *= s
     return n
-
-
-__all__ = [
-    "Calls", "F32", "F64", "NotSupported", "STREAM_BYTES", "kernel_type", "prod", "stats_dtype", "stats_of", "streams", "vector_type",
-]  # fmt: skip

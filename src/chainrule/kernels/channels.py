@@ -18,13 +18,14 @@ from typing import Any
 import numpy as np
 
 from . import compiler, pool, runtime
-from .calls import NotSupported, stats_of, streams
-from .lang import Array, DType, Kernel, Value, compute_type
+from .calls import NotSupported, scratch_of, streams
+from .lang import Array, DType, Kernel, Value, precise_type
 
 CHUNK_ROWS = 128  # rows per partial sum in the columns layout
 ROWS_AT_ONCE = 8  # rows added up in registers before the partial sum in memory is touched
 PIECE = 1 << 15  # elements per partial sum in the split layout
 CACHED_BYTES = 1 << 20  # a channel larger than this is not read again from the cache
+
 
 class Plan:
     """What one operator sums and maps. `k` is the kernel being recorded; values are per element or per channel."""
@@ -135,7 +136,7 @@ def _columns(p: Plan, k: Kernel, grouped: bool) -> None:
                 for q in range(m):
                     partial[into + q * width + j] = 0.0
 
-            def add(i: Value, rows: int, s: int = s, m: int = m, into: Value = into) -> None:
+            def add(i: Value, rows: int, s: int = s, m: int = m, into: Value = into, have: int = have) -> None:
                 with k.lanes(width, unroll=2) as j:
                     coef = coef_at(j, have)
                     total = [partial[into + q * width + j] for q in range(m)]
@@ -240,7 +241,7 @@ _compiled: dict[tuple[Any, ...], Callable[..., None]] = {}
 def build(make: type[Plan], args: tuple[Any, ...], dtype: DType, layout: str, stream: bool) -> Kernel:
     """Record the kernel of a plan in a layout."""
     p = make(*args)
-    k = Kernel(f"{p.name}_{layout}_{'_'.join(map(str, args))}", compute_type(dtype))
+    k = Kernel(f"{p.name}_{layout}_{'_'.join(map(str, args))}", precise_type(dtype))
     p.declare(k, stream)
     LAYOUTS[layout](p, k)
     return k
@@ -258,7 +259,9 @@ def layout_of(outer: int, n: int, inner: int, itemsize: int) -> str:
     return "rows" if outer == 1 else "channels"
 
 
-def prepare(make: type[Plan], args: tuple[Any, ...], dtype: DType, shape: tuple[int, int, int], nbytes: int) -> Callable[..., None]:
+def prepare(
+    make: type[Plan], args: tuple[Any, ...], dtype: DType, shape: tuple[int, int, int], nbytes: int
+) -> Callable[..., None]:
     """A function of the ids of the arrays, then the scalars, in the order in which the plan declares them.
 
     The arrays are seen as [outer, n, inner]; nbytes is the size of the result.
@@ -277,7 +280,7 @@ def prepare(make: type[Plan], args: tuple[Any, ...], dtype: DType, shape: tuple[
         return lambda *head: f(threads(), *head, n, inner)
     if layout == "channels":
         return lambda *head: f(threads(), *head, outer, n, inner)
-    acc = stats_of(dtype)
+    acc = scratch_of(dtype)
     m, q = max(make.sums, default=0), make.starts + sum(make.coefs)
     tail: tuple[int, ...] = (outer, n, inner)
     if layout == "split":

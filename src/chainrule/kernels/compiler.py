@@ -74,7 +74,7 @@ def _init() -> bool:
                 cpu=cpu, features=features, opt=2, jit=True, reloc="pic", codemodel="default"
             )
             version = ".".join(map(str, binding.llvm_version_info))
-            _identity = "\n".join((llvmlite.__version__, version, triple, cpu, features))
+            _identity = f"{llvmlite.__version__}\n{version}\n{triple}\n{cpu}\n{features}"
             _binding = binding
             _jit = binding.create_lljit_compiler(_machine, suppress_errors=False)
         except Exception:

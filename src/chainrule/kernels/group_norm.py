@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 
 from . import compiler, pool, runtime
-from .calls import NotSupported, kernel_type, stats_of, streams, vector_type
-from .lang import DType, Kernel, Value, compute_type
+from .calls import NotSupported, kernel_type, scratch_of, stats_of, streams, vector_type
+from .lang import DType, Kernel, Value, precise_type, stats_type
 
 # With fewer elements per channel than this, lanes run along the whole group and weights are spread out to match.
 FLAT = 16
 
 
 def _forward(dtype: DType, wt: DType | None, bt: DType | None, flat: bool, stream: bool) -> Kernel:
-    k = Kernel(f"group_norm{'_flat' if flat else ''}_{dtype}", compute_type(dtype))
+    k = Kernel(f"group_norm{'_flat' if flat else ''}_{dtype}", precise_type(dtype))
     x = k.array("x", dtype)
     w = None if wt is None else k.array("w", wt)
     b = None if bt is None else k.array("b", bt)
-    y, mean, rstd = k.array("y", dtype, stream), k.array("mean", k.compute), k.array("rstd", k.compute)
+    y, mean, rstd = k.array("y", dtype, stream), k.array("mean", stats_type(dtype)), k.array("rstd", stats_type(dtype))
     eps, rows, groups, per, inner = k.scalar("eps"), k.size("rows"), k.size("groups"), k.size("per"), k.size("inner")
     n = per * inner
     with k.grid(rows, cost=n) as i:
@@ -37,26 +37,30 @@ def _forward(dtype: DType, wt: DType | None, bt: DType | None, flat: bool, strea
         mean[i], rstd[i] = m, r
 
         def put(at: Value, j: Value, c: Value) -> None:
-            wc = None if w is None else w[c].to(k.compute)
-            bc = k.const(0.0, k.compute) if b is None else b[c].to(k.compute)
+            wc = None if w is None else w[c]
+            bc = k.const(0.0, k.compute) if b is None else b[c]
             y[at + j] = k.fma(x[at + j] - m, r if wc is None else wc * r, bc)
 
         if flat:
             with k.lanes(n) as j:
                 put(base, j, i % groups * n + j)
         else:
-            with k.loop(0, per) as d:
-                with k.lanes(inner) as j:
-                    put(base + d * inner, j, i % groups * per + d)
+            with k.loop(0, per) as d, k.lanes(inner) as j:
+                put(base + d * inner, j, i % groups * per + d)
     return k
 
 
 def _backward(dtype: DType, wt: DType | None, stats: bool, stream: bool) -> Kernel:
     """Per channel of a row: ds = sum(gy h), db = sum(gy); they make the row's c1, c2 and, summed over N, gw and gb."""
-    k = Kernel(f"group_norm_backward_{dtype}", compute_type(dtype))
-    gy, x, mean, rstd = k.array("gy", dtype), k.array("x", dtype), k.array("mean", k.compute), k.array("rstd", k.compute)
+    k = Kernel(f"group_norm_backward_{dtype}", precise_type(dtype))
+    gy, x, mean, rstd = (
+        k.array("gy", dtype),
+        k.array("x", dtype),
+        k.array("mean", stats_type(dtype)),
+        k.array("rstd", stats_type(dtype)),
+    )
     w = None if wt is None else k.array("w", wt)
-    gm, gr = (k.array("gm", k.compute), k.array("gr", k.compute)) if stats else (None, None)
+    gm, gr = (k.array("gm", stats_type(dtype)), k.array("gr", stats_type(dtype))) if stats else (None, None)
     gx, gw, gb = k.array("gx", dtype, stream), k.array("gw", wt or dtype), k.array("gb", wt or dtype)
     ds, db = k.array("ds", k.compute), k.array("db", k.compute)
     rows, groups, per, inner = k.size("rows"), k.size("groups"), k.size("per"), k.size("inner")
@@ -65,7 +69,7 @@ def _backward(dtype: DType, wt: DType | None, stats: bool, stream: bool) -> Kern
         c1, c2 = k.var(k.compute, 0.0), k.var(k.compute, 0.0)
 
         def weight(d: Value) -> Value:
-            return k.const(1.0, k.compute) if w is None else w[i % groups * per + d].to(k.compute)
+            return k.const(1.0, k.compute) if w is None else w[i % groups * per + d]
 
         with k.loop(0, per) as d:
             base = (i * per + d) * inner
@@ -101,10 +105,15 @@ def _backward(dtype: DType, wt: DType | None, stats: bool, stream: bool) -> Kern
 
 def _backward_flat(dtype: DType, wt: DType | None, stats: bool, stream: bool) -> Kernel:
     """Lanes along the whole group, weights spread out; one grid index per group, so that it owns its columns of gw and gb."""
-    k = Kernel(f"group_norm_backward_flat_{dtype}", compute_type(dtype))
-    gy, x, mean, rstd = k.array("gy", dtype), k.array("x", dtype), k.array("mean", k.compute), k.array("rstd", k.compute)
+    k = Kernel(f"group_norm_backward_flat_{dtype}", precise_type(dtype))
+    gy, x, mean, rstd = (
+        k.array("gy", dtype),
+        k.array("x", dtype),
+        k.array("mean", stats_type(dtype)),
+        k.array("rstd", stats_type(dtype)),
+    )
     w = None if wt is None else k.array("w", wt)
-    gm, gr = (k.array("gm", k.compute), k.array("gr", k.compute)) if stats else (None, None)
+    gm, gr = (k.array("gm", stats_type(dtype)), k.array("gr", stats_type(dtype))) if stats else (None, None)
     gx, gw, gb = k.array("gx", dtype, stream), k.array("gw", k.compute), k.array("gb", k.compute)
     rows, groups, n = k.size("rows"), k.size("groups"), k.size("n")
     with k.grid(groups, cost=rows // groups * n) as g:
@@ -116,7 +125,7 @@ def _backward_flat(dtype: DType, wt: DType | None, stats: bool, stream: bool) ->
             base, m, r = i * n, mean[i], rstd[i]
             s, t = k.acc(), k.acc()
             with k.lanes(n) as j:
-                u = gy[base + j] if w is None else gy[base + j] * w[column + j].to(k.compute)
+                u = gy[base + j] if w is None else gy[base + j] * w[column + j]
                 s.fma(u, x[base + j] - m)
                 t.add(u)
             count = n.to(k.compute)
@@ -125,7 +134,7 @@ def _backward_flat(dtype: DType, wt: DType | None, stats: bool, stream: bool) ->
                 p, q = p - gr[i] * r * r * r / count, q + gm[i] / count
             with k.lanes(n, unroll=2) as j:
                 v, d = gy[base + j], x[base + j] - m
-                a = r if w is None else r * w[column + j].to(k.compute)
+                a = r if w is None else r * w[column + j]
                 gx[base + j] = k.fma(v, a, k.fma(d, p, q))
                 gw[column + j] = k.fma(v, d * r, gw[column + j])
                 gb[column + j] = gb[column + j] + v
@@ -207,14 +216,14 @@ def group_norm_backward(
     c = groups * per
     if inner < FLAT:
         wide = _spread(weight, inner)
-        gw, gb = (np.empty(c * inner, rstd.dtype) for _ in range(2))
+        gw, gb = (np.empty(c * inner, scratch_of(dtype)) for _ in range(2))
         stream = streams(gx.nbytes, per * inner * gx.itemsize)
         f = _kernel(_backward_flat, dtype, _type(wide, dtype), stats, stream)
         arrays = (id(a) for a in (gy, x, mean, rstd, wide, gm, gr, gx, gw, gb) if a is not None)
         f(runtime.pool(), *arrays, rows, groups, per * inner)
         return gx, *(g.reshape(c, inner).sum(1).astype(vector, copy=False) for g in (gw, gb))  # type: ignore[return-value]
     gw, gb = np.empty(c, vector), np.empty(c, vector)
-    ds, db = (np.empty(rows * per, rstd.dtype) for _ in range(2))
+    ds, db = (np.empty(rows * per, scratch_of(dtype)) for _ in range(2))
     stream = streams(gx.nbytes, inner * gx.itemsize)
     f = _kernel(_backward, dtype, _type(weight, dtype), stats, stream)
     arrays = (id(a) for a in (gy, x, mean, rstd, weight, gm, gr, gx, gw, gb, ds, db) if a is not None)

@@ -50,8 +50,21 @@ NUMPY_NAMES = {
 
 
 def compute_type(dtype: DType) -> DType:
-    """The type arithmetic on `dtype` is done in: f32 for the 16-bit floats, itself otherwise."""
+    """The type elementwise functions of `dtype` are computed in: f32 for the 16-bit floats, itself otherwise."""
     return f32 if dtype in (f16, bf16) else dtype
+
+
+def precise_type(dtype: DType) -> DType:
+    """The type normalisations of `dtype` are computed in: f64 for the 16-bit floats, itself otherwise.
+
+    Their results are differences: in f32, a few elements in a million lose so many digits that not even a bfloat16 is right.
+    """
+    return f64 if dtype in (f16, bf16) else dtype
+
+
+def stats_type(dtype: DType) -> DType:
+    """The type of statistics that are kept for later: f64 for f64, f32 otherwise."""
+    return f64 if dtype is f64 else f32
 
 
 Operand = Union["Value", int, float, bool]
@@ -63,7 +76,13 @@ class Value:
     __slots__ = ("args", "attr", "block", "dtype", "k", "op", "varying")
 
     def __init__(
-        self, k: Kernel, op: str, dtype: DType | None, args: tuple[Value, ...] = (), attr: Any = None, varying: bool | None = None
+        self,
+        k: Kernel,
+        op: str,
+        dtype: DType | None,
+        args: tuple[Value, ...] = (),
+        attr: Any = None,
+        varying: bool | None = None,
     ):
         self.k, self.op, self.dtype, self.args, self.attr = k, op, dtype, args, attr
         self.varying = any(a.varying for a in args) if varying is None else varying
@@ -151,7 +170,7 @@ class Value:
 
 
 class Array:
-    """A contiguous array parameter: `a[i]` loads (promoted to the compute type), `a[i] = v` stores (rounded once)."""
+    """A contiguous array parameter: `a[i]` loads (floats are promoted to the compute type), `a[i] = v` stores (rounded)."""
 
     __slots__ = ("dtype", "k", "name", "stream")
 
@@ -160,7 +179,7 @@ class Array:
 
     def __getitem__(self, index: Operand) -> Value:
         v = self.k.emit("load", self.dtype, (self.k.value(index, i64),), self)
-        return self.k.cast(v, compute_type(self.dtype))
+        return self.k.cast(v, self.k.compute) if self.dtype.kind == "f" else v
 
     def __setitem__(self, index: Operand, value: Operand) -> None:
         v = self.k.cast(self.k.value(value, self.dtype), self.dtype)
@@ -247,7 +266,9 @@ class Kernel:
         return self.cast(Value(self, "param", f64, (), name, False), dtype or self.compute)
 
     # -- recording
-    def emit(self, op: str, dtype: DType | None, args: tuple[Value, ...] = (), attr: Any = None, varying: bool | None = None) -> Value:
+    def emit(
+        self, op: str, dtype: DType | None, args: tuple[Value, ...] = (), attr: Any = None, varying: bool | None = None
+    ) -> Value:
         v = Value(self, op, dtype, args, attr, varying)
         self._blocks[-1].append(v)
         return v

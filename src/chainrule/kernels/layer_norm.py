@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from .calls import Calls, NotSupported, kernel_type, prod, stats_of, vector_type
-from .lang import DType, Kernel, Value, i64
+from .lang import DType, Kernel, Value, i64, stats_type
 from .pool import empty
 from .rows import RowPlan, prepare
 
@@ -34,9 +34,6 @@ class _Norm(RowPlan):
         self.count = Value(k, "param", i64, (), "n", False).to(k.compute)
 
 
-
-
-
 class _Forward(_Norm):
     name = "layer_norm"
 
@@ -49,8 +46,8 @@ class _Forward(_Norm):
         self.inputs = [k.array("x", self.dtype)]
         self.vectors = [k.array(s, t) for s, t in (("w", self.wt), ("b", self.bt)) if t is not None]
         self.outputs, self.columns = [k.array("y", self.dtype, stream)], []
-        self.mean = k.array("mean", k.compute) if self.center else None
-        self.rstd = k.array("rstd", k.compute)
+        self.mean = k.array("mean", stats_type(self.dtype)) if self.center else None
+        self.rstd = k.array("rstd", stats_type(self.dtype))
         self.eps = k.scalar("eps")
 
     def terms(self, stage, x, vec, coef):
@@ -83,18 +80,20 @@ class _Backward(_Norm):
 
     name = "layer_norm_backward"
 
-    def __init__(self, dtype: DType, wt: DType | None, center: bool, gx: bool, gw: DType | None, gb: DType | None, stats: bool):
+    def __init__(
+        self, dtype: DType, wt: DType | None, center: bool, gx: bool, gw: DType | None, gb: DType | None, stats: bool
+    ):
         self.dtype, self.wt, self.center, self.gx, self.gw, self.gb, self.stats = dtype, wt, center, gx, gw, gb, stats
         self.reductions = ((("add", "add") if center else ("add",)),) if gx else ()
 
     def declare(self, k: Kernel, stream: bool) -> None:
         self.sizes(k)
         self.inputs = [k.array("gy", self.dtype), k.array("x", self.dtype)]
-        self.mean = k.array("mean", k.compute) if self.center else None
-        self.rstd = k.array("rstd", k.compute)
+        self.mean = k.array("mean", stats_type(self.dtype)) if self.center else None
+        self.rstd = k.array("rstd", stats_type(self.dtype))
         self.vectors = [k.array("w", self.wt)] if self.wt is not None else []
-        self.gm = k.array("gm", k.compute) if self.stats and self.center else None
-        self.gr = k.array("gr", k.compute) if self.stats else None
+        self.gm = k.array("gm", stats_type(self.dtype)) if self.stats and self.center else None
+        self.gr = k.array("gr", stats_type(self.dtype)) if self.stats else None
         self.outputs = [k.array("gx", self.dtype, stream)] if self.gx else []
         self.columns = [k.array(s, t) for s, t in (("gw", self.gw), ("gb", self.gb)) if t is not None]
 
@@ -130,7 +129,9 @@ class _Backward(_Norm):
         return out, ([(x[0], h)] if self.gw is not None else []) + ([(x[0], None)] if self.gb is not None else [])
 
 
-def _prepare_forward(xd: np.dtype, shape: tuple[int, ...], wd: np.dtype | None, bd: np.dtype | None, n: int, center: bool):
+def _prepare_forward(
+    xd: np.dtype, shape: tuple[int, ...], wd: np.dtype | None, bd: np.dtype | None, n: int, center: bool
+):
     dtype = kernel_type(xd)
     rows = prod(shape) // n if n else 0
     args = (dtype, vector_type(wd, dtype), vector_type(bd, dtype), center)
@@ -138,7 +139,13 @@ def _prepare_forward(xd: np.dtype, shape: tuple[int, ...], wd: np.dtype | None, 
 
 
 def _prepare_backward(
-    xd: np.dtype, shape: tuple[int, ...], rows: int, wd: np.dtype | None, center: bool, mask: tuple[bool, bool, bool], stats: bool
+    xd: np.dtype,
+    shape: tuple[int, ...],
+    rows: int,
+    wd: np.dtype | None,
+    center: bool,
+    mask: tuple[bool, bool, bool],
+    stats: bool,
 ):
     dtype = kernel_type(xd)
     n = prod(shape) // rows if rows else 0
@@ -159,7 +166,9 @@ def layer_norm(
     shape, dtype = x.shape, x.dtype
     if n is None:
         n = shape[-1]
-    call = _forward_calls[dtype, shape, None if weight is None else weight.dtype, None if bias is None else bias.dtype, n, True]
+    call = _forward_calls[
+        dtype, shape, None if weight is None else weight.dtype, None if bias is None else bias.dtype, n, True
+    ]
     if call is None or not x.flags.c_contiguous:
         raise NotSupported
     go, rows, stats = call
@@ -174,7 +183,9 @@ def layer_norm(
     return y, mean, rstd
 
 
-def rms_norm(x: np.ndarray, weight: np.ndarray | None, eps: float, n: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+def rms_norm(
+    x: np.ndarray, weight: np.ndarray | None, eps: float, n: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """y = x r w and r = 1/sqrt(mean(x²) + eps) over the last n elements."""
     shape, dtype = x.shape, x.dtype
     if n is None:

@@ -51,7 +51,17 @@ COMPARE = {
 }
 INTRINSIC = {"sqrt": "sqrt", "rint": "roundeven", "abs": "fabs", "fma": "fma", "copysign": "copysign"}
 IDENTITY = {"add": 0.0, "max": float("-inf"), "min": float("inf")}
-PURE = {*(op for op, _ in BINARY), *(op for op, _ in COMPARE), *INTRINSIC, "cast", "bitcast", "select", "neg", "param", "const"}
+PURE = {
+    *(op for op, _ in BINARY),
+    *(op for op, _ in COMPARE),
+    *INTRINSIC,
+    "cast",
+    "bitcast",
+    "select",
+    "neg",
+    "param",
+    "const",
+}
 
 # Below this many elements of work a grid runs on the calling thread: waking another one costs some microseconds.
 PARALLEL_THRESHOLD = 48 * 1024
@@ -137,7 +147,9 @@ class Renderer:
         key = ("splat", scalar)
         if key not in self.splats:
             a = self.f.ins(f"insertelement <{self.w} x {ty}> poison, {ty} {scalar}, i64 0")
-            b = self.f.ins(f"shufflevector <{self.w} x {ty}> {a}, <{self.w} x {ty}> poison, <{self.w} x i32> zeroinitializer")
+            b = self.f.ins(
+                f"shufflevector <{self.w} x {ty}> {a}, <{self.w} x {ty}> poison, <{self.w} x i32> zeroinitializer"
+            )
             if not self.nesting:
                 return b
             self.splats[key] = b
@@ -185,7 +197,13 @@ class Renderer:
         if (op, x0.dtype.kind) in COMPARE:
             return f.ins(f"{COMPARE[op, x0.dtype.kind]} {in_ty} {a[0]}, {a[1]}")
         if op == "neg":
-            return f.ins(f"fneg {ty} {a[0]}" if v.dtype.kind == "f" else f"sub {ty} zeroinitializer, {a[0]}" if vec else f"sub {ty} 0, {a[0]}")
+            return f.ins(
+                f"fneg {ty} {a[0]}"
+                if v.dtype.kind == "f"
+                else f"sub {ty} zeroinitializer, {a[0]}"
+                if vec
+                else f"sub {ty} 0, {a[0]}"
+            )
         if op == "abs" and v.dtype.kind == "i":
             return self.call("llvm.abs", ty, [(ty, a[0]), ("i1", "false")], suffix_of=v)
         if op in INTRINSIC:
@@ -207,7 +225,7 @@ class Renderer:
         return self.f.ins(f"call {ret} {full}({', '.join(f'{t} {x}' for t, x in args)})")
 
     def cast(self, a: str, src: DType, dst: DType, vec: bool) -> str:
-        """Conversions; to the 16-bit floats with one rounding to nearest even."""
+        """Conversions, rounding to nearest even; f64 to the 16-bit floats through f32."""
         f = self.f
         st, dt = self.ty(src, vec), self.ty(dst, vec)
         ii = self.ty(i32, vec)
@@ -235,8 +253,8 @@ class Renderer:
             sel = f.ins(f"select {self.ty(bool_, vec)} {nan}, {ii} {quiet}, {ii} {shifted}")
             return f.ins(f"trunc {ii} {sel} to {dt}")
         if src.kind == "f" and dst.kind == "f":
-            if dst is f16 and src is f64:  # through f32 would round twice, and LLVM has no f64 -> f16 instruction everywhere
-                raise NotImplementedError("cast f64 to f16")
+            if dst is f16 and src is f64:
+                return self.cast(self.cast(a, f64, f32, vec), f32, f16, vec)
             return f.ins(f"{'fpext' if dst.size > src.size else 'fptrunc'} {st} {a} to {dt}")
         if src.kind == "f" and dst.kind == "i":
             return self.saturating(a, src, dst, vec)
@@ -305,7 +323,9 @@ class Renderer:
             else:
                 full = f"@llvm.masked.load.v{self.w}{MANGLE[dtype]}.p0"
                 self.declare(full, f"declare {vt} {full}(ptr, i32, <{self.w} x i1>, {vt})")
-                x = self.f.ins(f"call {vt} {full}(ptr {p}, i32 {dtype.size}, <{self.w} x i1> {self.lanes.mask}, {vt} zeroinitializer)")
+                x = self.f.ins(
+                    f"call {vt} {full}(ptr {p}, i32 {dtype.size}, <{self.w} x i1> {self.lanes.mask}, {vt} zeroinitializer)"
+                )
             out.append(self.f.ins(f"icmp ne {vt} {x}, zeroinitializer") if dtype is bool_ else x)
         self.env[v] = out
         self.scope[-1].append(v)
@@ -380,7 +400,10 @@ class Renderer:
         vals = [self.f.ins(f"load {ty}, ptr {s}") for s in self.slot(acc)]
         while len(vals) > 1:
             half = (len(vals) + 1) // 2
-            vals = [self.combine(acc.op, ty, vals[i], vals[i + half]) if i + half < len(vals) else vals[i] for i in range(half)]
+            vals = [
+                self.combine(acc.op, ty, vals[i], vals[i + half]) if i + half < len(vals) else vals[i]
+                for i in range(half)
+            ]
         x, n = vals[0], self.w
         while n > 1:
             n //= 2

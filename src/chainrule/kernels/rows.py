@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from . import compiler, pool, runtime
-from .calls import NotSupported, stats_of, streams
-from .lang import Array, DType, Kernel, Value, compute_type
+from .calls import NotSupported, scratch_of, streams
+from .lang import Array, DType, Kernel, Value, compute_type, precise_type
 
 Terms = list[tuple[Value, Value | None]]
 
@@ -24,6 +24,7 @@ class RowPlan:
     reductions: tuple[tuple[str, ...], ...] = ()  # per stage, the kind of each reduction: add, max
     at_once = 4  # rows in flight: they share the loads of per-column values and hide each other's latency
     unroll = 1
+    precise = True  # in f64 for 16-bit elements
     k: Kernel
     inputs: list[Array]
     vectors: list[Array]
@@ -58,7 +59,7 @@ def _block(p: RowPlan, k: Kernel, n: Value, row0: Value, count: int, partials: l
     for s, kinds in enumerate(p.reductions):
         accs = [[k.acc(op) for op in kinds] for _ in rows]
         with k.lanes(n, unroll=unroll) as j:
-            vec = [v[j].to(k.compute) for v in p.vectors]
+            vec = [v[j] for v in p.vectors]
             for r in range(count):
                 x = [a[base[r] + j] for a in p.inputs]
                 for acc, (a, b) in zip(accs[r], p.terms(s, x, vec, coef[r]), strict=True):
@@ -71,7 +72,7 @@ def _block(p: RowPlan, k: Kernel, n: Value, row0: Value, count: int, partials: l
     if not p.outputs and not partials:
         return
     with k.lanes(n, unroll=unroll) as j:
-        vec = [v[j].to(k.compute) for v in p.vectors]
+        vec = [v[j] for v in p.vectors]
         sums = [q[into + j] for q in partials] if into is not None else []
         for r in range(count):
             x = [a[base[r] + j] for a in p.inputs]
@@ -133,7 +134,7 @@ def prepare(make: type[RowPlan], args: tuple[Any, ...], rows: int, n: int, nbyte
     key = (make, args, stream)
     entry = _compiled.get(key)
     if entry is None:
-        k = build(make, args, compute_type(dtype), stream)
+        k = build(make, args, precise_type(dtype) if make.precise else compute_type(dtype), stream)
         columns = sum(q.name.startswith("partial") for q in k.params)
         entry = _compiled[key] = compiler.compile_kernel(k), columns
     f, columns = entry
@@ -141,7 +142,7 @@ def prepare(make: type[RowPlan], args: tuple[Any, ...], rows: int, n: int, nbyte
     if not columns:
         return lambda *head: f(threads(), *head, rows, n, make.at_once)
     chunk = 32 if rows <= 1024 else (rows + 127) // 128 * 4
-    acc = stats_of(dtype)
+    acc = scratch_of(dtype)
     count = (-(-rows // chunk) * n,)
 
     def go(*head: Any) -> None:

@@ -9,8 +9,9 @@ import numpy as np
 
 from .calls import Calls, NotSupported, kernel_type, prod, stats_of
 from .channels import Plan, prepare
-from .lang import DType, Kernel, Value
+from .lang import DType, Kernel, Value, stats_type
 from .pool import empty
+
 
 class _Forward(Plan):
     name = "weight_norm"
@@ -23,7 +24,7 @@ class _Forward(Plan):
         self.inputs = [k.array("v", self.dtype)]
         self.g = k.array("g", self.gtype)
         self.outputs = [k.array("w", self.dtype, stream)]
-        self.norm = k.array("norm", k.compute)
+        self.norm = k.array("norm", stats_type(self.dtype))
 
     def terms(self, stage, x, coef):
         return [(x[0], x[0])]
@@ -31,7 +32,7 @@ class _Forward(Plan):
     def finish(self, stage, c: Value, sums, coef):
         s = self.k.sqrt(sums[0])
         self.norm[c] = s
-        return [self.k.select(s.eq(0.0), 0.0, self.g[c].to(self.k.compute) / s)]
+        return [self.k.select(s.eq(0.0), 0.0, self.g[c] / s)]
 
     def apply(self, x, coef):
         return [x[0] * coef[0]]
@@ -47,8 +48,8 @@ class _Backward(Plan):
     def declare(self, k: Kernel, stream: bool) -> None:
         self.k = k
         self.inputs = [k.array("grad_w", self.dtype), k.array("v", self.dtype)]
-        self.g, self.norm = k.array("g", self.gtype), k.array("norm", k.compute)
-        self.grad_norm = k.array("grad_norm", k.compute) if self.norm_grad else None
+        self.g, self.norm = k.array("g", self.gtype), k.array("norm", stats_type(self.dtype))
+        self.grad_norm = k.array("grad_norm", stats_type(self.dtype)) if self.norm_grad else None
         self.outputs = [k.array("grad_v", self.dtype, stream)]
         self.grad_g = k.array("grad_g", self.gtype)
 
@@ -60,7 +61,7 @@ class _Backward(Plan):
         inv = k.select(norm.eq(0.0), 0.0, 1.0 / norm)
         gg = sums[0] * inv
         self.grad_g[c] = gg
-        a = self.g[c].to(k.compute) * inv
+        a = self.g[c] * inv
         b = -(a * gg * inv)
         if self.grad_norm is not None:
             b = k.fma(self.grad_norm[c], inv, b)
@@ -77,7 +78,14 @@ def view3(shape: tuple[int, ...], dim: int | None) -> tuple[int, int, int]:
     return prod(shape[:dim]), shape[dim], prod(shape[dim + 1 :])
 
 
-def _prepare(vdtype: np.dtype, shape: tuple[int, ...], gdtype: np.dtype, gshape: tuple[int, ...], dim: int | None, *grad_norm: bool):
+def _prepare(
+    vdtype: np.dtype,
+    shape: tuple[int, ...],
+    gdtype: np.dtype,
+    gshape: tuple[int, ...],
+    dim: int | None,
+    *grad_norm: bool,
+):
     dtype, gtype = kernel_type(vdtype), kernel_type(gdtype)
     s3 = view3(shape, dim)
     if prod(gshape) != s3[1] or stats_of(gtype) != stats_of(dtype):
@@ -113,7 +121,9 @@ def weight_norm_backward(
     """grad_v = (g/norm) (grad_w - v s/norm²) [+ grad_norm v/norm], grad_g = s/norm, with s = sum(grad_w v)."""
     shape, gshape, dtype, gdtype = v.shape, g.shape, v.dtype, g.dtype
     call = _calls[dtype, shape, gdtype, gshape, dim, grad_norm is not None]
-    if call is None or not (grad_w.flags.c_contiguous and v.flags.c_contiguous and g.flags.c_contiguous and norm.flags.c_contiguous):
+    if call is None or not (
+        grad_w.flags.c_contiguous and v.flags.c_contiguous and g.flags.c_contiguous and norm.flags.c_contiguous
+    ):
         raise NotSupported
     go, stats = call
     if grad_w.shape != shape or grad_w.dtype != dtype or norm.dtype != stats or norm.shape != gshape:
