@@ -10,9 +10,9 @@ import numpy as np
 
 from .core import dtypes as dt
 from .core.batching import Batching
-from .core.errors import ChainruleError
 from .core.forward import Forward
 from .core.reverse import Leaf, Reverse, reachable, walk_back, walk_forward
+from .core.shapes import sizes_of
 from .core.tensor import Tensor
 from .core.tree import broadcast_prefix, flatten, tree_map, unflatten
 from .core.views import pin
@@ -120,54 +120,59 @@ def _split_args(argnums: Argnums, args: tuple[Any, ...], name: str) -> tuple[int
     return tuple(i % len(args) for i in nums)
 
 
+def _gradient(f: Any, argnums: Argnums, has_aux: bool, args: tuple[Any, ...], kw: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """Gradient, value and auxiliary output of `f`."""
+    one = argnums == 0 and args and type(args[0]) is Tensor
+    if one:
+        leaves, nums = [args[0]], (0,)
+    else:
+        nums = _split_args(argnums, args, "grad")
+        leaves, spec = flatten(tuple([args[i] for i in nums]))
+    with Reverse() as level:
+        xs = [_lift(level, _need_diff("grad", x)) for x in leaves]
+        if one:
+            out = f(xs[0], *args[1:], **kw)
+        else:
+            full = list(args)
+            for i, v in zip(nums, unflatten(xs, spec), strict=True):
+                full[i] = v
+            out = f(*full, **kw)
+        aux: Any = None
+        if has_aux:
+            if not (isinstance(out, tuple) and len(out) == 2):
+                raise RuntimeError("grad: with has_aux=True the function must return (output, aux)")
+            out, aux = out
+        if not isinstance(out, Tensor):
+            raise RuntimeError(f"grad: expected the function to return a tensor, got {type(out).__name__}" + ("; use has_aux=True to return more than the loss" if isinstance(out, tuple) else ""))
+        if sizes_of(out):
+            raise RuntimeError(f"grad: expected the function to return a scalar (0-d) tensor, got one of shape {list(out.shape)}; sum it, or use vjp or jacrev")
+        node = out._aux if out._interp is level else None
+        value = _lower(level, out)
+    if node is None:
+        gs = [_zeros(x._value) for x in xs]
+    else:
+        got = walk_back([(node, _ONES[value.dtype])])
+        gs = [got[x._aux] if x._aux in got else _zeros(x._value) for x in xs]
+    if has_aux:
+        aux = tree_map(lambda a: _lower(level, a), aux)
+    if one:
+        return gs[0], value, aux
+    result = unflatten(gs, spec)
+    return result[0] if isinstance(argnums, int) else result, value, aux
+
+
 def grad_and_value(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
     """``x -> (df/dx, f(x))`` for a function with a scalar result; with ``has_aux``, ``(df/dx, (f(x), aux))``."""
 
     @functools.wraps(f)
     def gradient(*args: Any, **kw: Any) -> Any:
-        nums = _split_args(argnums, args, "grad")
-        picked = tuple([args[i] for i in nums])
-        leaves, spec = flatten(picked)
-        with Reverse() as level:
-            xs = [_lift(level, _need_diff("grad", x)) for x in leaves]
-            full = list(args)
-            for i, v in zip(nums, unflatten(xs, spec), strict=True):
-                full[i] = v
-            out = f(*full, **kw)
-            aux: Any = None
-            if has_aux:
-                if not (isinstance(out, tuple) and len(out) == 2):
-                    raise RuntimeError("grad: with has_aux=True the function must return (output, aux)")
-                out, aux = out
-            if not isinstance(out, Tensor):
-                raise RuntimeError(f"grad: expected the function to return a tensor, got {type(out).__name__}" + ("; use has_aux=True to return more than the loss" if isinstance(out, tuple) else ""))
-            if out.ndim:
-                raise RuntimeError(f"grad: expected the function to return a scalar (0-d) tensor, got one of shape {list(out.shape)}; sum it, or use vjp or jacrev")
-            node = out._aux if out._interp is level else None
-            value = _lower(level, out)
-        inputs = [x._aux for x in xs]
-        if node is None:
-            gs = [_zeros(x._value) for x in xs]
-        else:
-            if value.dtype.category < dt.FLOAT:
-                raise RuntimeError(f"grad: the function's result must be of a floating type, got {value.dtype}")
-            got = walk_back([(node, _one(value))])
-            gs = [got[n] if n in got else _zeros(x._value) for n, x in zip(inputs, xs, strict=True)]
-        result = unflatten(gs, spec)
-        if isinstance(argnums, int):
-            result = result[0]
-        if has_aux:
-            return result, (value, tree_map(lambda a: _lower(level, a), aux))
-        return result, value
+        g, value, aux = _gradient(f, argnums, has_aux, args, kw)
+        return (g, (value, aux)) if has_aux else (g, value)
 
     return gradient
 
 
 _ONES = {d: Tensor(np.ones((), d.np)) for d in dt.ALL if d.category >= dt.FLOAT}
-
-
-def _one(y: Tensor) -> Tensor:
-    return _ONES[y.dtype]
 
 
 def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
@@ -176,12 +181,11 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> 
     >>> grad(grad(lambda x: x ** 3))(chainrule.tensor(2.0))
     tensor(12.)
     """
-    both = grad_and_value(f, argnums, has_aux)
 
     @functools.wraps(f)
     def gradient(*args: Any, **kw: Any) -> Any:
-        g, value = both(*args, **kw)
-        return (g, value[1]) if has_aux else g
+        g, _, aux = _gradient(f, argnums, has_aux, args, kw)
+        return (g, aux) if has_aux else g
 
     return gradient
 
@@ -526,4 +530,3 @@ def debug_unwrap(x: Tensor, *, recurse: bool = True) -> Tensor:
     return x
 
 
-_unused = ChainruleError

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .dispatch import Interpreter
+from .dispatch import Interpreter, innermost
 from .errors import ChainruleError
+from .shapes import sizes_of
 from .tensor import Tensor
 
 if TYPE_CHECKING:
@@ -41,8 +42,25 @@ class Batching(Interpreter):
             return tuple([Tensor(v, self) for v in y])
         return Tensor(y, self)
 
+    def run_unary(self, op: Op, x: Tensor) -> Any:
+        if not self.alive:
+            self.check(op.name)
+        return Tensor(op.call(x._value), self)  # type: ignore[attr-defined]
+
+    def run_binary(self, op: Op, a: Any, b: Any) -> Any:
+        if not self.alive:
+            self.check(op.name)
+        if type(b) in (int, float):
+            return Tensor(op.call(a._value, b), self)  # type: ignore[attr-defined]
+        if type(a) is Tensor and type(b) is Tensor and a._interp is self and b._interp is self:
+            va, vb = a._value, b._value
+            if len(sizes_of(va)) == len(sizes_of(vb)) and innermost(va).dtype is innermost(vb).dtype:
+                return Tensor(op.call(va, vb), self)  # type: ignore[attr-defined]
+        return self.run(op, (a, b), {})
+
     def shape_of(self, x: Tensor) -> tuple[int, ...]:
-        return tuple(x._value.shape[1:])
+        v = x._value
+        return (v._value.shape if v._interp is None else v._interp.shape_of(v))[1:]
 
     def strides_of(self, x: Tensor) -> tuple[int, ...]:
         return x._value.stride()[1:]

@@ -37,12 +37,14 @@ class Interpreter:
     def __enter__(self) -> Any:
         stack = STACK.get()
         self.level = len(stack) + 1
-        self._tokens = (STACK.set((*stack, self)), GRAD_MODE.set(True))
+        self._tokens = (STACK.set((*stack, self)), None if GRAD_MODE.get() else GRAD_MODE.set(True))
         return self
 
     def __exit__(self, et: type[BaseException] | None, ev: BaseException | None, tb: TracebackType | None) -> None:
-        STACK.reset(self._tokens[0])
-        GRAD_MODE.reset(self._tokens[1])
+        stack, mode = self._tokens
+        STACK.reset(stack)
+        if mode is not None:
+            GRAD_MODE.reset(mode)
         self.alive = False
         if self.touched is not None:
             self.restore(self.touched, failed=et is not None)
@@ -69,6 +71,14 @@ class Interpreter:
     def run(self, op: Op, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
         """Run `op` on arguments of which at least one belongs to this level."""
         raise NotImplementedError
+
+    def run_unary(self, op: Op, x: Tensor) -> Any:
+        """`run` for a pointwise op of one argument; interpreters on the hot path override it."""
+        return self.run(op, (x,), {})
+
+    def run_binary(self, op: Op, a: Any, b: Any) -> Any:
+        """`run` for a pointwise op of two arguments."""
+        return self.run(op, (a, b), {})
 
     def shape_of(self, x: Tensor) -> tuple[int, ...]:
         v: Any = x._value

@@ -44,6 +44,38 @@ class Forward(Interpreter):
             for i, (v, ti) in enumerate(zip(y, t, strict=True))
         )
 
+    def run_unary(self, op: Op, x: Tensor) -> Any:
+        if not self.alive:
+            self.check(op.name)
+        v, t = x._value, x._aux
+        y = op.call(v)  # type: ignore[attr-defined]
+        if t is None or not op.differentiable:
+            return y
+        rule = op.rules[0]
+        if not callable(rule):
+            return y
+        t = rule(t, y, v)
+        return y if t is None else Tensor(y, self, fit_tangent(t, y))
+
+    def run_binary(self, op: Op, a: Any, b: Any) -> Any:
+        if not self.alive:
+            self.check(op.name)
+        va, ta, vb, tb = a, None, b, None
+        if isinstance(a, Tensor) and a._interp is self:
+            va, ta = a._value, a._aux
+        if isinstance(b, Tensor) and b._interp is self:
+            vb, tb = b._value, b._aux
+        y = op.call(va, vb)  # type: ignore[attr-defined]
+        if not op.differentiable:
+            return y
+        t = None
+        if ta is not None and callable(op.rules[0]):
+            t = op.rules[0](ta, y, va, vb)
+        if tb is not None and callable(op.rules[1]):
+            u = op.rules[1](tb, y, va, vb)
+            t = u if t is None else t if u is None else t + u
+        return y if t is None else Tensor(y, self, fit_tangent(t, y))
+
     def lift(self, x: Tensor, t: Tensor | None) -> Tensor:
         """The dual number ``x + t eps``."""
         return Tensor(x, self, t)

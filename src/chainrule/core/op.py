@@ -21,6 +21,7 @@ import numpy as np
 from . import dtypes as dt
 from .errors import missing
 from .tensor import PAYLOADS, Tensor
+from .views import register_view, write_out
 
 ndarray = np.ndarray
 OPS: dict[str, Op] = {}
@@ -28,6 +29,7 @@ OPS: dict[str, Op] = {}
 FLOAT_NUMS = frozenset(d.np.num for d in (dt.float32, dt.float64, dt.complex64, dt.complex128))
 REAL_NUMS = frozenset(d.np.num for d in (dt.float32, dt.float64))
 INT_NUMS = frozenset(d.np.num for d in (dt.uint8, dt.int8, dt.int16, dt.int32, dt.int64))
+COMPLEX_NUMS = frozenset(d.np.num for d in (dt.complex64, dt.complex128))
 ALL_NUMS = FLOAT_NUMS | INT_NUMS | frozenset((dt.bool_.np.num,))
 
 
@@ -67,6 +69,10 @@ class Op:
     """An operator: its body, its derivative, how it batches, its samples."""
 
     form = "structured"
+    linear_rules = False
+    pull_rules: Any = None
+    keep_one: tuple[bool, bool] | None = None
+    rules: tuple[Any, ...] = ()
 
     def __init__(
         self,
@@ -117,6 +123,7 @@ class Op:
         if rule is None:
             return lambda r: self.vjp(r, sparse=sparse)
         self.vjp_rule, self.sparse_vjp = rule, sparse
+        self.pull_rules = rule if type(rule) is list else None
         return self
 
     def on(self, payload: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -132,27 +139,30 @@ class Op:
     def __call__(self, *args: Any, **kw: Any) -> Any:
         y = self.bind(*args, **kw)
         if self.view:
-            from .views import register_view
-
             register_view(self, args[0], y, kw)
         return y
 
     def bind(self, *args: Any, **kw: Any) -> Any:
         """Run at the highest level among the arguments."""
-        top, level = None, -1.0
+        top = None
         for a in args:
             if isinstance(a, Tensor):
                 i = a._interp
-                if i is not None and i.level > level:
-                    top, level = i, i.level
+                if i is not None and (top is None or i.level > top.level):
+                    top = i
         if top is None:
             return self.concrete(args, kw)
         return top.run(self, args, kw)
 
     def concrete(self, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
         """Run the body on payloads."""
-        vals = [a._value if isinstance(a, Tensor) else a for a in args]
         impl = self.impl
+        if len(args) == 1 and not PAYLOADS:
+            r = impl(args[0]._value, **kw)  # type: ignore[misc]
+            if type(r) is ndarray:
+                return Tensor(r)
+            return tuple([Tensor(np.asarray(v)) for v in r]) if type(r) is tuple else Tensor(np.asarray(r))
+        vals = [a._value if isinstance(a, Tensor) else a for a in args]
         if PAYLOADS:
             for v in vals:
                 if type(v) in PAYLOADS:
@@ -194,10 +204,7 @@ class Op:
 
             return vjp_from_jvp(self, g, y, xs, kw, need)
         if type(rule) is list:
-            return [
-                rule[i](g, y, *xs, **kw) if n and rule[i] is not None and rule[i] is not ZERO else None
-                for i, n in enumerate(need)
-            ]
+            return [r(g, y, *xs, **kw) if n and callable(r) else None for r, n in zip(rule, need, strict=False)]
         gs = rule(g, y, *xs, **kw)
         if type(gs) is not tuple and type(gs) is not list:
             gs = (gs,)
@@ -209,6 +216,12 @@ class Op:
         if k is None:
             k = self._keeps[need] = self._find_keeps(need)
         return k
+
+    def keeps_one(self) -> tuple[bool, bool]:
+        """`keeps` for an op of one input."""
+        y, x = self.keeps((True,))
+        self.keep_one = (y, x is None or x[0])
+        return self.keep_one
 
     def _find_keeps(self, need: tuple[bool, ...]) -> tuple[bool, tuple[bool, ...] | None]:
         rule = self.vjp_rule
@@ -277,20 +290,21 @@ class Pointwise(Op):
         vjp: Rule | None = None,
         promote: str = "same",
         fast: frozenset[int] | None = None,
-        half: bool = True,
+        static: bool = False,
         doc: str | None = None,
     ) -> None:
         super().__init__(name, None, batch="trailing", differentiable=bool(rules), doc=doc)
         self.fn, self.rules, self.promote = fn, rules, promote
         self.vjp_rule = vjp
+        self.linear_rules = vjp is None
+        self.pull_rules = rules if vjp is None else None
         self.fast = (FLOAT_NUMS if promote in ("float", "float_only") else ALL_NUMS) if fast is None else fast
-        self.call = _unary(self) if rules_arity(fn, rules) == 1 else _binary(self) if rules_arity(fn, rules) == 2 else _nary(self)
+        arity = 0 if static else rules_arity(fn, rules)
+        self.call = _unary(self) if arity == 1 else _binary(self) if arity == 2 else _nary(self)
 
     def __call__(self, *args: Any, out: Any = None, **kw: Any) -> Any:
         y = self.call(*args, **kw)
         if out is not None:
-            from .views import write_out
-
             return write_out(out, y)
         return y
 
@@ -338,14 +352,15 @@ class Pointwise(Op):
     def pull(self, g: Any, y: Any, xs: list[Any], kw: dict[str, Any], need: list[bool]) -> list[Any]:
         if self.vjp_rule is not None:
             return Op.pull(self, g, y, xs, kw, need)
-        cx = g.dtype.category == dt.COMPLEX
-        gc = g.conj() if cx else g
+        cx = g._value.dtype.num in COMPLEX_NUMS if g._interp is None else g.dtype.category == dt.COMPLEX
+        if cx:
+            g = g.conj()
         out: list[Any] = []
         for n, rule in zip(need, self.rules, strict=False):
             if not n or rule is ZERO or rule is None:
                 out.append(None)
                 continue
-            r = rule(gc, y, *xs, **kw)
+            r = rule(g, y, *xs, **kw) if kw else rule(g, y, *xs)
             out.append(r.conj() if cx and r is not None else r)
         return out
 
@@ -393,15 +408,17 @@ def rules_arity(fn: Any, rules: tuple[Any, ...]) -> int:
 def _unary(op: Pointwise) -> Callable[..., Any]:
     fn, fast = op.fn, op.fast
 
-    def call(x: Any, **kw: Any) -> Any:
-        if type(x) is Tensor and x._interp is None and not kw:
-            v = x._value
-            if v.dtype.num in fast:
-                r = fn(v)
-                return Tensor(r if type(r) is ndarray else _wrap(r))
-        elif isinstance(x, Tensor) and x._interp is not None:
-            return x._interp.run(op, (x,), kw)
-        return op.concrete((x,), kw)
+    def call(x: Any) -> Any:
+        if type(x) is Tensor:
+            i = x._interp
+            if i is None:
+                v = x._value
+                if v.dtype.num in fast:
+                    r = fn(v)
+                    return Tensor(r if type(r) is ndarray else _wrap(r))
+                return op.concrete((x,), {})
+            return i.run_unary(op, x)
+        return Op.bind(op, x)
 
     call.__name__ = op.name
     return call
@@ -413,34 +430,41 @@ def _wrap(r: Any) -> Any:
 
 def _binary(op: Pointwise) -> Callable[..., Any]:
     fn, fast = op.fn, op.fast
+    floats = op.fast & FLOAT_NUMS
     number = (float, int)
 
-    def call(a: Any, b: Any, **kw: Any) -> Any:
+    def call(a: Any, b: Any) -> Any:
         if type(a) is Tensor:
             ia = a._interp
             if ia is None:
                 va = a._value
-                d = va.dtype
                 if type(b) is Tensor:
                     if b._interp is None:
                         vb = b._value
-                        if vb.dtype is d and d.num in fast and not kw:
+                        d = va.dtype
+                        if vb.dtype is d and d.num in fast:
                             r = fn(va, vb)
                             return Tensor(r if type(r) is ndarray else _wrap(r))
-                        return op.concrete((a, b), kw)
-                    return b._interp.run(op, (a, b), kw)
+                        return op.concrete((a, b), {})
+                    return b._interp.run_binary(op, a, b)
                 if type(b) in number:
-                    if d.num in FLOAT_NUMS and d.num in fast and not kw:
+                    if va.dtype.num in floats:
                         r = fn(va, b)
                         return Tensor(r if type(r) is ndarray else _wrap(r))
-                    return op.concrete((a, b), kw)
-            elif type(b) is not Tensor:
-                if type(b) in number:
-                    return ia.run(op, (a, b), kw)
-            else:
+                    return op.concrete((a, b), {})
+            elif type(b) is Tensor:
                 ib = b._interp
-                return (ib if ib is not None and ib.level > ia.level else ia).run(op, (a, b), kw)
-        return Op.bind(op, a, b, **kw)
+                return (ib if ib is not None and ib.level > ia.level else ia).run_binary(op, a, b)
+            elif type(b) in number:
+                return ia.run_binary(op, a, b)
+        elif type(b) is Tensor and type(a) in number:
+            ib = b._interp
+            if ib is not None:
+                return ib.run_binary(op, a, b)
+            if b._value.dtype.num in floats:
+                r = fn(a, b._value)
+                return Tensor(r if type(r) is ndarray else _wrap(r))
+        return Op.bind(op, a, b)
 
     call.__name__ = op.name
     return call
@@ -461,6 +485,7 @@ def pointwise(
     vjp: Rule | None = None,
     promote: str = "same",
     fast: frozenset[int] | None = None,
+    static: bool = False,
     doc: str | None = None,
 ) -> Pointwise:
     """Declare a pointwise op: ``fn`` on NumPy arrays and, an input each, a linear rule ``rule(t, y, *xs)``.
@@ -468,9 +493,10 @@ def pointwise(
     Without rules the op has no derivative; ``ZERO`` as a rule says that the derivative exists and is zero. From the
     rules follow forward mode, reverse mode (conj . rule . conj, reduced to the input's shape and realness), complex
     numbers and batching. A non-holomorphic op spells its reverse rule too: ``vjp(g, y, *xs) -> (g1, ...)``.
-    ``promote``: "same" (PyTorch's common type), "float" (integers become the default float), "none".
+    ``promote``: "same" (PyTorch's common type), "float" (integers become the default float), "none". ``static`` says that
+    `fn` and the rules take keyword arguments (data, not tensors).
     """
-    return Pointwise(name, fn, rules, vjp=vjp, promote=promote, fast=fast, doc=doc)
+    return Pointwise(name, fn, rules, vjp=vjp, promote=promote, fast=fast, static=static, doc=doc)
 
 
 def op(

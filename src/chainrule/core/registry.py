@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from .op import Op, Pointwise
+from .op import Op, Pointwise, rules_arity
 from .tensor import Tensor
 from .views import assign, write_out
 
@@ -30,6 +30,28 @@ def with_out(f: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def pointwise_function(p: Pointwise) -> Callable[..., Any]:
+    """A pointwise op as a function with PyTorch's argument names and ``out=``."""
+    call = p.call
+    n = rules_arity(p.fn, p.rules)
+    if n == 1:
+
+        def function(input: Any, *, out: Any = None) -> Any:
+            return call(input) if out is None else write_out(out, call(input))
+
+    elif n == 2:
+
+        def function(input: Any, other: Any, *, out: Any = None) -> Any:  # type: ignore[misc]
+            return call(input, other) if out is None else write_out(out, call(input, other))
+
+    else:
+        return p
+    function.__name__ = function.__qualname__ = p.name
+    function.__doc__ = p.__doc__
+    function.op = p  # type: ignore[attr-defined]
+    return function
+
+
 def in_place(f: Callable[..., Any], name: str) -> Callable[..., Tensor]:
     """The method that writes ``f(self, ...)`` to self and returns self."""
 
@@ -45,7 +67,7 @@ def public(names: str = "", *, methods: str = "", inplace: str = "", out: bool =
     """Publish a function: `names` (dotted, under chainrule), `methods` of Tensor, `inplace` methods; with ``out=``."""
 
     def register(f: F) -> F:
-        target: Any = f if isinstance(f, Pointwise) or not out else with_out(f)
+        target: Any = pointwise_function(f) if isinstance(f, Pointwise) else with_out(f) if out else f
         for n in names.split():
             PUBLIC[n] = target
         as_method: Any = f.call if isinstance(f, Pointwise) else _bindable(f) if isinstance(f, Op) else f

@@ -7,32 +7,46 @@ no more. The graph has no cycles, so it is freed as soon as nobody holds its out
 from __future__ import annotations
 
 import itertools
+import operator
 import weakref
 from collections.abc import Callable, Iterable
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 from . import dtypes as dt
-from .dispatch import GRAD_MODE, STACK, Interpreter
+from .dispatch import GRAD_MODE, STACK, Interpreter, innermost
 from .errors import GraphFreedError
+from .shapes import sizes_of as sizes
 from .tensor import Tensor
 from .views import meta, pin
 
 if TYPE_CHECKING:
     from .op import Op
 
+_FIRST, _SECOND, _BOTH = (True, False), (False, True), (True, True)
+_COMPLEX = frozenset((dt.complex64.np.num, dt.complex128.np.num))
+_NONE: dict[str, Any] = {}
 _count = itertools.count().__next__
+_by_seq = operator.attrgetter("seq")
 
 
 class Node:
     """One application of an op on the tape."""
 
-    __slots__ = ("__weakref__", "anomaly", "args", "fits", "hooks", "kw", "nout", "op", "outs", "parents", "seq", "y")
+    __slots__ = ("__dict__", "__weakref__", "args", "fits", "kw", "op", "parents", "seq", "y")
+    # What few nodes have lives in their __dict__.
+    hooks: list[Callable[..., Any]] | None = None
+    anomaly: Any = None
+    nout = 0
+    outs: Any = None
 
-    def __init__(self, op: Any, args: Any, y: Any, parents: Any, kw: Any, fits: Any, nout: int = 0, outs: Any = None) -> None:
-        self.op, self.args, self.y, self.parents, self.kw, self.fits = op, args, y, parents, kw, fits
-        self.nout, self.outs = nout, outs
-        self.hooks: list[Callable[..., Any]] | None = None
-        self.anomaly: Any = None
+    def __init__(self, op: Any, args: Any, y: Any, parents: Any, kw: Any, fits: Any) -> None:
+        self.op = op
+        self.args = args
+        self.y = y
+        self.parents = parents
+        self.kw = kw
+        self.fits = fits
         self.seq = _count()
 
     def name(self) -> str:
@@ -49,7 +63,7 @@ class Node:
         return tuple((p, 0) for p in self.parents)
 
     def register_hook(self, f: Callable[..., Any]) -> None:
-        """Call ``f(grad_inputs, grad_outputs)`` after this node's rule has run."""
+        """Call ``f(grad)`` with the cotangent that arrives at this node."""
         self.hooks = [*(self.hooks or ()), f]
 
 
@@ -113,24 +127,18 @@ class Reverse(Interpreter):
         y = op.bind(*low, **kw)
         if not op.differentiable or not GRAD_MODE.get():
             return y
-        return self.record(op, args, low, parents, y, kw)
-
-    def record(self, op: Op, args: Any, low: list[Any], parents: list[Any], y: Any, kw: dict[str, Any]) -> Any:
         need = tuple([p is not None for p in parents])
         keep_y, keep_x = (True, None) if self.keep_all else op.keeps(need)
-        fits: list[Any] = []
         several = type(y) is tuple
-        first = y[0] if several else y
-        yv = first._value if first._interp is None else None
+        yv = None if several or y._interp is not None else y._value
+        fits: list[Any] = []
         kept: list[Any] = []
-        i = 0
-        for x, p in zip(low, parents, strict=True):
-            if p is not None:
-                xv = x._value
-                if not several and yv is not None and x._interp is None and xv.shape == yv.shape and xv.dtype is yv.dtype:
+        for i, x in enumerate(low):
+            if need[i]:
+                if yv is not None and x._interp is None and x._value.shape == yv.shape and x._value.dtype is yv.dtype:
                     fits.append(None)
                 else:
-                    fits.append((tuple(x.shape), x.dtype))
+                    fits.append((sizes(x), x.dtype) if several else _fit(x, y))
                 kept.append(x if keep_x is None or keep_x[i] else None)
             else:
                 fits.append(None)
@@ -138,24 +146,84 @@ class Reverse(Interpreter):
                     kept.append(x)
                 else:
                     kept.append(pin(x) if keep_x is None or keep_x[i] else None)
-            i += 1
-        if not several:
-            node = Node(op, kept, y if keep_y else None, parents, kw, fits)
-            if ANOMALY.on:
-                ANOMALY.note(node, y)
-            return Tensor(y, self, node)
-        shapes = [(tuple(v.shape), v.dtype) for v in y]
-        node = Node(op, kept, y if keep_y else None, parents, kw, fits, len(y), shapes)
+        node = Node(op, kept, y if keep_y else None, parents, kw, fits)
         if ANOMALY.on:
             ANOMALY.note(node, y)
+        if not several:
+            return Tensor(y, self, node)
+        node.nout = len(y)
+        node.outs = [(tuple(v.shape), v.dtype) for v in y]
         return tuple(
             v if k in op.integer_outputs or v.dtype.category < dt.FLOAT else Tensor(v, self, Pick(node, k))
             for k, v in enumerate(y)
         )
 
+    def run_unary(self, op: Op, x: Tensor) -> Any:
+        if not self.alive:
+            self.check(op.name)
+        low = x._value
+        y = op.call(low)  # type: ignore[attr-defined]
+        if not op.differentiable or not GRAD_MODE.get():
+            return y
+        if ANOMALY.on or self.keep_all:
+            return self._note(op, y, (low,), (x._aux,))
+        keep_y, keep_x = op.keep_one or op.keeps_one()
+        fit = None if y._interp is None and y._value.dtype is low._value.dtype else _fit(low, y)
+        return Tensor(y, self, Node(op, (low if keep_x else None,), y if keep_y else None, (x._aux,), _NONE, (fit,)))
+
+    def run_binary(self, op: Op, a: Any, b: Any) -> Any:
+        if not self.alive:
+            self.check(op.name)
+        la, pa, lb, pb = a, None, b, None
+        if isinstance(a, Tensor) and a._interp is self:
+            la, pa = a._value, a._aux
+        if isinstance(b, Tensor) and b._interp is self:
+            lb, pb = b._value, b._aux
+        y = op.call(la, lb)  # type: ignore[attr-defined]
+        if not op.differentiable or not GRAD_MODE.get():
+            return y
+        if ANOMALY.on or self.keep_all:
+            return self._note(op, y, (la, lb), (pa, pb))
+        fa = fb = None
+        if y._interp is None:
+            yv = y._value
+            if pa is not None and not (la._value.dtype is yv.dtype and la._value.shape == yv.shape):
+                fa = (la._value.shape, la.dtype)
+            if pb is not None and not (lb._value.dtype is yv.dtype and lb._value.shape == yv.shape):
+                fb = (lb._value.shape, lb.dtype)
+        else:
+            fa = None if pa is None else _fit(la, y)
+            fb = None if pb is None else _fit(lb, y)
+        keep_y, keep_x = op.keeps(_SECOND if pa is None else _FIRST if pb is None else _BOTH)
+        if keep_x is not None:
+            if not keep_x[0] and (pa is not None or isinstance(la, Tensor)):
+                la = None
+            elif pa is None and isinstance(la, Tensor):
+                la = pin(la)
+            if not keep_x[1] and (pb is not None or isinstance(lb, Tensor)):
+                lb = None
+            elif pb is None and isinstance(lb, Tensor):
+                lb = pin(lb)
+        return Tensor(y, self, Node(op, (la, lb), y if keep_y else None, (pa, pb), _NONE, (fa, fb)))
+
+    def _note(self, op: Op, y: Tensor, low: tuple[Any, ...], parents: tuple[Any, ...]) -> Tensor:
+        """Record with everything kept: for linearize, and under detect_anomaly."""
+        kept = [pin(x) if p is None and isinstance(x, Tensor) else x for x, p in zip(low, parents, strict=True)]
+        fits = [None if p is None else (tuple(x.shape), x.dtype) for x, p in zip(low, parents, strict=True)]
+        node = Node(op, kept, y, parents, _NONE, fits)
+        if ANOMALY.on:
+            ANOMALY.note(node, y)
+        return Tensor(y, self, node)
+
     def lift(self, x: Tensor) -> Tensor:
         """A new variable of this level."""
         return Tensor(pin(x), self, Leaf())
+
+
+def _fit(x: Tensor, y: Tensor) -> tuple[tuple[int, ...], dt.DType] | None:
+    """What a cotangent shaped like `y` must be brought to for the input `x`; None if nothing."""
+    s, d = sizes(x), innermost(x).dtype
+    return None if d is innermost(y).dtype and s == sizes(y) else (s, dt.FROM_NP[d])
 
 
 class _Anomaly:
@@ -190,6 +258,8 @@ def imperative() -> Reverse:
 
 def fit_cotangent(g: Tensor, shape: tuple[int, ...], d: dt.DType) -> Tensor:
     """The cotangent brought back to its input's space: realness, type, and a sum over what was broadcast."""
+    if g._interp is None and g._value.shape == shape and g._value.dtype is d.np:
+        return g
     gd = g.dtype
     if gd is not d:
         if gd.category == dt.COMPLEX and d.category != dt.COMPLEX:
@@ -210,17 +280,17 @@ def fit_cotangent(g: Tensor, shape: tuple[int, ...], d: dt.DType) -> Tensor:
 
 def reachable(starts: Iterable[Node]) -> list[Node]:
     """The nodes that the starts depend on, in the order in which they were made."""
-    seen: set[Node] = set()
     stack = [n for n in starts if n is not None]
+    seen: set[Any] = {None, *stack}
+    order = list(stack)
     while stack:
-        n = stack.pop()
-        if n in seen:
-            continue
-        seen.add(n)
-        for p in n.parents:
-            if p is not None and p not in seen:
+        for p in stack.pop().parents:
+            if p not in seen:
+                seen.add(p)
+                order.append(p)
                 stack.append(p)
-    return sorted(seen, key=lambda n: n.seq)
+    order.sort(key=_by_seq)
+    return order
 
 
 def walk_back(
@@ -229,71 +299,101 @@ def walk_back(
     wanted: Iterable[Node] | None = None,
     free: bool = True,
     rewrap: Reverse | None = None,
-    captures: dict[Node, Any] | None = None,
 ) -> dict[Node, Any]:
     """Cotangents of leaves (and of the `wanted` nodes) from those of the starting nodes.
 
     ``rewrap`` is the level itself for ``create_graph=True``: rules then run on recorded tensors, so that their results
     can be differentiated again.
     """
-    order = reachable(n for n, _ in starts)
     keep = None
+    order: Iterable[Node]
+    grads: dict[Node, Any] = {}
+    masks: dict[Node, Any] = {}
+    heap: list[tuple[int, Node]] = []
     if wanted is not None:
         keep = set(wanted)
         live: set[Node] = set()
-        for n in order:
+        every = reachable(n for n, _ in starts)
+        for n in every:
             if n in keep or any(p in live for p in n.parents):
                 live.add(n)
-        order = [n for n in order if n in live]
-    grads: dict[Node, Any] = {}
-    masks: dict[Node, Any] = {}
+        order = [n for n in reversed(every) if n in live]
+    else:
+        order = _latest_first(heap)
+    simple = keep is None and rewrap is None and not ANOMALY.on
     for n, g in starts:
-        _accumulate(grads, masks, n, g)
+        prev = grads.get(n)
+        grads[n] = g if prev is None else prev + g
+        if prev is None:
+            heappush(heap, (-n.seq, n))
     result: dict[Node, Any] = {}
-    for n in reversed(order):
+    for n in order:
         g = grads.pop(n, None)
         if g is None:
             continue
-        if n.hooks is not None and type(n) is not Node:
-            g = _run_tensor_hooks(n, g)
-        elif n.hooks is not None:
-            g = _run_tensor_hooks(n, g)
+        if n.hooks is not None:
+            g = _run_hooks(n, g)
         if keep is not None and n in keep:
             result[n] = g
-        if captures is not None and n in captures:
-            captures[n](g)
-        if type(n) is Pick:
-            p = n.parents[0]
-            lst = grads.get(p)
-            if lst is None:
-                lst = grads[p] = [None] * p.nout
-            lst[n.index] = g if lst[n.index] is None else lst[n.index] + g
-            continue
         op = n.op
         if op is None:
-            if keep is None:
+            if type(n) is Pick:
+                p = n.parents[0]
+                lst = grads.get(p)
+                if lst is None:
+                    lst = grads[p] = [None] * p.nout
+                    heappush(heap, (-p.seq, p))
+                lst[n.index] = g if lst[n.index] is None else lst[n.index] + g
+            elif keep is None:
                 result[n] = g
             continue
-        parents = n.parents
-        if n.args is None:
+        parents, xs, y = n.parents, n.args, n.y
+        if xs is None:
             raise GraphFreedError(
                 f"backward: the values that {op.name} saved were freed by an earlier backward() or grad(). "
                 f"Pass retain_graph=True to the earlier call if you need to go through the graph a second time."
             )
-        xs, y = n.args, n.y
+        rules = op.pull_rules
+        if rules is not None and simple and not masks:
+            # The common case: one rule an input. Those of a pointwise op are its forward rules, conjugated.
+            cx = op.linear_rules and (g._value.dtype.num in _COMPLEX if g._interp is None else g.dtype.category == dt.COMPLEX)
+            if cx:
+                g = g.conj()
+            if free:
+                n.args = n.y = None
+            kw = n.kw
+            for p, rule, fit in zip(parents, rules, n.fits, strict=False):
+                if p is None or not callable(rule):
+                    continue
+                gi = rule(g, y, *xs, **kw) if kw else rule(g, y, *xs)
+                if gi is None:
+                    continue
+                if cx:
+                    gi = gi.conj()
+                if fit is not None:
+                    gi = fit_cotangent(gi, *fit)
+                prev = grads.get(p)
+                if prev is None:
+                    grads[p] = gi
+                    heappush(heap, (-p.seq, p))
+                else:
+                    grads[p] = prev + gi
+            continue
         if rewrap is not None:
             xs = [Tensor(x, rewrap, p) if p is not None and x is not None else x for x, p in zip(xs, parents, strict=True)]
             if y is not None:
-                y = tuple(Tensor(v, rewrap, Pick(n, k)) for k, v in enumerate(y)) if n.nout else Tensor(y, rewrap, n)
-        need = [p is not None for p in parents] if keep is None else [p is not None and p in live for p in parents]
+                y = tuple([Tensor(v, rewrap, Pick(n, k)) for k, v in enumerate(y)]) if n.nout else Tensor(y, rewrap, n)
+        need = [p is not None and (keep is None or p in live) for p in parents]
         if n.nout and not op.sparse_vjp:
             g = [v if v is not None else _zeros(s) for v, s in zip(g, n.outs, strict=True)]
         gs = op.pull(g, y, xs, n.kw, need)
         if ANOMALY.on:
             ANOMALY.check(n, gs)
+        if free:
+            n.args = n.y = None
         mask = masks.pop(n, None) if masks else None
-        for p, gi, fit, wants in zip(parents, gs, n.fits, need, strict=False):
-            if gi is None or not wants:
+        for p, gi, fit in zip(parents, gs, n.fits, strict=False):
+            if gi is None or p is None:
                 continue
             m = None
             if type(gi) is Masked:
@@ -308,6 +408,7 @@ def walk_back(
             prev = grads.get(p)
             if prev is None:
                 grads[p] = gi
+                heappush(heap, (-p.seq, p))
                 if m is not None:
                     masks[p] = m
             else:
@@ -317,14 +418,13 @@ def walk_back(
                         del masks[p]
                     else:
                         masks[p] = masks[p] | m
-        if free:
-            n.args = n.y = None
     return result
 
 
-def _accumulate(grads: dict[Node, Any], masks: dict[Node, Any], n: Node, g: Any) -> None:
-    prev = grads.get(n)
-    grads[n] = g if prev is None else prev + g
+def _latest_first(heap: list[tuple[int, Node]]) -> Iterable[Node]:
+    """The nodes of a heap that grows while it is walked, the last made first."""
+    while heap:
+        yield heappop(heap)[1]
 
 
 def _zeros(s: tuple[tuple[int, ...], dt.DType]) -> Tensor:
@@ -333,7 +433,7 @@ def _zeros(s: tuple[tuple[int, ...], dt.DType]) -> Tensor:
     return Tensor(np.zeros(s[0], s[1].np))
 
 
-def _run_tensor_hooks(n: Node, g: Any) -> Any:
+def _run_hooks(n: Node, g: Any) -> Any:
     for h in list(n.hooks or ()):
         r = h(g)
         if r is not None:

@@ -9,6 +9,12 @@ from typing import Any
 from .tensor import Tensor
 
 
+def sizes_of(x: Tensor) -> tuple[int, ...]:
+    """The shape of `x` as a plain tuple, for the hot paths."""
+    i = x._interp
+    return x._value.shape if i is None else i.shape_of(x)
+
+
 def wrap_dim(dim: Any, n: int, what: str = "dim") -> int:
     """`dim` counted from the end: in ``[-n, -1]``. A 0-d tensor counts as having one dim."""
     try:

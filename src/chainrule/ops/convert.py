@@ -31,10 +31,10 @@ class _To(Pointwise):
 
 
 # The tangent has the output's type, the cotangent goes back to the input's by `fit_cotangent`.
-to_p = _To("to", _cast, (lambda t, y, x, *, dtype: to_p.call(t, dtype=dtype),), promote="none", fast=frozenset(),
+to_p = _To("to", _cast, (lambda t, y, x, *, dtype: to_p.call(t, dtype=dtype),), promote="none", fast=frozenset(), static=True,
            vjp=lambda g, y, x, *, dtype: (g,))  # fmt: skip
-to_int_p = _To("to_int", _cast, (), promote="none", fast=frozenset())
-clone_p = _To("clone", lambda x, order="K": x.copy(order), (lambda t, y, x, **kw: t,), promote="none", fast=frozenset())
+to_int_p = _To("to_int", _cast, (), promote="none", fast=frozenset(), static=True)
+clone_p = _To("clone", lambda x, order="K": x.copy(order), (lambda t, y, x, **kw: t,), promote="none", fast=frozenset(), static=True)
 
 
 @op("detach", differentiable=False)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes as dt
+from ..core.dispatch import innermost
 from ..core.op import FLOAT_NUMS, REAL_NUMS, ZERO, Op, Pointwise, pointwise
 from ..core.registry import public
 from ..core.reverse import Masked
@@ -511,7 +512,7 @@ def _rpow(self: Tensor, other: Any) -> Tensor:
 
 
 def _sub_operator(self: Tensor, other: Any) -> Tensor:
-    if type(other) is Tensor and self._interp is None and other._interp is None and self._value.dtype.num in FLOAT_NUMS:
+    if innermost(self).dtype.num in FLOAT_NUMS and type(other) in (Tensor, int, float):
         return sub_p.call(self, other)
     return sub(self, other)
 
@@ -519,7 +520,13 @@ def _sub_operator(self: Tensor, other: Any) -> Tensor:
 public("", methods="__add__ __radd__", inplace="__iadd__")(add_p)
 public("", methods="__truediv__", inplace="__itruediv__")(div_p)
 public("", methods="__sub__", inplace="__isub__")(_sub_operator)
-public("", methods="__rsub__")(rsub)
+def _rsub_operator(self: Tensor, other: Any) -> Tensor:
+    if type(other) in (int, float) and innermost(self).dtype.num in FLOAT_NUMS:
+        return sub_p.call(other, self)
+    return sub(other, self)
+
+
+public("", methods="__rsub__")(_rsub_operator)
 public("", methods="__rtruediv__ __rdiv__")(_reverse(div_p))
 public("", methods="__rfloordiv__")(_reverse(floor_divide_p))
 public("", methods="__pow__", inplace="__ipow__")(pow)

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes as dt
-from ..core.op import op
+from ..core.op import FLOAT_NUMS, op
 from ..core.registry import public
-from ..core.shapes import wrap_dim, wrap_dims
+from ..core.shapes import sizes_of, wrap_dim, wrap_dims
 from ..core.tensor import Tensor
 from .pointwise import abs, exp, log, where, zeros_like
-from .shape import expand_p, reshape_p
+from .shape import reshape_p
 
 
 def kept(shape: tuple[int, ...], dim: tuple[int, ...]) -> tuple[int, ...]:
@@ -23,23 +23,25 @@ def kept(shape: tuple[int, ...], dim: tuple[int, ...]) -> tuple[int, ...]:
 
 def spread(y: Tensor, old: tuple[int, ...], dim: tuple[int, ...], keepdim: bool) -> Tensor:
     """A reduced tensor with its dims back, as size 1."""
-    return y if keepdim else reshape_p(y, shape=kept(old, dim), old=tuple(s for i, s in enumerate(old) if i - len(old) not in dim))
+    return y if keepdim else reshape_p.bind(y, shape=kept(old, dim), old=tuple(s for i, s in enumerate(old) if i - len(old) not in dim))
 
 
 def _accumulate(fn: Any, x: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
     """A NumPy reduction that gives int64 for small integers and accumulates 16-bit floats in float32."""
     d = x.dtype
+    if d.num in FLOAT_NUMS:
+        return fn(x, dim, None, None, keepdim)
     if d in dt.HALVES:
         return fn(x, axis=dim, keepdims=keepdim, dtype=np.float32).astype(d)
-    if d.kind in "iub":
-        return fn(x, axis=dim, keepdims=keepdim, dtype=np.int64)
-    return fn(x, axis=dim, keepdims=keepdim)
+    return fn(x, axis=dim, keepdims=keepdim, dtype=np.int64)
 
 
 def to_dtype(x: Tensor, dtype: Any) -> Tensor:
     """`x` converted where a ``dtype=`` was given."""
     return x if dtype is None else x.to(dt.as_dtype(dtype))
 
+
+ALL_DIMS = [tuple(range(-n, 0)) for n in range(8)]
 
 # -- sum, mean --------------------------------------------------------------------------------------------------------
 
@@ -51,7 +53,24 @@ def sum_p(x: Any, *, dim: tuple[int, ...], keepdim: bool, old: tuple[int, ...]) 
 
 
 sum_p.jvp([lambda t, y, x, *, dim, keepdim, old: sum_p(t, dim=dim, keepdim=keepdim, old=old)])
-sum_p.vjp([lambda g, y, x, *, dim, keepdim, old: expand_p(spread(g, old, dim, keepdim), shape=old, nd=len(old))])
+sum_p.vjp([lambda g, y, x, *, dim, keepdim, old: unsum_p.bind(g, dim=dim, keepdim=keepdim, old=old)])
+
+
+@op("unsum")
+def unsum_p(g: Any, *, dim: tuple[int, ...], keepdim: bool, old: tuple[int, ...]) -> Any:
+    """`g` repeated along the summed dims of sizes `old`: the transpose of the sum."""
+    if g.ndim == 0:
+        return np.ndarray(old, g.dtype, g, 0, (0,) * len(old))
+    lead = g.shape[: g.ndim - (len(old) if keepdim else len(old) - len(dim))]
+    g = g if keepdim else g.reshape(lead + kept(old, dim))
+    if type(g) is np.ndarray and g.flags.c_contiguous:
+        steps = tuple([s if m == n else 0 for m, n, s in zip(g.shape, lead + old, g.strides, strict=True)])
+        return np.ndarray(lead + old, g.dtype, g, 0, steps)
+    return np.broadcast_to(g, lead + old)
+
+
+unsum_p.jvp([lambda t, y, g, **kw: unsum_p.bind(t, **kw)])
+unsum_p.vjp([lambda c, y, g, **kw: sum_p.bind(c, **kw)])
 
 
 @public("sum", methods="sum")
@@ -61,9 +80,11 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     >>> chainrule.tensor([[1.0, 2.0], [3.0, 4.0]]).sum(0)
     tensor([4., 6.])
     """
-    x = to_dtype(input, dtype)
-    s = x.shape
-    return sum_p(x, dim=wrap_dims(dim if axis is None else axis, len(s)), keepdim=keepdim or keepdims, old=tuple(s))
+    x = input if dtype is None else input.to(dt.as_dtype(dtype))
+    old = sizes_of(x)
+    n = len(old)
+    dims = ALL_DIMS[n] if dim is None and axis is None and n < 8 else wrap_dims(dim if axis is None else axis, n)
+    return sum_p.bind(x, dim=dims, keepdim=keepdim or keepdims, old=old)
 
 
 @public("mean", methods="mean")

@@ -1,9 +1,10 @@
-"""``python -m chainrule.testing.conformance [matrix|errors|reference|record]``."""
+"""``python -m chainrule.testing.conformance [matrix|errors|reference|record|page]``."""
 
 from __future__ import annotations
 
 import argparse
 import functools
+import json
 import os
 import sys
 import time
@@ -16,7 +17,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m chainrule.testing.conformance", description=__doc__)
-    parser.add_argument("command", nargs="?", default="matrix", choices=("matrix", "errors", "reference", "record"))
+    parser.add_argument(
+        "command", nargs="?", default="matrix", choices=("matrix", "errors", "reference", "record", "page")
+    )
     parser.add_argument("--only", default="", help="entry names or globs, comma-separated")
     parser.add_argument("--family", default="", help="families, comma-separated")
     parser.add_argument("--columns", default="", help="columns, comma-separated")
@@ -54,6 +57,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     args.lib = args.lib or "chainrule"
     args.samples = int(args.samples or 3)
     args.seed = int(args.seed or 0)
+    if args.command == "page":
+        return run_page(args)
     from .database import select_entries
 
     entries = select_entries(_names(args.only), _names(args.family), _shard(args.shard))
@@ -70,6 +75,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         return run_record(entries, args)
     return run_matrix(entries, args)
+
+
+def run_page(args: argparse.Namespace) -> int:
+    """`page`: the page again from results written before."""
+    from .report import write_page
+
+    if not args.json or not args.html:
+        raise SystemExit("page needs --json (results to read) and --html (page to write)")
+    write_page(args.html, json.loads(args.json.read_text(encoding="utf-8")))
+    return 0
 
 
 def progress(

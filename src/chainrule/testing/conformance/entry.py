@@ -77,7 +77,8 @@ def _cell(verdicts: Sequence[tuple[Verdict, dict[str, str]]], reason: str) -> di
     if status == NOT_APPLICABLE:
         return {"status": status, "message": verdicts[0][0].message}
     bad = [{**at, "status": v.status, "message": v.message} for v, at in verdicts if v.status in (WRONG, RAISED)]
-    return {"status": status, "failing": len(bad), "of": len(verdicts), "details": bad[:MAX_DETAILS]}
+    kept = 1 if all(d["message"] == bad[0]["message"] for d in bad) else MAX_DETAILS
+    return {"status": status, "failing": len(bad), "of": len(verdicts), "details": bad[:kept]}
 
 
 def failed_row(entry: Entry, options: Options, message: str) -> dict[str, Any]:

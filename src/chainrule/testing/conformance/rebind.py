@@ -85,7 +85,7 @@ class Rebinder:
         if isinstance(value, type) and issubclass(value, torch.Tensor):
             return self._torch.Tensor
         if isinstance(value, (types.FunctionType, functools.partial)):
-            return _STAND_INS.get(getattr(value, "__name__", ""), None) or self(value)
+            return _STAND_INS.get(getattr(value, "__name__", "")) or self(value)
         return value
 
 
