@@ -431,7 +431,7 @@ def _wrap(r: Any) -> Any:
 def _binary(op: Pointwise) -> Callable[..., Any]:
     fn, fast = op.fn, op.fast
     floats = op.fast & FLOAT_NUMS
-    number = (float, int)
+    number = (float, int) if isinstance(fn, np.ufunc) else ()
 
     def call(a: Any, b: Any) -> Any:
         if type(a) is Tensor:
@@ -455,7 +455,7 @@ def _binary(op: Pointwise) -> Callable[..., Any]:
             elif type(b) is Tensor:
                 ib = b._interp
                 return (ib if ib is not None and ib.level > ia.level else ia).run_binary(op, a, b)
-            elif type(b) in number:
+            elif type(b) is float or type(b) is int:
                 return ia.run_binary(op, a, b)
         elif type(b) is Tensor and type(a) in number:
             ib = b._interp

@@ -353,6 +353,8 @@ def _legacy(value: Any) -> Any:
         return value
     if isinstance(value, Tensor):
         return value.concrete("Tensor()")
+    if isinstance(value, np.generic):
+        return np.asarray(value)
     if isinstance(value, int):
         return np.zeros((value,), dt.get_default_dtype().np)
     return np.array(value, dtype=dt.get_default_dtype().np)

@@ -13,6 +13,7 @@ from ..core import dtypes as dt
 from ..core.op import lift_rank, op
 from ..core.registry import public
 from ..core.shapes import broadcast_shapes, wrap_dim
+from ..core.samples import Given, S, sample
 from ..core.tensor import Tensor
 from ..core.views import assign
 from .pointwise import where_p
@@ -574,3 +575,23 @@ def _triangle(name: str, fn: Any) -> Any:
 
 tril = _triangle("tril", np.tril)
 triu = _triangle("triu", np.triu)
+
+# -- samples ------------------------------------------------------------------------------------------------------------
+
+sample("getitem", S(4, 3), f=lambda x: x[1:, ::2])
+sample("getitem", S(4, 3), f=lambda x: x[..., None, 0])
+sample("getitem", S(4, 3), Given([0, 2, 2, -1]), f=lambda x, i: x[i])
+sample("getitem", S(4, 3, 2), Given([[0, 2], [1, 1]]), f=lambda x, i: x[:, i, 1])
+sample("getitem", S(3, 4, 3), Given([0, 2]), Given([1, 1]), f=lambda x, i, j: x[i, :, j])
+sample("getitem", S(4, 3), Given(np.arange(12).reshape(4, 3) % 2 == 0), f=lambda x, m: x[m])
+sample("index_put", S(4, 3), (Given([0, 2]),), S(2, 3))
+sample("index_put", S(4, 3), (Given([0, 2, 0]),), S(2 + 1, 3), True)
+sample("index_select", S(4, 3), 0, Given([0, 2, 2]))
+sample("index_select", S(4, 3), 1, Given([2, 0]))
+sample("gather", S(3, 4), 1, Given([[0, 1], [3, 3], [2, 0]]))
+sample("gather", S(3, 4), 0, Given([[0, 2, 1]]))
+sample("scatter", S(3, 4), 1, Given([[0, 1], [3, 2], [2, 0]]), S(3, 2))
+sample("scatter", S(3, 4), 1, Given([[0, 1], [3, 2], [2, 0]]), 1.5)
+sample("scatter_add", S(3, 4), 1, Given([[0, 0], [3, 2], [2, 0]]), S(3, 3))
+sample("tril", S(3, 4), -1)
+sample("triu", S(2, 3, 3), 1)

@@ -12,6 +12,7 @@ from ..core.op import FLOAT_NUMS, op
 from ..core.registry import public
 from ..core.dispatch import innermost
 from ..core.shapes import sizes_of
+from ..core.samples import S, sample
 from ..core.tensor import Tensor
 from .pointwise import scaled
 from .shape import permute_p
@@ -346,3 +347,23 @@ def _contract(a: Tensor, ta: str, b: Tensor, tb: str, need: set[str]) -> tuple[T
     y = matmul_p(pa.reshape(*ba, math.prod(sa), k), pb.reshape(*bb, k, math.prod(sb)))
     lead = list(y.shape[:-2])
     return y.reshape(*lead, *sa, *sb), "".join((*batch, *fa, *fb))
+
+# -- samples ------------------------------------------------------------------------------------------------------------
+
+sample("matmul", S(2, 3), S(3, 4))
+sample("matmul", S(3), S(3, 4))
+sample("matmul", S(2, 3), S(3))
+sample("matmul", S(3), S(3))
+sample("matmul", S(2, 2, 3), S(3, 4))
+sample("matmul", S(2, 1, 2, 3), S(3, 3, 2))
+sample("mm", S(2, 3), S(3, 4))
+sample("bmm", S(2, 2, 3), S(2, 3, 1))
+sample("mv", S(2, 3), S(3))
+sample("dot", S(3), S(3))
+sample("vdot", S(3), S(3))
+sample("addmm", S(4), S(2, 3), S(3, 4), beta=0.5, alpha=2.0)
+sample("nn.functional.linear", S(2, 5, 3), S(4, 3), S(4))
+sample("einsum", "ij,jk->ik", S(2, 3), S(3, 4))
+sample("einsum", "bij,bkj,k->bi", S(2, 3, 2), S(2, 4, 2), S(4))
+sample("einsum", "ii->i", S(3, 3))
+sample("einsum", "...ij,...jk->...ik", S(2, 2, 3), S(3, 2))

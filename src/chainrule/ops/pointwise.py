@@ -14,6 +14,7 @@ from ..core.dispatch import innermost
 from ..core.op import FLOAT_NUMS, REAL_NUMS, ZERO, Op, Pointwise, pointwise
 from ..core.registry import public
 from ..core.reverse import Masked
+from ..core.samples import Given, S, sample
 from ..core.tensor import PAYLOADS, Tensor
 
 INTS = frozenset(d.np.num for d in (dt.uint8, dt.int8, dt.int16, dt.int32, dt.int64))
@@ -532,3 +533,38 @@ public("", methods="__rfloordiv__")(_reverse(floor_divide_p))
 public("", methods="__pow__", inplace="__ipow__")(pow)
 public("", methods="__rpow__")(_rpow)
 public("", methods="__pos__", out=False)(lambda self: self)
+
+# -- samples ------------------------------------------------------------------------------------------------------------
+
+_UNARY = "neg exp exp2 expm1 sin cos tan sinh cosh tanh atan asinh sigmoid square reciprocal sgn abs"
+for _n in _UNARY.split():
+    sample(_n, S(2, 3), cx=_n not in ("exp2",))
+for _n in ("log", "log2", "log10", "log1p", "sqrt", "rsqrt"):
+    sample(_n, S(2, 3, low=0.3, high=2.0))
+for _n in ("asin", "acos", "atanh"):
+    sample(_n, S(3, low=-0.9, high=0.9))
+sample("acosh", S(3, low=1.2, high=3.0))
+for _n in ("floor", "ceil", "trunc", "sign"):
+    sample(_n, S(4), cx=False)
+for _n in ("add", "sub", "mul", "div"):
+    sample(_n, S(2, 3), S(2, 3))
+    sample(_n, S(3, 1, low=0.5), S(4, low=0.5))
+    sample(_n, S(2), 3.0)
+    sample(_n, S(), S(2, 2, low=0.5))
+sample("add", S(3), S(3), alpha=2.5)
+sample("div", S(3), S(3, low=0.5), rounding_mode="floor", cx=False)
+sample("pow", S(3, low=0.3), S(3))
+sample("pow", S(2, 3), 3)
+sample("pow", S(2, 3, low=0.3), 2.5)
+sample("pow", 2.0, S(3))
+sample("pow", Given([0.0, 1.0, -2.0], grad=True), 2)
+sample("maximum", S(2, 3), S(3), cx=False)
+sample("minimum", S(2, 3), S(2, 1), cx=False)
+sample("clamp", S(5), -0.5, 0.5, cx=False)
+sample("clamp", S(5), S(5, low=-1.0, high=-0.5), S(5, low=0.5, high=1.0), cx=False)
+sample("clamp", S(5), min=S(5), cx=False)
+sample("where", Given([[True, False, True]]), S(2, 3), S(3))
+sample("masked_fill", S(2, 3), Given([True, False, True]), S())
+sample("conj", S(3))
+sample("real", S(3), f=lambda x: real(x * (2 + 1j)))
+sample("imag", S(3), f=lambda x: imag(x * (2 + 1j)))

@@ -10,6 +10,7 @@ from ..core import dtypes as dt
 from ..core.op import FLOAT_NUMS, op
 from ..core.registry import public
 from ..core.shapes import sizes_of, wrap_dim, wrap_dims
+from ..core.samples import Given, S, sample
 from ..core.tensor import Tensor
 from .pointwise import abs, exp, log, where, zeros_like
 from .shape import reshape_p
@@ -325,3 +326,21 @@ def std(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = Fa
 
 
 __all__ = ["abs", "log"]
+
+# -- samples ------------------------------------------------------------------------------------------------------------
+
+for _n in ("sum", "mean", "logsumexp", "var", "std", "amax", "amin"):
+    _cx = _n not in ("amax", "amin")
+    sample(_n, S(2, 3), dim=-1, cx=_cx)
+    sample(_n, S(2, 3, 2), dim=(0, -1), keepdim=True, cx=_cx)
+for _n in ("sum", "mean", "prod", "var", "std"):
+    sample(_n, S(2, 3))
+    sample(_n, S(5))
+sample("var", S(2, 3), dim=1, correction=0)
+sample("prod", S(2, 3), 1)
+sample("prod", Given([[0.0, 2.0, 3.0], [0.0, 0.0, 4.0]], grad=True), 1)
+sample("prod", Given([0.0, 2.0, 3.0], grad=True))
+for _n in ("softmax", "log_softmax"):
+    sample(_n, S(2, 3), dim=-1, cx=False)
+    sample(_n, S(2, 3), dim=0, cx=False)
+    sample(_n, S(), dim=0, cx=False)

@@ -10,6 +10,7 @@ from ..core import dtypes as dt
 from ..core.op import op
 from ..core.registry import public
 from ..core.shapes import wrap_dim
+from ..core.samples import S, sample
 from ..core.tensor import Tensor
 from .reduce import to_dtype
 from .shape import cat, flip_p
@@ -43,3 +44,9 @@ def running_product(x: Tensor, dim: int) -> Tensor:
         x = cat([x.narrow(dim, 0, k), x.narrow(dim, k, n - k) * x.narrow(dim, 0, n - k)], dim)
         k *= 2
     return x
+
+# -- samples ------------------------------------------------------------------------------------------------------------
+
+sample("cumsum", S(2, 3), dim=1)
+sample("cumsum", S(2, 3), dim=0)
+sample("cumsum", S(), dim=0)

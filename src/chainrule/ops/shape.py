@@ -15,6 +15,7 @@ from ..core.dispatch import innermost
 from ..core.op import op
 from ..core.registry import prop, public
 from ..core.shapes import broadcast_shapes, infer_size, sizes, wrap_dim, wrap_dims
+from ..core.samples import S, sample
 from ..core.tensor import Tensor
 
 # -- primitives -------------------------------------------------------------------------------------------------------
@@ -640,3 +641,29 @@ def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
     from .convert import clone_p
 
     return clone_p.call(input, order="C")
+
+# -- samples ------------------------------------------------------------------------------------------------------------
+
+sample("reshape", S(2, 6), f=lambda x: x.reshape(3, -1))
+sample("view", S(2, 6), f=lambda x: x.contiguous().view(4, 3))
+sample("permute", S(2, 3, 4), (2, 0, 1))
+sample("transpose", S(2, 3, 4), 0, 2)
+sample("expand", S(3, 1), f=lambda x: x.expand(2, 3, 4))
+sample("squeeze", S(2, 1, 3, 1))
+sample("squeeze", S(2, 1, 3, 1), 1)
+sample("unsqueeze", S(2, 3), 1)
+sample("flatten", S(2, 3, 4), 1)
+sample("movedim", S(2, 3, 4), (0, 1), (2, 0))
+sample("cat", [S(2, 3), S(1, 3)], 0)
+sample("stack", [S(2, 3), S(2, 3)], 1)
+sample("split", S(5, 2), 2)
+sample("split", S(5, 2), [1, 4])
+sample("chunk", S(5, 2), 3)
+sample("unbind", S(2, 3), 1)
+sample("select", S(2, 3), 1, -1)
+sample("narrow", S(4, 3), 0, 1, 2)
+sample("flip", S(2, 3), (0, 1))
+sample("roll", S(2, 3), 1, 1)
+sample("roll", S(2, 3), 4)
+sample("diagonal", S(3, 4), 1)
+sample("diagonal", S(2, 3, 4), 0, 0, 2)

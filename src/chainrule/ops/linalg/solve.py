@@ -11,6 +11,7 @@ from ...core.errors import ChainruleError
 from ...core.op import op
 from ...core.registry import public
 from ...core.shapes import broadcast_shapes
+from ...core.samples import S, sample
 from ...core.tensor import Tensor
 from ..index import tril
 from ..matmul import matmul_p
@@ -134,3 +135,11 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     square("cholesky", input, "input")
     low = cholesky_p(input)
     return low.mH if upper else low
+
+# -- samples ------------------------------------------------------------------------------------------------------------
+
+sample("linalg.solve", S(2, 3, 3, spd=True), S(2, 3, 2))
+sample("linalg.solve", S(3, 3, spd=True), S(3))
+sample("linalg.solve", S(3, 3, spd=True), S(2, 3), left=False)
+sample("linalg.cholesky", S(2, 3, 3, spd=True), f=lambda a: linalg_cholesky(_hermitian(a)))
+sample("linalg.cholesky", S(3, 3, spd=True), f=lambda a: linalg_cholesky(_hermitian(a), upper=True))

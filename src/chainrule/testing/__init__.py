@@ -1,0 +1,7 @@
+"""Tools that test chainrule, and code written with it: the laws, comparisons, counting op calls."""
+
+from __future__ import annotations
+
+from .compare import assert_close, count_ops
+
+__all__ = ["assert_close", "count_ops"]

@@ -1,0 +1,238 @@
+"""The laws every op must obey, at every sample: forward mode equals central differences, reverse is its adjoint, both hold
+again for the reverse rule itself and in all four mixes of second order, and vmap equals a loop.
+
+``check(case)`` runs them all and raises :class:`LawError` naming the law that fails.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from .. import func
+from ..core import dtypes as dt
+from ..core.samples import SAMPLES, Given, S, Sample
+from ..core.tensor import Tensor
+from ..core.tree import flatten
+
+
+class LawError(AssertionError):
+    """An op breaks a law."""
+
+
+class Case:
+    """A function of floating tensors only, with a point to test it at."""
+
+    def __init__(self, name: str, f: Callable[..., Any], xs: list[np.ndarray]) -> None:
+        self.name, self.f, self.xs = name, f, xs
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def tensors(self) -> list[Tensor]:
+        return [Tensor(x.copy()) for x in self.xs]
+
+
+def resolve(name: str) -> Callable[..., Any]:
+    """The public function of this dotted name, or the Tensor method ``Tensor.name``."""
+    import chainrule
+
+    obj: Any = chainrule
+    for part in name.split("."):
+        obj = getattr(obj, part)
+    return obj
+
+
+def case_of(s: Sample, cx: bool, seed: int = 0) -> Case:
+    """The case of a sample: its differentiable arguments free, the others fixed."""
+    rng = np.random.default_rng([seed, *s.name.encode()])
+    f = s.f or resolve(s.name)
+    values: list[Any] = []
+    free: list[int] = []
+    xs: list[np.ndarray] = []
+
+    def build(a: Any) -> Any:
+        if isinstance(a, S | Given):
+            v = a.make(rng, cx)
+            if a.grad:
+                free.append(len(values))
+                xs.append(v)
+            values.append(v)
+            return _Slot(len(values) - 1)
+        if isinstance(a, list | tuple) and any(isinstance(b, S | Given) for b in a):
+            return type(a)(build(b) for b in a)
+        return a
+
+    args = [build(a) for a in s.args]
+    kw = {k: build(v) for k, v in s.kw.items()}
+    fixed = [Tensor(np.asarray(v)) for v in values]
+
+    def call(*ts: Any) -> Any:
+        now: list[Any] = list(fixed)
+        for i, t in zip(free, ts, strict=True):
+            now[i] = t
+
+        def fill(a: Any) -> Any:
+            if isinstance(a, _Slot):
+                return now[a.index]
+            return type(a)(fill(b) for b in a) if isinstance(a, list | tuple) and not hasattr(a, "_fields") else a
+
+        return f(*[fill(a) for a in args], **{k: fill(v) for k, v in kw.items()})
+
+    return Case(f"{s!r}{'-complex' if cx else ''}", call, xs)
+
+
+class _Slot:
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+
+def all_cases() -> Iterator[Case]:
+    """Every sample at float64 and, where it has a meaning, complex128."""
+    for s in SAMPLES:
+        yield case_of(s, False)
+        if s.cx:
+            yield case_of(s, True)
+
+
+# -- helpers ----------------------------------------------------------------------------------------------------------
+
+
+def outputs(f: Callable[..., Any]) -> Callable[..., tuple[Tensor, ...]]:
+    """`f` with only its floating outputs, as a tuple."""
+
+    def g(*xs: Any) -> tuple[Tensor, ...]:
+        return tuple(y for y in flatten(f(*xs))[0] if isinstance(y, Tensor) and y.dtype.category >= dt.FLOAT)
+
+    return g
+
+
+def like(rng: np.random.Generator, xs: Any) -> list[Tensor]:
+    """Random directions shaped like the tensors."""
+    out = []
+    for x in xs:
+        v = rng.standard_normal(x.shape)
+        if x.dtype.category == dt.COMPLEX:
+            v = v + 1j * rng.standard_normal(x.shape)
+        out.append(Tensor(np.asarray(v, x.dtype.np)))
+    return out
+
+
+def inner(a: Any, b: Any) -> float:
+    """The real inner product ``Re <a, b>`` of two lists of tensors."""
+    return float(sum(np.sum((np.conj(x.numpy()) * y.numpy()).real) for x, y in zip(a, b, strict=True)))
+
+
+def central(f: Callable[..., Any], xs: list[Tensor], ts: list[Tensor], h: float = 1e-5) -> list[np.ndarray]:
+    """Directional derivative by central differences, extrapolated once (error of order h**4)."""
+
+    def diff(step: float) -> list[np.ndarray]:
+        up = f(*[Tensor(x.numpy() + step * t.numpy()) for x, t in zip(xs, ts, strict=True)])
+        down = f(*[Tensor(x.numpy() - step * t.numpy()) for x, t in zip(xs, ts, strict=True)])
+        return [(a.numpy() - b.numpy()) / (2 * step) for a, b in zip(up, down, strict=True)]
+
+    return [(4 * a - b) / 3 for a, b in zip(diff(h), diff(2 * h), strict=True)]
+
+
+def expect(law: str, case: Any, got: Any, want: Any, tol: float) -> None:
+    """Raise unless `got` and `want` agree to `tol`, relative to their size."""
+    for a, b in zip(got, want, strict=True):
+        a, b = np.asarray(a), np.asarray(b)
+        if a.shape != b.shape:
+            raise LawError(f"{law}: {case}: shape {a.shape}, expected {b.shape}")
+        if not np.all(np.isfinite(a) == np.isfinite(b)):
+            raise LawError(f"{law}: {case}: not finite where it should be, or the reverse")
+        scale = 1 + np.max(np.abs(b[np.isfinite(b)]), initial=0.0)
+        err = np.max(np.abs(np.where(np.isfinite(b), a - b, 0)), initial=0.0) / scale
+        if not err <= tol:
+            raise LawError(f"{law}: {case}: relative error {err:.3g}, allowed {tol:g}")
+
+
+# -- the laws ---------------------------------------------------------------------------------------------------------
+
+
+def check_tangent(case: Case, rng: np.random.Generator) -> None:
+    """Forward mode equals central differences."""
+    f, xs = outputs(case.f), case.tensors()
+    ts = like(rng, xs)
+    got = func.jvp(f, tuple(xs), tuple(ts))[1]
+    expect("forward mode", case, [g.numpy() for g in got], central(f, xs, ts), 1e-6)
+
+
+def check_dot(case: Case, rng: np.random.Generator) -> None:
+    """``<g, J t> = <J* g, t>``: reverse mode is the adjoint of forward mode, to 1e-9; for each input alone too."""
+    f, xs = outputs(case.f), case.tensors()
+    ys, pull = func.vjp(f, *xs)
+    ts, gs = like(rng, xs), like(rng, ys)
+    back = pull(tuple(gs))
+    for x, b in zip(xs, back, strict=True):
+        if b.shape != x.shape or b.dtype is not x.dtype:
+            raise LawError(f"reverse mode: {case}: a gradient is {b.dtype}{list(b.shape)}, its input {x.dtype}{list(x.shape)}")
+    for k in range(len(xs)):
+        one = [t if i == k else Tensor(np.zeros_like(t.numpy())) for i, t in enumerate(ts)]
+        fwd = func.jvp(f, tuple(xs), tuple(one))[1]
+        a, b = inner(gs, fwd), inner(back, one)
+        if not abs(a - b) <= 1e-9 * (1 + abs(a) + sum(float(np.abs(t.numpy()).sum()) for t in back)):
+            raise LawError(f"dot test: {case}: <g, J t> = {a!r}, <J* g, t> = {b!r} (input {k})")
+
+
+def _vjp_map(f: Callable[..., Any], n: int) -> Callable[..., Any]:
+    return lambda *a: func.vjp(f, *a[:n])[1](tuple(a[n:]))
+
+
+def _jvp_map(f: Callable[..., Any], n: int) -> Callable[..., Any]:
+    return lambda *a: func.jvp(f, tuple(a[:n]), tuple(a[n:]))[1]
+
+
+def check_second(case: Case, rng: np.random.Generator) -> None:
+    """The same laws for the reverse rule and the forward rule themselves: all four mixes of second order."""
+    f, xs = outputs(case.f), case.tensors()
+    n = len(xs)
+    gs, ts = like(rng, f(*xs)), like(rng, xs)
+    for name, g, extra in (("reverse", _vjp_map(f, n), gs), ("forward", _jvp_map(f, n), ts)):
+        sub = Case(f"{name} rule of {case}", g, [x.numpy() for x in (*xs, *extra)])
+        check_tangent(sub, rng)
+        check_dot(sub, rng)
+
+
+def check_vmap(case: Case, rng: np.random.Generator, size: int = 3) -> None:
+    """vmap equals a loop, over every subset of arguments and every batch position, for the op, its vjp and its jvp."""
+    f, xs = outputs(case.f), case.tensors()
+    gs, ts = like(rng, f(*xs)), like(rng, xs)
+    n = len(xs)
+    _vmap_law(case, f, xs, rng, size, every=True)
+    _vmap_law(f"vjp of {case}", _vjp_map(f, n), [*xs, *gs], rng, size, every=False)
+    _vmap_law(f"jvp of {case}", _jvp_map(f, n), [*xs, *ts], rng, size, every=False)
+
+
+def _vmap_law(name: Any, f: Callable[..., Any], xs: list[Tensor], rng: np.random.Generator, size: int, every: bool) -> None:
+    n = len(xs)
+    subsets = itertools.product((False, True), repeat=n) if every and n <= 4 else [(True,) * n, *(tuple(i == k for i in range(n)) for k in range(n))]
+    for picked in subsets:
+        if not any(picked):
+            continue
+        rank = max(x.ndim for x, p in zip(xs, picked, strict=True) if p)
+        for at in range(rank + 1) if every else (0,):
+            dims = tuple(min(at, x.ndim) if p else None for x, p in zip(xs, picked, strict=True))
+            batch = []
+            for x, d in zip(xs, dims, strict=True):
+                v = x.numpy()
+                if d is not None:
+                    v = np.stack([v * (1 + 0.05 * i) for i in range(size)], d)
+                batch.append(Tensor(v))
+            got = func.vmap(f, in_dims=dims)(*batch)
+            each = [f(*[b if d is None else b.select(d, i) for b, d in zip(batch, dims, strict=True)]) for i in range(size)]
+            want = [np.stack([e[k].numpy() for e in each]) for k in range(len(each[0]))]
+            expect(f"vmap over {dims}", name, [g.numpy() for g in got], want, 1e-9)
+
+
+def check(case: Case, seed: int = 0) -> None:
+    """All laws."""
+    rng = np.random.default_rng(seed)
+    check_tangent(case, rng)
+    check_dot(case, rng)
+    check_second(case, rng)
+    check_vmap(case, rng)
