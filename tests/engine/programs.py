@@ -351,7 +351,7 @@ def build(shapes: tuple[tuple[int, ...], ...], seed: int, steps: Sequence[int]) 
     return writer.finish()
 
 
-_shape = st.sampled_from([(3,), (2, 3), (3, 3), (2, 1, 3), (4, 2), (3, 2, 2), (1, 4), (), (2, 3, 4), (1,)])
+SHAPES = [(3,), (2, 3), (3, 3), (2, 1, 3), (4, 2), (3, 2, 2), (1, 4), (), (2, 3, 4), (1,)]
 
 
 def programs(max_lines: int = 14) -> st.SearchStrategy[Program]:
@@ -360,6 +360,6 @@ def programs(max_lines: int = 14) -> st.SearchStrategy[Program]:
     A step is drawn as one number, so that the examples are as varied as the random choices behind it, and a failing
     program shrinks by losing lines.
     """
-    shapes = st.lists(_shape, min_size=1, max_size=2).map(tuple)
+    shapes = st.lists(st.sampled_from(SHAPES), min_size=1, max_size=2).map(tuple)
     steps = st.lists(st.integers(0, 2**32 - 1), min_size=6, max_size=max_lines)
     return st.builds(build, shapes, st.integers(0, 10_000), steps)
