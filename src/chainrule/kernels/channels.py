@@ -75,7 +75,7 @@ def _rows(p: Plan, k: Kernel) -> None:
         base, coef = c * inner, p.start(c)
         for s in range(p.stages):
             accs = [k.acc() for _ in range(p.sums[s])]
-            with k.lanes(inner) as j:
+            with k.reducing(inner, accs) as j:
                 _reduce(p, k, s, accs, [a[base + j] for a in p.inputs], coef)
             coef = coef + p.finish(s, c, [a.total() for a in accs], coef)
         with k.lanes(inner) as j:
@@ -91,8 +91,11 @@ def _channels(p: Plan, k: Kernel) -> None:
             accs = [k.acc() for _ in range(p.sums[s])]
             with k.loop(0, outer) as i:
                 base = (i * n + c) * inner
-                with k.lanes(inner) as j:
+                with k.reducing(inner, accs) as j:
                     _reduce(p, k, s, accs, [a[base + j] for a in p.inputs], coef)
+                with k.when((i & 15).eq(15)):
+                    for a in accs:
+                        a.carry()
             coef = coef + p.finish(s, c, [a.total() for a in accs], coef)
         with k.loop(0, outer) as i:
             base = (i * n + c) * inner

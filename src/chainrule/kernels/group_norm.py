@@ -26,11 +26,11 @@ def _forward(dtype: DType, wt: DType | None, bt: DType | None, flat: bool, strea
     with k.grid(rows, cost=n) as i:
         base = i * n
         acc = k.acc()
-        with k.lanes(n) as j:
+        with k.reducing(n, [acc]) as j:
             acc.add(x[base + j])
         m = acc.total() / n.to(k.compute)
         acc = k.acc()
-        with k.lanes(n) as j:
+        with k.reducing(n, [acc]) as j:
             d = x[base + j] - m
             acc.fma(d, d)
         r = 1.0 / k.sqrt(acc.total() / n.to(k.compute) + eps)
@@ -74,7 +74,7 @@ def _backward(dtype: DType, wt: DType | None, stats: bool, stream: bool) -> Kern
         with k.loop(0, per) as d:
             base = (i * per + d) * inner
             s, t = k.acc(), k.acc()
-            with k.lanes(inner) as j:
+            with k.reducing(inner, [s, t]) as j:
                 g = gy[base + j]
                 s.fma(g, x[base + j] - m)
                 t.add(g)
@@ -124,7 +124,7 @@ def _backward_flat(dtype: DType, wt: DType | None, stats: bool, stream: bool) ->
             i = e * groups + g
             base, m, r = i * n, mean[i], rstd[i]
             s, t = k.acc(), k.acc()
-            with k.lanes(n) as j:
+            with k.reducing(n, [s, t]) as j:
                 u = gy[base + j] if w is None else gy[base + j] * w[column + j]
                 s.fma(u, x[base + j] - m)
                 t.add(u)

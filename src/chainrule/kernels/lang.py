@@ -67,6 +67,8 @@ def stats_type(dtype: DType) -> DType:
     return f64 if dtype is f64 else f32
 
 
+SEGMENT = 2048  # elements that are summed before the sum is put aside
+
 Operand = Union["Value", int, float, bool]
 
 
@@ -204,11 +206,12 @@ class Variable:
 class Accumulator:
     """A reduction over lane loops: one partial result per lane (and per unrolled copy), combined in a fixed order by `total`."""
 
-    __slots__ = ("dtype", "k", "op", "slots")
+    __slots__ = ("carried", "dtype", "k", "op", "slots")
 
     def __init__(self, k: Kernel, op: str, dtype: DType):
         self.k, self.op, self.dtype = k, op, dtype
         self.slots = 1  # how many unrolled copies exist; the lane loops that use it raise it
+        self.carried = False
 
     def _use(self, op: str, *args: Operand) -> None:
         vals = tuple(self.k.cast(self.k.value(a, self.dtype), self.dtype) for a in args)
@@ -222,6 +225,11 @@ class Accumulator:
     def fma(self, a: Operand, b: Operand) -> None:
         """acc = acc + a*b, rounded once, in every active lane."""
         self._use("accumulate_fma", a, b)
+
+    def carry(self) -> None:
+        """Put what was accumulated so far aside: short sums of short sums lose less than one long sum."""
+        self.carried = True
+        self.k.emit("carry", None, (), self)
 
     def total(self) -> Value:
         return self.k.emit("total", self.dtype, (), self, False)
@@ -405,6 +413,17 @@ class Kernel:
                 yield j
         finally:
             self.lane_unroll = 0
+
+    @contextmanager
+    def reducing(self, n: Operand, accs: list[Accumulator], unroll: int = 4) -> Iterator[Value]:
+        """A lane loop that accumulates, in segments, so that no chain of additions is longer than a segment."""
+        size = self.value(n, i64)
+        with self.loop(0, size, SEGMENT) as start:
+            with self.lanes(self.minimum(size - start, SEGMENT), unroll) as j:
+                yield start + j
+            with self.when(size > SEGMENT):
+                for a in accs:
+                    a.carry()
 
     @contextmanager
     def when(self, cond: Value) -> Iterator[Value]:

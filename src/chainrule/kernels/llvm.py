@@ -398,6 +398,8 @@ class Renderer:
         acc: Accumulator = v.attr
         ty, et = self.ty(acc.dtype, True), TYPES[acc.dtype]
         vals = [self.f.ins(f"load {ty}, ptr {s}") for s in self.slot(acc)]
+        for i, s in enumerate(self.aside(acc)):
+            vals[i] = self.combine(acc.op, ty, self.f.ins(f"load {ty}, ptr {s}"), vals[i])
         while len(vals) > 1:
             half = (len(vals) + 1) // 2
             vals = [
@@ -483,8 +485,25 @@ class Renderer:
         acc: Accumulator = v.attr
         ty = self.ty(acc.dtype, True)
         ident = self.splat(literal(IDENTITY[acc.op], acc.dtype), TYPES[acc.dtype])
-        for s in self.slot(acc):
+        for s in self.slot(acc) + self.aside(acc):
             self.f.line(f"store {ty} {ident}, ptr {s}")
+
+    def aside(self, acc: Accumulator) -> list[str]:
+        """Where carried partial results wait."""
+        if not acc.carried:
+            return []
+        if acc not in self.carried:
+            self.carried[acc] = [self.f.alloca(self.ty(acc.dtype, True)) for _ in self.slot(acc)]
+        return self.carried[acc]
+
+    def do_carry(self, v: Value) -> None:
+        acc: Accumulator = v.attr
+        ty = self.ty(acc.dtype, True)
+        ident = self.splat(literal(IDENTITY[acc.op], acc.dtype), TYPES[acc.dtype])
+        for small, big in zip(self.slot(acc), self.aside(acc), strict=True):
+            a, b = (self.f.ins(f"load {ty}, ptr {p}") for p in (big, small))
+            self.f.line(f"store {ty} {self.combine(acc.op, ty, a, b)}, ptr {big}")
+            self.f.line(f"store {ty} {ident}, ptr {small}")
 
     def do_accumulate(self, v: Value) -> None:
         self.accumulate(v)
@@ -597,6 +616,7 @@ class Renderer:
         self.f = Function()
         self.env: dict[Value, list[str]] = {}
         self.slots: dict[Variable | Accumulator, list[str]] = {}
+        self.carried: dict[Accumulator, list[str]] = {}
         self.splats: dict[tuple[str, str], str] = {}
         self.scope: list[list[Value]] = [[]]
         self.lanes: Lanes | None = None

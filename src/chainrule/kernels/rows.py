@@ -58,7 +58,7 @@ def _block(p: RowPlan, k: Kernel, n: Value, row0: Value, count: int, partials: l
     unroll = p.unroll if count > 1 else 1
     for s, kinds in enumerate(p.reductions):
         accs = [[k.acc(op) for op in kinds] for _ in rows]
-        with k.lanes(n, unroll=unroll) as j:
+        with k.reducing(n, [a for row in accs for a in row], unroll=unroll) as j:
             vec = [v[j] for v in p.vectors]
             for r in range(count):
                 x = [a[base[r] + j] for a in p.inputs]
