@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import functools
 import inspect
 import re
 from collections import Counter
@@ -11,7 +13,7 @@ from typing import Any
 
 import torch
 
-from .adapters import Library, Missing
+from .adapters import Library, Missing, TorchLibrary
 from .cli import progress
 from .columns import NOT_APPLICABLE, RAISED, RIGHT, WRONG, Judge, describe_exception, judged
 from .database import Entry, errors_of, references_of
@@ -34,7 +36,7 @@ _ACCIDENTS = (
 _ALIASES = {
     "self": ("input",),
     "input": ("self",),
-    "dim": ("dims", "axis", "dimension", "dimensional"),
+    "dim": ("dim", "dims", "axis", "dimension", "dimensions"),
     "dims": ("dim",),
     "size": ("shape", "sizes"),
     "shape": ("size",),
@@ -52,19 +54,27 @@ def judge_errors(entry: Entry, library: Library, seed: int) -> list[dict[str, st
 def _judge_error(entry: Entry, library: Library, index: int, error: Any) -> dict[str, str]:
     case = Case(entry, torch.float64, index, error.sample_input, 0)
     row = {"entry": entry.name, "sample": case.describe()["sample"], "expected": _expected(error)}
-    s = error.sample_input
     try:
-        op = library.function(entry)
-        args, kwargs = map_tree(library.argument, ((s.input, *s.args), dict(s.kwargs)))
+        outcome = _raises(entry, library, error.sample_input)
     except Missing as e:
         return {**row, "status": "missing", "message": str(e)}
-    except Exception as e:
-        return {**row, "status": ACCIDENT, "message": f"the sample cannot be carried over: {describe_exception(e)}"}
+    if outcome is not None:
+        status = _quality(outcome, error, _parameters(entry, library.function(entry)))
+        return {**row, "status": status, "message": describe_exception(outcome)}
+    if _raises(entry, TorchLibrary(), error.sample_input) is None:
+        return {**row, "status": NOT_APPLICABLE, "message": "PyTorch does not raise either"}
+    return {**row, "status": SILENT, "message": "did not raise"}
+
+
+def _raises(entry: Entry, library: Library, sample: Any) -> Exception | None:
+    """What the library raises when it is called with the sample."""
+    op = library.function(entry)
     try:
+        args, kwargs = map_tree(library.argument, ((sample.input, *sample.args), dict(sample.kwargs)))
         op(*args, **kwargs)
     except Exception as e:
-        return {**row, "status": _quality(e, error, _parameters(entry, op)), "message": describe_exception(e)}
-    return {**row, "status": SILENT, "message": "did not raise"}
+        return e
+    return None
 
 
 def _expected(error: Any) -> str:
@@ -78,24 +88,25 @@ def _quality(e: Exception, error: Any, parameters: set[str]) -> str:
         return ACCIDENT
     if isinstance(e, IndexError) and not isinstance(e, error.error_type) and not issubclass(type(e), ValueError):
         return ACCIDENT
-    words = set(re.findall(r"[A-Za-z_][A-Za-z_0-9]*", str(e)))
+    words = {w.lower() for w in re.findall(r"[A-Za-z_][A-Za-z_0-9]*", str(e))}
     return RIGHT if words & parameters else VAGUE
 
 
 def _parameters(entry: Entry, op: Callable[..., Any]) -> set[str]:
-    """Names that a message may use for an argument: the function's own parameters and those of PyTorch's schemas."""
-    names: set[str] = set()
-    try:
+    """Words that a message may use for an argument: the function's own parameters and those of PyTorch's schemas."""
+    names = set(_schema_names(entry.op.name))
+    with contextlib.suppress(TypeError, ValueError):
         names.update(inspect.signature(op).parameters)
-    except (TypeError, ValueError):
-        pass
-    short = entry.op.name.rpartition(".")[2]
-    for schema in torch._C._jit_get_all_schemas():
-        if schema.name.rpartition("::")[2] in (short, entry.op.name.replace(".", "_")):
-            names.update(a.name for a in schema.arguments)
     for name in list(names):
-        names.update(_ALIASES.get(name, ()))
-    return names - {"args", "kwargs"}
+        names.update(_ALIASES.get(name.rstrip("0123456789"), ()))
+    return {n.lower() for n in names} - {"args", "kwargs"}
+
+
+@functools.cache
+def _schema_names(name: str) -> frozenset[str]:
+    wanted = (name.rpartition(".")[2], name.replace(".", "_"))
+    schemas = (s for s in torch._C._jit_get_all_schemas() if s.name.rpartition("::")[2] in wanted)
+    return frozenset(a.name for s in schemas for a in s.arguments)
 
 
 def run_errors(entries: Sequence[Entry], args: argparse.Namespace) -> int:
@@ -106,7 +117,7 @@ def run_errors(entries: Sequence[Entry], args: argparse.Namespace) -> int:
         rows += result if outcome == "done" else [_lost(entry, outcome, result)]
     found = Counter(r["status"] for r in rows)
     for r in rows:
-        if r["status"] != RIGHT and not args.quiet:
+        if r["status"] not in (RIGHT, NOT_APPLICABLE) and not args.quiet:
             print(f"{r['entry']}  {r['status']}  {r['sample']}: {r['message']}  (PyTorch: {r['expected']})")
     print(
         f"{args.lib}: {len(rows)} error inputs: {found[RIGHT]} raise and name an argument, {found[VAGUE]} raise but "
