@@ -12,7 +12,7 @@ from .adapters import Library, load_library
 from .entry import quiet, single_thread
 
 Job = Callable[[Any, Library], Any]
-_context = multiprocessing.get_context("fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn")
+_context: Any = multiprocessing.get_context("fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn")
 
 
 class _Worker:

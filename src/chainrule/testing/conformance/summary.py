@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import tomllib
 from collections import Counter
@@ -54,11 +55,15 @@ def document(rows: Sequence[dict[str, Any]], meta: dict[str, Any]) -> dict[str, 
     return {"meta": meta, "summary": headline(rows), "totals": totals, "entries": sorted(rows, key=lambda r: r["name"])}
 
 
-def write_json(path: Path, content: Any) -> None:
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """JSON with one line per element of a top-level list, so that changes read well in a diff."""
+    dump = functools.partial(json.dumps, ensure_ascii=False, separators=(",", ":"))
+    parts = []
+    for key, value in content.items():
+        body = "[\n" + ",\n".join(map(dump, value)) + "\n]" if isinstance(value, list) else dump(value)
+        parts.append(f"{dump(key)}:{body}")
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(
-        json.dumps(content, ensure_ascii=False, indent=None, separators=(",", ":")) + "\n", encoding="utf-8"
-    )
+    path.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")
 
 
 def baseline_path() -> Path:
