@@ -208,8 +208,8 @@ class _Writer:
             return f"{name} {self.choice(['+=', '-=', '*='])} {self.value(t, t)}"
         if kind == "div_":
             return f"{name}.div_({self.constant()})"
-        if kind in ("fill_", "zero_") and name in self.names[: len(self.shapes)]:
-            return None  # wiping a whole input leaves little to differentiate
+        if kind in ("fill_", "zero_") and t.numel() == t.untyped_storage().nbytes() // t.element_size():
+            return None  # wiping a tensor with all its views leaves little to differentiate
         if kind == "fill_":
             return f"{name}.fill_({self.constant()})"
         if kind in ("zero_", "neg_", "tanh_"):
@@ -217,9 +217,9 @@ class _Writer:
         if kind == "clamp_":
             return f"{name}.clamp_({self.choice(['-0.53, 0.37', 'min=-0.53', 'max=0.37'])})"
         if kind == "setmask":
-            return f"{name}[{name} > {self.constant()}] = {self.constant()}"
+            return f"{name}[{name} > {self.choice([0.37, 1.3])}] = {self.constant()}"
         if kind == "masked_fill_":
-            return f"{name}.masked_fill_({name} < {self.constant()}, {self.constant()})"
+            return f"{name}.masked_fill_({name} < {self.choice([-0.53, -1.7])}, {self.constant()})"
         if kind == "setitem":
             index = self.index(t.shape, advanced=self.integer(0, 2) == 0)
             part = eval(f"t[{index}]", {"t": t, "lib": torch})

@@ -223,6 +223,32 @@ def test_the_programs_are_worth_running() -> None:
     assert 0.2 * count < refused < 0.8 * count
 
 
+@pytest.mark.parametrize(
+    "law", ["gradients", "gradients_imperative", "jvp", "vmap_of_grad", "grad_of_vmap", "second_order"]
+)
+def test_the_judge_rejects(law: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A derivative that is off by 1.001 is found by every law, though all values are right."""
+    program = Program(((3,),), ("t1 = t0[1:]", "t1.mul_(2.1)", "t2 = lib.sin(t0 * t0)"), ("t0", "t1", "t2"), 0)
+    check = globals()[f"test_{law}"].hypothesis.inner_test
+    rest = ([0, 0],) if law.startswith("vmap") else ()
+    monkeypatch.setitem(globals(), "note", print)
+    check(program, *rest)
+    right = chainrule.sin
+    monkeypatch.setattr(chainrule, "sin", lambda x: 1.001 * right(x) - 0.001 * right(x.detach()))
+    with pytest.raises(AssertionError, match="Not equal to tolerance"):
+        check(program, *rest)
+
+
+def test_the_judge_rejects_a_lost_write() -> None:
+    """A view that turned into a copy shows in the values of the base."""
+    right = Program(((3,),), ("t1 = t0[1:]", "t1.mul_(2.1)"), ("t0",), 0)
+    wrong = Program(((3,),), ("t1 = t0[1:].clone()", "t1.mul_(2.1)"), ("t0",), 0)
+    want = right.on(torch)(*theirs(right.inputs()))
+    close(right.on(chainrule)(*ours(right.inputs()))[0], want[0], "t0")
+    with pytest.raises(AssertionError, match="Not equal to tolerance"):
+        close(wrong.on(chainrule)(*ours(wrong.inputs()))[0], want[0], "t0")
+
+
 def refuses(program: Program, arrays: Sequence[np.ndarray]) -> bool:
     """Whether PyTorch's reverse mode turns this program down."""
     try:
