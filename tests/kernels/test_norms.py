@@ -176,7 +176,9 @@ def test_batch_norm(rng, shape, dtype, affine):
 
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
-@pytest.mark.parametrize("shape, groups", [((4, 6, 8, 8), 3), ((5, 6, 3), 2), ((50, 32), 4), ((3, 4, 33), 4), ((2, 6, 50), 1)])
+@pytest.mark.parametrize(
+    "shape, groups", [((4, 6, 8, 8), 3), ((5, 6, 3), 2), ((50, 32), 4), ((3, 4, 33), 4), ((2, 6, 50), 1)]
+)
 @pytest.mark.parametrize("affine", [True, False])
 def test_group_norm(rng, shape, groups, dtype, affine):
     n, c = shape[:2]
@@ -267,8 +269,12 @@ def cases(rng):
         out = forward()
         return (*out, *backward(*out))
 
-    yield lambda: both(lambda: kernels.weight_norm(v, row, 0), lambda w, n: kernels.weight_norm_backward(v, v, row, n, 0))
-    yield lambda: both(lambda: kernels.weight_norm(v, col, 1), lambda w, n: kernels.weight_norm_backward(v, v, col, n, 1))
+    yield lambda: both(
+        lambda: kernels.weight_norm(v, row, 0), lambda w, n: kernels.weight_norm_backward(v, v, row, n, 0)
+    )
+    yield lambda: both(
+        lambda: kernels.weight_norm(v, col, 1), lambda w, n: kernels.weight_norm_backward(v, v, col, n, 1)
+    )
     yield lambda: kernels.weight_norm(v, np.ones((), np.float32), None)
     yield lambda: kernels.weight_norm(x, np.ones((1, 33, 1, 1), np.float32), 1)
     yield lambda: both(
@@ -277,7 +283,9 @@ def cases(rng):
     yield lambda: both(
         lambda: kernels.batch_norm(x, c, c, 1e-5)[:3], lambda y, m, r: kernels.batch_norm_backward(x, x, m, r, c)
     )
-    yield lambda: both(lambda: kernels.batch_norm(v, w, w, 1e-5)[:3], lambda y, m, r: kernels.batch_norm_backward(v, v, m, r, w))
+    yield lambda: both(
+        lambda: kernels.batch_norm(v, w, w, 1e-5)[:3], lambda y, m, r: kernels.batch_norm_backward(v, v, m, r, w)
+    )
     yield lambda: both(
         lambda: kernels.group_norm(x, 3, c, c, 1e-5), lambda y, m, r: kernels.group_norm_backward(x, x, m, r, c, 3)
     )

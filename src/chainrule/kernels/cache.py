@@ -48,15 +48,21 @@ def _private(st: os.stat_result, directory: bool) -> bool:
 
 def _read_private(path: Path) -> bytes | None:
     """The file's content if it is a regular file of ours that nobody else can write."""
+    # NONBLOCK: a pipe that somebody put there must not make us wait.
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
-        fd = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0))
+        fd = os.open(path, flags | getattr(os, "O_BINARY", 0))
     except OSError:
         return None
-    with os.fdopen(fd, "rb") as f:
-        try:
-            return f.read() if _private(os.fstat(f.fileno()), directory=False) else None
-        except OSError:
+    try:
+        if not _private(os.fstat(fd), directory=False):
             return None
+        with os.fdopen(fd, "rb", closefd=False) as f:
+            return f.read()
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
 
 
 def _write_atomic(path: Path, data: bytes, replace: bool = True) -> None:

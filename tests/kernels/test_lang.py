@@ -1,0 +1,178 @@
+"""The loop language itself: small kernels of every construct, and the mistakes it refuses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from chainrule import kernels
+from chainrule.kernels import compiler, lang, llvm
+from chainrule.kernels.lang import BY_NAME, NUMPY_NAMES, Kernel, bool_, f32, f64, i32, i64
+
+pytestmark = pytest.mark.skipif(not kernels.available(), reason="no kernel compiler here")
+
+
+def run(k: Kernel, *args):
+    compiler.compile_kernel(k)(0, *(id(a) if isinstance(a, np.ndarray) else a for a in args))
+
+
+def elementwise(name, src, dst, body, compute=f32):
+    k = Kernel(name, compute)
+    x, y, n = k.array("x", src), k.array("y", dst), k.size("n")
+    with k.grid(1) as _, k.lanes(n) as j:
+        y[j] = body(k, x[j])
+    return k
+
+
+NUMBERS = np.array([0, 1, 2, 3, 100, 127, 7, 50, 9, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20], np.float64)
+
+
+@pytest.mark.parametrize("src", ["f64", "f32", "f16", "bf16", "i64", "i32", "u8", "bool"])
+@pytest.mark.parametrize("dst", ["f64", "f32", "f16", "bf16", "i64", "i32", "u8", "bool"])
+def test_casts(src, dst):
+    import ml_dtypes
+
+    to_numpy = {d: np.dtype(getattr(ml_dtypes, n, None) or n) for n, d in NUMPY_NAMES.items()}
+    a, b = BY_NAME[src], BY_NAME[dst]
+    x = NUMBERS.astype(to_numpy[a])
+    y = np.empty(x.shape, to_numpy[b])
+    run(elementwise(f"cast_{src}_{dst}", a, b, lambda k, v: v, f64), x, y, x.size)
+    assert np.array_equal(y, x.astype(y.dtype))
+
+
+def test_float_to_int_saturates():
+    x = np.array([1e30, -1e30, np.nan, 2.9, -2.9], np.float32)
+    y = np.empty(5, np.int32)
+    run(elementwise("saturate", f32, i32, lambda k, v: v), x, y, 5)
+    assert y.tolist() == [2**31 - 1, -(2**31), 0, 2, -2]
+
+
+def test_bfloat16_rounds_to_nearest_even_with_subnormals_and_nan():
+    import ml_dtypes
+
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 2**32, 5000, dtype=np.uint64).astype(np.uint32).view(np.float32)
+    x[:4] = [1e-40, -1e-40, 1.00390625, 1.01171875]
+    y = np.empty(5000, ml_dtypes.bfloat16)
+    run(elementwise("to_bf16", f32, lang.bf16, lambda k, v: v), x, y, 5000)
+    with np.errstate(all="ignore"):
+        want = x.astype(ml_dtypes.bfloat16)
+    assert np.array_equal(y.astype(np.float32), want.astype(np.float32), equal_nan=True)
+
+
+@pytest.mark.parametrize("n", [0, 1, 15, 16, 17, 63, 64, 65, 100, 2048, 2049, 10000])
+def test_sums_and_extremes_of_every_length(n):
+    k = Kernel("reduce", f32)
+    x, y, size = k.array("x", f32), k.array("y", f32), k.size("n")
+    with k.grid(1):
+        total, top, low = k.acc("add"), k.acc("max"), k.acc("min")
+        with k.reducing(size, [total, top, low]) as j:
+            total.add(x[j])
+            top.add(x[j])
+            low.add(x[j])
+        for i, a in enumerate((total, top, low)):
+            y[i] = a.total()
+    v = np.random.default_rng(n).integers(-50, 50, n).astype(np.float32)
+    out = np.empty(3, np.float32)
+    run(k, v, out, n)
+    assert out.tolist() == [v.sum(), v.max(initial=-np.inf), v.min(initial=np.inf)]
+    if n:
+        v[n // 2] = np.nan
+        run(k, v, out, n)
+        assert np.isnan(out).all()
+
+
+def test_loops_conditions_variables_and_uniform_arithmetic():
+    k = Kernel("triangle", f64)
+    y, n = k.array("y", i64), k.size("n")
+    with k.grid(n) as i:
+        total = k.var(i64, 0)
+        with k.loop(0, i + 1) as j, k.when((j % 2).eq(0)):
+            total.set(total.get() + j)
+        y[i] = total.get()
+    out = np.empty(20, np.int64)
+    run(k, out, 20)
+    assert out.tolist() == [sum(j for j in range(i + 1) if j % 2 == 0) for i in range(20)]
+
+
+def test_phases_are_ordered():
+    k = Kernel("phases", f64)
+    a, b, n = k.array("a", f64), k.array("b", f64), k.size("n")
+    with k.grid(n) as i:
+        a[i] = i.to(f64)
+    with k.grid(n) as i:
+        b[i] = a[n - 1 - i]
+    x, y = np.empty(50), np.empty(50)
+    run(k, x, y, 50)
+    assert np.array_equal(y, np.arange(50.0)[::-1])
+
+
+def test_lane_numbers_are_values():
+    k = Kernel("iota", f64)
+    y, n = k.array("y", i64), k.size("n")
+    with k.grid(1), k.lanes(n) as j:
+        y[j] = j * 3 + 1
+    out = np.empty(37, np.int64)
+    run(k, out, 37)
+    assert np.array_equal(out, np.arange(37) * 3 + 1)
+
+
+def test_mistakes_are_named():
+    k = Kernel("wrong", f32)
+    x = k.array("x", f32)
+    n = k.size("n")
+    with pytest.raises(TypeError, match="different types"), k.grid(n) as i:
+        x[i] = x[i] + i
+    with pytest.raises(TypeError, match="nested"), k.grid(n), k.grid(n):
+        pass
+    with pytest.raises(TypeError, match="nested"), k.grid(n), k.lanes(n), k.lanes(n):
+        pass
+    with pytest.raises(TypeError, match="uniform"), k.grid(n), k.lanes(n) as j, k.when(x[j] > 0.0):
+        pass
+
+
+def test_a_value_cannot_leave_its_loop():
+    k = Kernel("leak", f32)
+    x, n = k.array("x", f32), k.size("n")
+    with k.grid(n) as i:
+        with k.loop(0, n) as j:
+            inner = x[j]
+        x[i] = inner
+    with pytest.raises(TypeError, match="outside the block"):
+        llvm.render(k)
+
+
+def test_indices_that_are_not_unit_stride_are_refused():
+    k = Kernel("stride", f32)
+    x, n = k.array("x", f32), k.size("n")
+    with k.grid(n), k.lanes(n) as j:
+        x[j * 2] = 0.0
+    with pytest.raises(NotImplementedError, match="uniform"):
+        llvm.render(k)
+
+
+def test_compiling_takes_under_a_tenth_of_a_second(monkeypatch, tmp_path):
+    import time
+
+    from chainrule.kernels import rows
+    from chainrule.kernels.softmax import _Forward
+
+    k = rows.build(_Forward, (f32, True), f32, False)
+    ir = llvm.render(k)
+    best = float("inf")
+    for _ in range(3):
+        start = time.process_time()
+        compiler.object_code(ir)
+        best = min(best, time.process_time() - start)
+    assert best < 0.1
+
+
+def test_rendering_is_reproducible_and_debug_prints_it(capfd, monkeypatch):
+    def make():
+        return elementwise("printed", f32, f32, lambda k, v: v * 2.0)
+
+    assert llvm.render(make()) == llvm.render(make())
+    monkeypatch.setenv("CHAINRULE_DEBUG", "ir")
+    compiler.compile_kernel(make())
+    assert "define void @entry" in capfd.readouterr().err
+    assert bool_.kind == "b"
