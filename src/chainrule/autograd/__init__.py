@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..core.imperative import (
     backward,
     enable_grad,
@@ -11,7 +13,27 @@ from ..core.imperative import (
     no_grad,
     set_grad_enabled,
 )
+from ..core.tensor import Tensor
+from .anomaly import AnomalyError, detect_anomaly, set_detect_anomaly
+from .function import Function
+
+Variable = Tensor
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+
+    if name in ("gradcheck", "gradgradcheck", "GradcheckError"):
+        module = importlib.import_module(f"{__name__}.gradcheck")
+        for n in ("gradcheck", "gradgradcheck", "GradcheckError"):
+            globals()[n] = getattr(module, n)
+        return globals()[name]
+    if name in ("forward_ad", "functional"):
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
-    "backward", "enable_grad", "grad", "inference_mode", "is_grad_enabled", "no_grad", "set_grad_enabled",
+    "AnomalyError", "Function", "Variable", "backward", "detect_anomaly", "enable_grad", "forward_ad", "functional", "grad",
+    "gradcheck", "gradgradcheck", "inference_mode", "is_grad_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled",
 ]  # fmt: skip

@@ -49,3 +49,27 @@ def jvp_from_vjp(op: Op, ts: list[Any], y: Any, xs: list[Any], kw: dict[str, Any
     like = [v if v.dtype.category >= dt.FLOAT and i not in op.integer_outputs else None for i, v in enumerate(ys)]
     out = _transpose(pull, like, ts)
     return tuple(out) if isinstance(y, tuple) else out[0]
+
+
+def jvp_through(body: Any, ts: list[Any], xs: list[Any], kw: dict[str, Any]) -> Any:
+    """Tangents of ``body(*xs)`` by running it on dual numbers."""
+    from .forward import Forward
+
+    with Forward() as level:
+        y = body(*[Tensor(x, level, t) if t is not None else x for x, t in zip(xs, ts, strict=True)], **kw)
+    if not isinstance(y, tuple | list):
+        return y._aux if y._interp is level else None
+    out = tuple(v._aux if isinstance(v, Tensor) and v._interp is level else None for v in y)
+    return None if all(t is None for t in out) else out
+
+
+def vjp_through(body: Any, g: Any, xs: list[Any], kw: dict[str, Any], need: list[bool]) -> list[Any]:
+    """Cotangents of ``body(*xs)`` by recording it anew: nothing but its inputs is kept between forward and backward."""
+    with Reverse() as level:
+        ins = [Tensor(x, level, Leaf()) if n else x for x, n in zip(xs, need, strict=True)]
+        y = body(*ins, **kw)
+        several = isinstance(y, tuple | list)
+        pairs = zip(y, g, strict=True) if several else [(y, g)]
+        starts = [(v._aux, gi) for v, gi in pairs if isinstance(v, Tensor) and v._interp is level and gi is not None]
+        got = walk_back(starts)
+    return [got.get(x._aux) if n else None for x, n in zip(ins, need, strict=True)]

@@ -1,0 +1,73 @@
+"""Forward mode in the imperative style: ``with dual_level(): x = make_dual(x, t); ...; unpack_dual(y).tangent``."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import Any, NamedTuple
+
+from ..core.forward import Forward, fit_tangent
+from ..core.tensor import Tensor
+from ..core.views import pin
+
+_LEVELS: ContextVar[tuple[Forward, ...]] = ContextVar("chainrule_dual_levels", default=())
+
+
+class UnpackedDualTensor(NamedTuple):
+    """Primal and tangent of a dual tensor; the tangent is None where there is none."""
+
+    primal: Tensor
+    tangent: Tensor | None
+
+
+def enter_dual_level() -> int:
+    """Enter a new level of dual numbers; returns its number."""
+    level = Forward()
+    level.__enter__()
+    _LEVELS.set((*_LEVELS.get(), level))
+    return len(_LEVELS.get()) - 1
+
+
+def exit_dual_level(*, level: int | None = None) -> None:
+    """Leave the innermost level; its tangents are gone."""
+    levels = _LEVELS.get()
+    if not levels:
+        raise RuntimeError("exit_dual_level: no dual level is active")
+    _LEVELS.set(levels[:-1])
+    levels[-1].__exit__(None, None, None)
+
+
+class dual_level:  # noqa: N801 - PyTorch's name
+    """A level of dual numbers as a context manager."""
+
+    def __enter__(self) -> int:
+        return enter_dual_level()
+
+    def __exit__(self, *exc: Any) -> None:
+        exit_dual_level()
+
+
+def _level(level: int | None, what: str) -> Forward:
+    levels = _LEVELS.get()
+    if not levels:
+        raise RuntimeError(f"{what}: trying to use forward AD without a dual level; write `with forward_ad.dual_level():` around it")
+    return levels[-1 if level is None else level]
+
+
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
+    """The dual number of a primal and a tangent of the same shape."""
+    if tangent.shape != tensor.shape:
+        raise RuntimeError(f"make_dual: the tangent has shape {list(tangent.shape)}, but the primal has shape {list(tensor.shape)}")
+    if tensor.dtype.category < 2:
+        raise ValueError(f"make_dual: expected a floating point or complex primal, got {tensor.dtype}")
+    return Tensor(pin(tensor), _level(level, "make_dual"), fit_tangent(tangent, tensor))
+
+
+def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
+    """Primal and tangent of a tensor at the innermost level."""
+    lv = _level(level, "unpack_dual")
+    if tensor._interp is lv:
+        return UnpackedDualTensor(tensor._value, tensor._aux)
+    return UnpackedDualTensor(tensor, None)
+
+
+__all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]

@@ -1,0 +1,173 @@
+"""``autograd.Function``: PyTorch's way to write an op of one's own, here with all modes and vmap."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from ..core.imperative import no_grad
+from ..core.tensor import Tensor
+from ..core.views import adopt
+from ..custom import CustomOp, _as_tuple
+
+
+class Context:
+    """What ``forward`` leaves for ``backward`` and ``jvp``: saved tensors and any attributes."""
+
+    def __init__(self, need: tuple[bool, ...]) -> None:
+        self.needs_input_grad = need
+        self.materialize_grads = True
+        self._saved: list[tuple[str, Any]] = []
+        self._now: tuple[list[Any], list[Any]] | None = None
+        self._to_save: tuple[Any, ...] = ()
+        self._dirty: tuple[Any, ...] = ()
+        self._non_differentiable: tuple[Any, ...] = ()
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep these tensors; they come back as ``ctx.saved_tensors``."""
+        self._to_save = tensors
+
+    save_for_forward = save_for_backward
+
+    def mark_dirty(self, *tensors: Any) -> None:
+        """Say that forward wrote to these inputs."""
+        self._dirty = tensors
+
+    def mark_non_differentiable(self, *tensors: Any) -> None:
+        """Say that these outputs have no derivative."""
+        self._non_differentiable = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether missing cotangents arrive as zeros (the default) or as None."""
+        self.materialize_grads = value
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """The saved tensors, as the level that asks sees them."""
+        xs, ys = self._now or ([], [])
+        pick = {"in": lambda k: xs[k], "out": lambda k: ys[k], "const": lambda k: k}
+        return tuple(pick[where](k) for where, k in self._saved)
+
+    def _settle(self, args: list[Any], out: tuple[Any, ...]) -> None:
+        """Remember saved tensors by their place among inputs and outputs, so that every level finds its own."""
+        self._saved = []
+        for t in self._to_save:
+            i = next((k for k, a in enumerate(args) if a is t), None)
+            j = next((k for k, o in enumerate(out) if o is t), None)
+            self._saved.append(("in", i) if i is not None else ("out", j) if j is not None else ("const", t))
+        self._to_save = ()
+        self._now = (args, list(out))
+
+
+class Function:
+    """Subclass with static methods ``forward`` (and ``setup_context``), ``backward`` and/or ``jvp``; call ``apply``.
+
+    Whichever of ``backward`` and ``jvp`` is missing is derived from the other; ``vmap`` is derived unless given.
+    """
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(*args: Any, **kw: Any) -> Any:
+        """``forward(ctx, *args)``, or ``forward(*args)`` with a ``setup_context``."""
+        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+
+    @classmethod
+    def apply(cls, *args: Any) -> Any:
+        """Run the function and record its derivative."""
+        tensors = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+        ctx = Context(tuple(isinstance(a, Tensor) and a.requires_grad for a in args))
+        out = FunctionOp(cls, ctx, args, tensors).bind(*[args[i] for i in tensors])
+        for d in ctx._dirty:
+            pass
+        for k, i in getattr(ctx, "_dirty_places", ()):
+            adopt(args[i], _as_tuple(out)[k])
+            out = args[i] if not isinstance(out, tuple) else tuple(args[i] if j == k else o for j, o in enumerate(out))
+        return out
+
+
+class FunctionOp(CustomOp):
+    """One call of a Function as an op of its tensor arguments."""
+
+    def __init__(self, cls: type[Function], ctx: Context, args: tuple[Any, ...], tensors: list[int]) -> None:
+        super().__init__(cls.__name__, cls.forward)
+        self.cls, self.ctx, self.args, self.tensors = cls, ctx, args, tensors
+        self.body = self._forward
+        c = weakref.proxy(self)  # the rules are methods: no cycle through the op
+        if hasattr(cls, "jvp"):
+            self.jvp_rule = lambda t, y, *xs: c._jvp(t, y, list(xs))
+            self.sparse_jvp = True
+        if hasattr(cls, "backward"):
+            self.vjp_rule = lambda g, y, *xs: c._vjp(g, y, list(xs))
+            self.sparse_vjp = True
+
+    def _full(self, xs: Any) -> list[Any]:
+        full = list(self.args)
+        for i, x in zip(self.tensors, xs, strict=True):
+            full[i] = x
+        return full
+
+    def _forward(self, *xs: Any) -> Any:
+        full, ctx, cls = self._full(xs), self.ctx, self.cls
+        with no_grad():
+            if hasattr(cls, "setup_context"):
+                y = cls.forward(*full)
+                cls.setup_context(ctx, tuple(full), y)
+            else:
+                y = cls.forward(ctx, *full)
+        out = _as_tuple(y)
+        ctx._settle(full, out)
+        self.integer_outputs = frozenset(k for k, o in enumerate(out) if any(o is m for m in ctx._non_differentiable))
+        ctx._dirty_places = [(k, i) for k, o in enumerate(out) for i, a in enumerate(full) if o is a and any(o is d for d in ctx._dirty)]  # type: ignore[attr-defined]
+        fresh = tuple(Tensor(o._value, o._interp, o._aux) if any(o is a for a in full) else o for o in out)
+        return fresh if isinstance(y, tuple | list) else fresh[0]
+
+    def _see(self, xs: list[Any], y: Any) -> None:
+        self.ctx._now = (self._full(xs), list(_as_tuple(y)))
+
+    def _zeros(self, vs: Any, like: Any) -> list[Any]:
+        from ..core.op import zeros_like_tensor
+
+        if not self.ctx.materialize_grads:
+            return list(vs)
+        return [zeros_like_tensor(o) if v is None and isinstance(o, Tensor) else v for v, o in zip(vs, like, strict=True)]
+
+    def _jvp(self, t: Any, y: Any, xs: list[Any]) -> Any:
+        self._see(xs, y)
+        full: list[Any] = [None] * len(self.args)
+        for i, v in zip(self.tensors, self._zeros(t, xs), strict=True):
+            full[i] = v
+        return self.cls.jvp(self.ctx, *full)  # type: ignore[attr-defined]
+
+    def _vjp(self, g: Any, y: Any, xs: list[Any]) -> Any:
+        self._see(xs, y)
+        gs = self._zeros(_as_tuple(g), _as_tuple(y))
+        out = _as_tuple(self.cls.backward(self.ctx, *gs))  # type: ignore[attr-defined]
+        if len(out) < len(self.args):
+            raise RuntimeError(f"function {self.name}.backward returned an incorrect number of gradients (expected {len(self.args)}, got {len(out)})")
+        for i, (v, a) in enumerate(zip(out, self.args, strict=False)):
+            if v is not None and not isinstance(a, Tensor):
+                raise RuntimeError(f"function {self.name}.backward returned a gradient for argument {i}, which is no tensor but {type(a).__name__}; return None")
+        return tuple(out[i] for i in self.tensors)
+
+    def batched(self, size: int, args: list[Any], flags: list[bool], kw: dict[str, Any]) -> Any:
+        if "vmap" not in vars(self.cls) and not any("vmap" in vars(c) for c in self.cls.__mro__[:-2]):
+            o = self.mapped(size, flags)
+            o.sparse_jvp = o.sparse_vjp = False
+            return o.bind(*args)
+
+        class Info:
+            batch_size = size
+            randomness = "error"
+
+        full = self._full(args)
+        dims: list[Any] = [None] * len(full)
+        for i, f in zip(self.tensors, flags, strict=True):
+            dims[i] = 0 if f else None
+        out, odims = self.cls.vmap(Info, tuple(dims), *full)  # type: ignore[attr-defined]
+        outs = _as_tuple(out)
+        ds = odims if isinstance(odims, tuple | list) else (odims,) * len(outs)
+        moved = tuple(o.expand(size, *o.shape) if d is None else o.movedim(d, 0) if d else o for o, d in zip(outs, ds, strict=True))
+        return moved if isinstance(out, tuple | list) else moved[0]
+
+

@@ -1,0 +1,7 @@
+"""Utilities around the transforms."""
+
+from __future__ import annotations
+
+from .checkpoint import checkpoint
+
+__all__ = ["checkpoint"]
