@@ -40,6 +40,21 @@ def test_casts(src, dst):
     assert np.array_equal(y, x.astype(y.dtype))
 
 
+@pytest.mark.parametrize("value", [0.0, -1.5, 3.14159, 1e-6, float("inf"), float("nan")])
+@pytest.mark.parametrize("name", ["float64", "float32", "float16", "bfloat16"])
+def test_constants(name, value):
+    import ml_dtypes
+
+    dtype = np.dtype(getattr(ml_dtypes, name, None) or name)
+    k = Kernel("constant", f64)
+    y, n = k.array("y", NUMPY_NAMES[name]), k.size("n")
+    with k.grid(1), k.lanes(n) as j:
+        y[j] = value
+    out = np.empty(20, dtype)
+    run(k, out, 20)
+    assert np.array_equal(out.astype(np.float64), np.full(20, value).astype(dtype).astype(np.float64), equal_nan=True)
+
+
 def test_float_to_int_saturates():
     x = np.array([1e30, -1e30, np.nan, 2.9, -2.9], np.float32)
     y = np.empty(5, np.int32)

@@ -10,6 +10,7 @@ from .calls import NotSupported
 from .compiler import available
 from .group_norm import group_norm, group_norm_backward
 from .layer_norm import layer_norm, layer_norm_backward, rms_norm, rms_norm_backward
+from .layer_norm_higher import layer_norm_backward_tangent, layer_norm_double_backward, layer_norm_tangent
 from .pointwise import Pointwise, fuse
 from .runtime import get_num_threads, set_num_threads
 from .softmax import log_softmax, log_softmax_backward, softmax, softmax_backward
@@ -28,6 +29,9 @@ __all__ = [
     "group_norm_backward",
     "layer_norm",
     "layer_norm_backward",
+    "layer_norm_backward_tangent",
+    "layer_norm_double_backward",
+    "layer_norm_tangent",
     "log_softmax",
     "log_softmax_backward",
     "pool",

@@ -73,6 +73,11 @@ def literal(x: float | int | bool, dtype: DType) -> str:
         return "true" if x else "false"
     if dtype.kind == "i":
         return str(int(x))
+    if dtype is f16:
+        return f"0xH{struct.unpack('<H', struct.pack('<e', x))[0]:04X}"
+    if dtype is bf16:  # its bits, rounded to nearest even
+        bits = struct.unpack("<I", struct.pack("<f", x))[0]
+        return str((bits >> 16) | 0x40 if x != x else (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16)
     if dtype is f32:
         x = struct.unpack("f", struct.pack("f", x))[0] if abs(x) <= 3.4028235677973366e38 or x != x else x
     return f"0x{struct.unpack('<Q', struct.pack('<d', float(x)))[0]:016X}"
