@@ -42,7 +42,7 @@ def mismatch(
         if relative_to_all:
             finite = np.abs(want[np.isfinite(want)])
             atol *= max(1.0, float(finite.max(initial=0.0)))
-        bad = ~np.isclose(got, want, rtol=rtol, atol=atol, equal_nan=True)
+        bad = ~_close(got, want, rtol, atol)
     if ignore is not None:
         bad &= ~ignore
     if not bad.any():
@@ -50,6 +50,16 @@ def mismatch(
     where = tuple(int(i) for i in np.argwhere(bad)[0]) if bad.ndim else ()
     count = f"{int(bad.sum())} of {bad.size} elements differ"
     return f"{count}, at {list(where)} got {_short(got[where])}, expected {_short(want[where])}"
+
+
+def _close(got: np.ndarray, want: np.ndarray, rtol: float, atol: float) -> np.ndarray:
+    """Elementwise closeness; complex numbers that are not finite part by part, since one part may be a rounded number."""
+    close = np.isclose(got, want, rtol=rtol, atol=atol, equal_nan=True)
+    if got.dtype.kind == "c" and want.dtype.kind == "c":
+        pairs = ((got.real, want.real), (got.imag, want.imag))
+        parts = [np.isclose(a, b, rtol=rtol, atol=atol, equal_nan=True) for a, b in pairs]
+        return np.where(np.isfinite(want), close, parts[0] & parts[1])
+    return close
 
 
 def _short(value: np.generic) -> str:

@@ -130,7 +130,7 @@ class ChainruleLibrary(Library):
         if t.dtype is torch.complex32 or "float8" in name:
             wide = t.to(torch.complex64 if t.is_complex() else torch.float32)
             return self.module.from_numpy(wide.numpy()).to(getattr(self.module, name))
-        return self.module.from_numpy(t.numpy())
+        return self.module.from_numpy(_numpy_in_storage(t))
 
     def tensor(self, array: np.ndarray, dtype: str | None = None) -> Any:
         t = self.module.from_numpy(np.array(array))
@@ -169,6 +169,16 @@ class ChainruleLibrary(Library):
 
     def seed(self, value: int) -> None:
         self.module.manual_seed(value)
+
+
+def _numpy_in_storage(t: torch.Tensor) -> np.ndarray:
+    """The elements of a tensor as an array whose base is the tensor's whole storage."""
+    n = t.untyped_storage().nbytes() // t.element_size()
+    if n == t.numel():
+        return t.numpy()
+    whole = torch.as_strided(t, (n,), (1,), 0).numpy()
+    strides = [s * t.element_size() for s in t.stride()]
+    return np.ndarray(tuple(t.shape), whole.dtype, whole, t.storage_offset() * t.element_size(), strides)
 
 
 @contextlib.contextmanager

@@ -155,6 +155,7 @@ def run_matrix(entries: Sequence[Any], args: argparse.Namespace) -> int:
     if unknown := set(columns) - set(COLUMNS):
         raise SystemExit(f"no column {', '.join(sorted(unknown))}; there are: {', '.join(COLUMNS)}")
     options = Options(args.samples, args.seed, columns)
+    version = load_library(args.lib).version
     start = time.perf_counter()
     rows, seconds = matrix_rows(entries, args, options)
     took = time.perf_counter() - start
@@ -163,7 +164,7 @@ def run_matrix(entries: Sequence[Any], args: argparse.Namespace) -> int:
             print(line)
     meta = {
         "library": args.lib,
-        "version": load_library(args.lib).version,
+        "version": version,
         "samples": args.samples,
         "seed": args.seed,
         "entries": len(rows),

@@ -208,6 +208,8 @@ class Oracle:
         self.problem = Problem(case, TorchLibrary())
         self.positions = self.problem.differentiated
         self.raw = self._numpy(leaves(self.problem.raw()))
+        if any(v is NotImplemented for v in self.raw):
+            raise TypeError("PyTorch answers NotImplemented")
         # Values computed inside a dispatch mode are not trusted: conjugate views go wrong there (pinv, complex).
         mode = _TagMode()
         with mode:
