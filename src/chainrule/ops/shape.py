@@ -5,18 +5,20 @@ The primitives act on trailing axes and leave leading ones alone, so a batch axi
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..core import dtypes as dt
-from ..core.dispatch import innermost
+from ..core.dispatch import GRAD_MODE, innermost
 from ..core.op import op
 from ..core.registry import prop, public
 from ..core.shapes import broadcast_shapes, infer_size, sizes, wrap_dim, wrap_dims
 from ..core.samples import S, sample
 from ..core.tensor import Tensor
+from ..core.views import adopt, meta
 
 # -- primitives -------------------------------------------------------------------------------------------------------
 
@@ -171,6 +173,44 @@ def _(g: Any, y: Any, *xs: Any, dim: int, ns: tuple[int, ...]) -> Any:
     return tuple(out)
 
 
+# -- in-place changes of shape ---------------------------------------------------------------------------------------
+
+
+def rebind_view(x: Tensor, y: Tensor, what: str) -> Tensor:
+    """Make `x` itself the view `y` of it: ``x.t_()``, ``x.squeeze_()``; its other views stay as they are."""
+    if x.requires_grad and x.is_leaf and GRAD_MODE.get():
+        raise RuntimeError(
+            f"{what}: a leaf Variable that requires grad is being used in an in-place operation; do it inside `with no_grad():`"
+        )
+    m, new = meta(x), meta(y)
+    if new.base is x:
+        others = [w for w in m.views or () if w() is not None and w() is not y]
+        if not others:
+            m.views = None
+            adopt(x, y)
+            return x
+        # The family gets a root of its own: an unseen tensor with the old value, of which x becomes one more view.
+        root = Tensor(x._value, x._interp, x._aux)
+        r = meta(root)
+        r.views, r.pinned = [*others, weakref.ref(x)], m.pinned
+        for w in others:
+            w()._meta.base = root
+        m.base, m.chain, m.views = root, new.chain, None
+    else:
+        m.chain = new.chain
+    adopt(x, y)
+    return x
+
+
+def _reshaping(f: Any, *names: str) -> None:
+    for name in names:
+
+        def method(self: Tensor, *args: Any, _name: str = name, **kw: Any) -> Tensor:
+            return rebind_view(self, f(self, *args, **kw), _name)
+
+        method.__name__, method.__doc__ = name, f"Make `self` the view that :meth:`{name[:-1]}` gives."
+        public("", methods=name, out=False)(method)
+
 
 # -- reshape and view -------------------------------------------------------------------------------------------------
 
@@ -266,11 +306,13 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     try:
         new = infer_size(tuple(sizes), s[d], s)
     except RuntimeError:
-        raise RuntimeError(f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} ({s[d]}) in the input tensor") from None
+        raise RuntimeError(
+            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} ({s[d]}) in the input tensor"
+        ) from None
     return _reshape(input, (*s[:d], *new, *s[d + 1 :]))
 
 
-@public("squeeze", methods="squeeze", inplace="squeeze_", out=False)
+@public("squeeze", methods="squeeze", out=False)
 def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     """Dims of size 1 removed: all, or those listed."""
     s, n = input.shape, input.ndim
@@ -278,7 +320,7 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     return _reshape(input, tuple(k for i, k in enumerate(s) if k != 1 or i - n not in ds))
 
 
-@public("unsqueeze", methods="unsqueeze", inplace="unsqueeze_", out=False)
+@public("unsqueeze", methods="unsqueeze", out=False)
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """A dim of size 1 inserted at `dim`."""
     n = input.ndim + 1
@@ -296,13 +338,15 @@ def permute(input: Tensor, *dims: Any) -> Tensor:
     ds = sizes(dims, "dims")
     n = input.ndim
     if len(ds) != n:
-        raise RuntimeError(f"permute: number of dims don't match: the tensor has {n} dims {list(input.shape)}, dims lists {len(ds)}: {ds}")
+        raise RuntimeError(
+            f"permute: number of dims don't match: the tensor has {n} dims {list(input.shape)}, dims lists {len(ds)}: {ds}"
+        )
     if n == 0:
         return permute_p(input, dims=())
     return permute_p(input, dims=wrap_dims(ds, n, "dims"))
 
 
-@public("transpose swapaxes swapdims", methods="transpose swapaxes swapdims", inplace="transpose_ swapaxes_ swapdims_", out=False)
+@public("transpose swapaxes swapdims", methods="transpose swapaxes swapdims", out=False)
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Two dims exchanged."""
     n = input.ndim
@@ -314,11 +358,13 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     return permute_p(input, dims=tuple(dims))
 
 
-@public("t", methods="t", inplace="t_", out=False)
+@public("t", methods="t", out=False)
 def t(input: Tensor) -> Tensor:
     """The transpose of a matrix; vectors and scalars as they are."""
     if input.ndim > 2:
-        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D: use .mT or .transpose(...)")
+        raise RuntimeError(
+            f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D: use .mT or .transpose(...)"
+        )
     return transpose(input, 0, 1) if input.ndim == 2 else permute_p(input, dims=tuple(range(-input.ndim, 0)))
 
 
@@ -329,7 +375,9 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     src = (source,) if isinstance(source, int) else tuple(source)
     dst = (destination,) if isinstance(destination, int) else tuple(destination)
     if len(src) != len(dst):
-        raise RuntimeError(f"movedim: source ({list(src)}) and destination ({list(dst)}) must name the same number of dims")
+        raise RuntimeError(
+            f"movedim: source ({list(src)}) and destination ({list(dst)}) must name the same number of dims"
+        )
     s, d = [wrap_dim(i, n, "source") for i in src], [wrap_dim(i, n, "destination") for i in dst]
     if len(set(s)) != len(s) or len(set(d)) != len(d):
         raise RuntimeError(f"movedim: repeated dim in source {list(src)} or destination {list(dst)}")
@@ -366,7 +414,9 @@ def T(x: Tensor) -> Tensor:  # noqa: N802
 def H(x: Tensor) -> Tensor:  # noqa: N802
     """The conjugate transpose of a matrix."""
     if x.ndim not in (0, 2):
-        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {x.ndim}-D tensor. Use .mH for batches.")
+        raise RuntimeError(
+            f"tensor.H is only supported on matrices (2-D tensors). Got {x.ndim}-D tensor. Use .mH for batches."
+        )
     return mT(x).conj() if x.ndim else x.conj()
 
 
@@ -375,6 +425,11 @@ def adjoint(input: Tensor) -> Tensor:
     """The conjugate of the last two dims exchanged."""
     return mT(input).conj()
 
+
+_reshaping(squeeze, "squeeze_")
+_reshaping(unsqueeze, "unsqueeze_")
+_reshaping(transpose, "transpose_", "swapaxes_", "swapdims_")
+_reshaping(t, "t_")
 
 # -- expand -----------------------------------------------------------------------------------------------------------
 
@@ -385,7 +440,9 @@ def expand(self: Tensor, *size: Any, implicit: bool = False) -> Tensor:
     want, have = sizes(size), self.shape
     k = len(want) - len(have)
     if k < 0:
-        raise RuntimeError(f"expand: the number of sizes provided ({len(want)}: {list(want)}) must be greater or equal to the number of dimensions in the tensor ({len(have)}: {list(have)})")
+        raise RuntimeError(
+            f"expand: the number of sizes provided ({len(want)}: {list(want)}) must be greater or equal to the number of dimensions in the tensor ({len(have)}: {list(have)})"
+        )
     full = []
     for i, n in enumerate(want):
         if n == -1:
@@ -394,7 +451,9 @@ def expand(self: Tensor, *size: Any, implicit: bool = False) -> Tensor:
             full.append(have[i - k])
         else:
             if i >= k and have[i - k] not in (1, n):
-                raise RuntimeError(f"expand: the expanded size of the tensor ({n}) must match the existing size ({have[i - k]}) at non-singleton dimension {i}. Target sizes: {list(want)}. Tensor sizes: {list(have)}")
+                raise RuntimeError(
+                    f"expand: the expanded size of the tensor ({n}) must match the existing size ({have[i - k]}) at non-singleton dimension {i}. Target sizes: {list(want)}. Tensor sizes: {list(have)}"
+                )
             if n < 0:
                 raise RuntimeError(f"expand: invalid size {n} at dimension {i}")
             full.append(n)
@@ -445,7 +504,9 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
         raise IndexError(f"narrow: start out of range (expected to be in range of [{-size}, {size}], but got {start})")
     start += size if start < 0 else 0
     if length < 0 or start + length > size:
-        raise RuntimeError(f"narrow: start ({start}) + length ({length}) exceeds dimension size ({size}) or length is negative")
+        raise RuntimeError(
+            f"narrow: start ({start}) + length ({length}) exceeds dimension size ({size}) or length is negative"
+        )
     return take_slice(input, d, slice(start, start + length))
 
 
@@ -463,7 +524,9 @@ def select(input: Tensor, dim: int, index: Any) -> Tensor:
     d, i = wrap_dim(dim, n), int(index)
     size = input.shape[d]
     if not -size <= i < size:
-        raise IndexError(f"select(): index {i} out of range for tensor of size {list(input.shape)} at dimension {d + n}")
+        raise IndexError(
+            f"select(): index {i} out of range for tensor of size {list(input.shape)} at dimension {d + n}"
+        )
     return take_slice(input, d, i)
 
 
@@ -478,7 +541,9 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 @public("split", methods="split", out=False)
-def split(tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None) -> tuple[Tensor, ...]:
+def split(
+    tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None
+) -> tuple[Tensor, ...]:
     """Pieces of `dim`: of one size (the last may be smaller), or of the listed sizes."""
     ss = split_size if split_size_or_sections is None else split_size_or_sections
     if tensor.ndim == 0:
@@ -489,7 +554,9 @@ def split(tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, s
         return split_with_sizes(tensor, ss, dim)
     ss = int(ss)
     if ss < 0 or (ss == 0 and n):
-        raise RuntimeError(f"split expects split_size be non-negative (and positive unless the dim is empty), but got split_size={ss}")
+        raise RuntimeError(
+            f"split expects split_size be non-negative (and positive unless the dim is empty), but got split_size={ss}"
+        )
     starts = range(0, n, ss) if n else (0,)
     return tuple(narrow(tensor, d, a, min(ss, n - a)) for a in starts)
 
@@ -500,9 +567,13 @@ def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) ->
     d = wrap_dim(dim, input.ndim)
     n = input.shape[d]
     if any(s < 0 for s in split_sizes):
-        raise RuntimeError(f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(split_sizes)}")
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(split_sizes)}"
+        )
     if sum(split_sizes) != n:
-        raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {dim}), but got split_sizes={list(split_sizes)}")
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {dim}), but got split_sizes={list(split_sizes)}"
+        )
     out, at = [], 0
     for s in split_sizes:
         out.append(narrow(input, d, at, s))
@@ -566,9 +637,13 @@ def cat(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Tensor:
     for i, x in enumerate(kept):
         s = x.shape
         if len(s) != n:
-            raise RuntimeError(f"cat: tensors must have same number of dimensions: got {n} and {len(s)} (tensor number {i})")
+            raise RuntimeError(
+                f"cat: tensors must have same number of dimensions: got {n} and {len(s)} (tensor number {i})"
+            )
         if any(a != b for k, (a, b) in enumerate(zip(ref, s, strict=True)) if k - n != d):
-            raise RuntimeError(f"cat: sizes of tensors must match except in dimension {d + n}. Expected {list(ref)} but got {list(s)} for tensor number {i} in the list")
+            raise RuntimeError(
+                f"cat: sizes of tensors must match except in dimension {d + n}. Expected {list(ref)} but got {list(s)} for tensor number {i} in the list"
+            )
     y = cat_p(*kept, dim=d, ns=tuple([x.shape[d] for x in kept]))
     return y if y.dtype is want else y.to(want)
 
@@ -582,7 +657,9 @@ def stack(tensors: Any, dim: int = 0) -> Tensor:
     s = xs[0].shape
     for i, x in enumerate(xs):
         if x.shape != s:
-            raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(s)} at entry 0 and {list(x.shape)} at entry {i}")
+            raise RuntimeError(
+                f"stack expects each tensor to be equal size, but got {list(s)} at entry 0 and {list(x.shape)} at entry {i}"
+            )
     n = len(s) + 1
     d = wrap_dim(dim, n)
     at = d + n
@@ -641,6 +718,7 @@ def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
     from .convert import clone_p
 
     return clone_p.call(input, order="C")
+
 
 # -- samples ------------------------------------------------------------------------------------------------------------
 
