@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,11 @@ import numpy as np
 from ..core import dtypes as dt
 from ..core.op import FLOAT_NUMS, op
 from ..core.registry import public
-from ..core.shapes import sizes_of, wrap_dim, wrap_dims
 from ..core.samples import Given, S, sample
+from ..core.shapes import sizes_of, wrap_dim, wrap_dims
 from ..core.tensor import Tensor
-from .pointwise import abs, exp, log, where, zeros_like
-from .shape import reshape_p
+from .pointwise import exp, where, zeros_like
+from .shape import flip_p, reshape_p
 
 
 def kept(shape: tuple[int, ...], dim: tuple[int, ...]) -> tuple[int, ...]:
@@ -24,7 +25,11 @@ def kept(shape: tuple[int, ...], dim: tuple[int, ...]) -> tuple[int, ...]:
 
 def spread(y: Tensor, old: tuple[int, ...], dim: tuple[int, ...], keepdim: bool) -> Tensor:
     """A reduced tensor with its dims back, as size 1."""
-    return y if keepdim else reshape_p.bind(y, shape=kept(old, dim), old=tuple(s for i, s in enumerate(old) if i - len(old) not in dim))
+    return (
+        y
+        if keepdim
+        else reshape_p.bind(y, shape=kept(old, dim), old=tuple(s for i, s in enumerate(old) if i - len(old) not in dim))
+    )
 
 
 def _accumulate(fn: Any, x: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
@@ -42,7 +47,27 @@ def to_dtype(x: Tensor, dtype: Any) -> Tensor:
     return x if dtype is None else x.to(dt.as_dtype(dtype))
 
 
+def widen(x: Any) -> Any:
+    """An array, 16-bit floats as float32."""
+    return x.astype(np.float32) if x.dtype in dt.HALVES else x
+
+
 ALL_DIMS = [tuple(range(-n, 0)) for n in range(8)]
+
+
+def axes(dim: Any, n: int) -> tuple[int, ...]:
+    """`dim` (one, several, or None or () for all) counted from the end; a 0-d tensor has none."""
+    dims = wrap_dims(dim, n)
+    return dims if n else ()
+
+
+def count(shape: Any, dims: tuple[int, ...]) -> int:
+    """The number of elements that a reduction over `dims` takes together."""
+    n = 1
+    for d in dims:
+        n *= shape[d]
+    return n
+
 
 # -- sum, mean --------------------------------------------------------------------------------------------------------
 
@@ -75,7 +100,15 @@ unsum_p.vjp([lambda c, y, g, **kw: sum_p.bind(c, **kw)])
 
 
 @public("sum", methods="sum")
-def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
+def sum(
+    input: Tensor,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    axis: Any = None,
+    keepdims: bool = False,
+) -> Tensor:
     """The sum of all elements, or over `dim`.
 
     >>> chainrule.tensor([[1.0, 2.0], [3.0, 4.0]]).sum(0)
@@ -84,7 +117,7 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     x = input if dtype is None else input.to(dt.as_dtype(dtype))
     old = sizes_of(x)
     n = len(old)
-    dims = ALL_DIMS[n] if dim is None and axis is None and n < 8 else wrap_dims(dim if axis is None else axis, n)
+    dims = ALL_DIMS[n] if dim is None and axis is None and n < 8 else axes(dim if axis is None else axis, n)
     return sum_p.bind(x, dim=dims, keepdim=keepdim or keepdims, old=old)
 
 
@@ -93,13 +126,15 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
     """The arithmetic mean of all elements, or over `dim`."""
     x = to_dtype(input, dtype)
     if x.dtype.category < dt.FLOAT:
-        raise RuntimeError(f"mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: {x.dtype}; pass dtype=")
-    s = x.shape
-    ds = wrap_dims(dim if axis is None else axis, len(s))
-    n = 1
-    for d in ds:
-        n *= s[d]
-    return sum_p(x, dim=ds, keepdim=keepdim, old=tuple(s)) / (n if n else float("nan"))
+        raise RuntimeError(
+            f"mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: {x.dtype}; pass dtype="
+        )
+    if x.dtype.np in dt.HALVES:  # rounded once, and the sum cannot overflow
+        return mean(x.to(dt.float32), dim, keepdim, axis=axis).to(x.dtype)
+    s = sizes_of(x)
+    ds = axes(dim if axis is None else axis, len(s))
+    n = count(s, ds)
+    return sum_p(x, dim=ds, keepdim=keepdim, old=s) / (n if n else float("nan"))
 
 
 # -- products: any number of zeros, any order -------------------------------------------------------------------------
@@ -116,13 +151,11 @@ def others(x: Tensor, dim: int) -> Tensor:
     n = x.shape[dim]
     if n == 1:
         return zeros_like(x) + 1
-    one = zeros_like(x.narrow(dim, 0, 1)) + 1
-    from .scan import running_product
-    from .shape import cat, flip
+    from .scan import cumprod_p, shift_p
 
-    before = cat([one, running_product(x.narrow(dim, 0, n - 1), dim)], dim)
-    after = flip(cat([one, running_product(flip(x.narrow(dim, 1, n - 1), dim), dim)], dim), dim)
-    return before * after
+    before = shift_p(cumprod_p(x, dim=dim), dim=dim, first=1)
+    after = shift_p(cumprod_p(flip_p(x, dims=(dim,)), dim=dim), dim=dim, first=1)
+    return before * flip_p(after, dims=(dim,))
 
 
 @prod_p.jvp
@@ -150,7 +183,9 @@ def prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
 # -- extrema: ties share the gradient evenly --------------------------------------------------------------------------
 
 
-def _extremum(name: str, fn: Any) -> Any:
+def evenly(name: str, fn: Any) -> Any:
+    """An op that picks a value over `dim` by ``fn(x, axis=, keepdims=)``; the entries equal to it share its derivative."""
+
     @op(name)
     def p(x: Any, *, dim: tuple[int, ...], keepdim: bool, old: tuple[int, ...]) -> Any:
         return fn(x, axis=dim, keepdims=keepdim)
@@ -160,17 +195,27 @@ def _extremum(name: str, fn: Any) -> Any:
         hit = ((x == top) | ((x != x) & (top != top))).to(like.dtype)  # a NaN result comes from the NaNs
         return hit / sum_p(hit, dim=dim, keepdim=True, old=old)
 
-    p.jvp([lambda t, y, x, *, dim, keepdim, old: sum_p(t * share(x, y, old, dim, keepdim, t), dim=dim, keepdim=keepdim, old=old)])
+    def push(t: Any, y: Any, x: Any, *, dim: Any, keepdim: bool, old: Any) -> Any:
+        return sum_p(t * share(x, y, old, dim, keepdim, t), dim=dim, keepdim=keepdim, old=old)
+
+    p.jvp([push])
     p.vjp([lambda g, y, x, *, dim, keepdim, old: spread(g, old, dim, keepdim) * share(x, y, old, dim, keepdim, g)])
+    return p
+
+
+def _extremum(name: str, fn: Any) -> Any:
+    p = evenly(name, fn)
 
     def public_form(input: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
         s = input.shape
         if input.dtype.category == dt.COMPLEX:
             raise RuntimeError(f"{name}: not implemented for complex input")
-        ds = wrap_dims(dim, len(s))
-        for d in ds or range(-len(s), 0):
+        ds = axes(dim, len(s))
+        for d in ds:
             if s[d] == 0:
-                raise IndexError(f"{name}(): Expected reduction dim {d + len(s)} to have non-zero size (input has shape {list(s)}).")
+                raise IndexError(
+                    f"{name}(): Expected reduction dim {d + len(s)} to have non-zero size (input has shape {list(s)})."
+                )
         return p(input, dim=ds, keepdim=keepdim, old=tuple(s))
 
     public_form.__name__ = name
@@ -196,28 +241,36 @@ def logsumexp_p(x: Any, *, dim: tuple[int, ...], keepdim: bool, old: tuple[int, 
     if d in dt.HALVES:
         x = x.astype(np.float32)
     m = _finite_max(x, dim)
-    y = np.log(np.add.reduce(np.exp(x - m), axis=dim, keepdims=True)) + m
+    with np.errstate(divide="ignore"):
+        y = np.log(np.add.reduce(np.exp(x - m), axis=dim, keepdims=True)) + m
     y = y if keepdim else y.reshape(tuple(s for i, s in enumerate(y.shape) if i - y.ndim not in dim))
-    return y.astype(d)
+    return y.astype(d, copy=False)
 
 
 def _weights(x: Any, y: Any, dim: Any, keepdim: bool, old: Any) -> Any:
     top = spread(y, old, dim, keepdim)
-    e = exp.call(x - where(top == float("-inf"), 0, top) if top.dtype.category != dt.COMPLEX else x - top)
-    # At +inf, exp(inf - inf) is NaN; PyTorch's answer is the same.
-    return e
+    empty = (top.real if top.dtype.category == dt.COMPLEX else top) == float("-inf")
+    return exp.call(x - where(empty, 0, top))
 
 
-logsumexp_p.jvp([lambda t, y, x, *, dim, keepdim, old: sum_p(t * _weights(x, y, dim, keepdim, old), dim=dim, keepdim=keepdim, old=old)])
-logsumexp_p.vjp([lambda g, y, x, *, dim, keepdim, old: spread(g, old, dim, keepdim) * _weights(x, y, dim, keepdim, old).conj()])
+logsumexp_p.jvp(
+    [
+        lambda t, y, x, *, dim, keepdim, old: sum_p(
+            t * _weights(x, y, dim, keepdim, old), dim=dim, keepdim=keepdim, old=old
+        )
+    ]
+)
+logsumexp_p.vjp(
+    [lambda g, y, x, *, dim, keepdim, old: spread(g, old, dim, keepdim) * _weights(x, y, dim, keepdim, old).conj()]
+)
 
 
 @public("logsumexp special.logsumexp", methods="logsumexp")
 def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     """``log(sum(exp(input)))`` over `dim`, without overflow."""
     x = input if input.dtype.category >= dt.FLOAT else input.to(dt.get_default_dtype())
-    s = x.shape
-    return logsumexp_p(x, dim=wrap_dims(dim, len(s)), keepdim=keepdim, old=tuple(s))
+    s = sizes_of(x)
+    return logsumexp_p(x, dim=axes(dim, len(s)), keepdim=keepdim, old=s)
 
 
 @op("softmax")
@@ -276,40 +329,75 @@ def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     return _soft(log_softmax_p, input, dim, dtype)
 
 
+@public("_softmax_backward_data", out=True)
+def softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
+    """``y * (g - sum(y * g))`` over `dim`: the cotangent of softmax's input from its output `y`."""
+    g = grad_output * output
+    return (g - output * sum(g, dim, True)).to(dt.as_dtype(input_dtype))
+
+
+@public("_log_softmax_backward_data", out=True)
+def log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
+    """``g - exp(y) * sum(g)`` over `dim`: the cotangent of log_softmax's input from its output `y`."""
+    return (grad_output - exp.call(output) * sum(grad_output, dim, True)).to(dt.as_dtype(input_dtype))
+
+
 # -- variance ---------------------------------------------------------------------------------------------------------
 
 
-def _correction(dim: Any, unbiased: Any, correction: Any) -> tuple[Any, Any]:
-    if isinstance(dim, bool):
-        dim, unbiased = None, dim
-    if unbiased is not None:
-        correction = 1 if unbiased else 0
-    return dim, 1 if correction is None else correction
+@op("var")
+def var_p(x: Any, *, dim: tuple[int, ...], dof: float, whole: bool, keepdim: bool, old: tuple[int, ...]) -> Any:
+    """``sum(|x - mean(x)|**2) / max(dof, 0)`` over `dim`."""
+    d = x.dtype
+    x = widen(x)
+    n = count(old, dim)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        c = x - np.add.reduce(x, axis=dim, keepdims=True) / n
+        c2 = np.square(c) if d.kind != "c" else np.square(c.real) + np.square(c.imag)
+        total = np.asarray(np.add.reduce(c2, axis=dim, keepdims=keepdim))
+        return (total / max(dof, 0.0)).astype(d if d in dt.HALVES else total.dtype, copy=False)
 
 
-def moments(x: Tensor, dim: Any, correction: Any, keepdim: bool) -> tuple[Tensor, Tensor]:
-    """Variance and mean over `dim`; a complex variance is the mean of ``|x - m|**2``."""
+def _var_slope(x: Any, dim: Any, dof: float, whole: bool, old: Any) -> Any:
+    c = x - sum_p(x, dim=dim, keepdim=True, old=old) / (count(old, dim) or float("nan"))
+    if dof > 0:
+        return c * (2 / dof)
+    # Without a degree of freedom the variance is infinite, or 0/0; PyTorch's slope has no sign over the whole tensor.
+    if whole:
+        return where(c == 0, float("nan"), float("inf"))
+    return c * (2 / dof if dof else float("inf"))
+
+
+@var_p.jvp
+def _(t: Any, y: Any, x: Any, *, dim: Any, dof: float, whole: bool, keepdim: bool, old: Any) -> Any:
+    part = t[0] * _var_slope(x, dim, dof, whole, old).conj()
+    return sum_p(part.real if part.dtype.category == dt.COMPLEX else part, dim=dim, keepdim=keepdim, old=old)
+
+
+@var_p.vjp
+def _(g: Any, y: Any, x: Any, *, dim: Any, dof: float, whole: bool, keepdim: bool, old: Any) -> Any:
+    return (spread(g, old, dim, keepdim) * _var_slope(x, dim, dof, whole, old),)
+
+
+def variance(name: str, x: Tensor, dim: Any, unbiased: Any, correction: Any, keepdim: bool) -> Tensor:
+    """The variance over `dim`; a complex one is the mean of ``|x - m|**2``."""
     if x.dtype.category < dt.FLOAT:
-        raise RuntimeError(f"std and var only support floating point and complex dtypes, got input of {x.dtype}")
-    s = x.shape
-    ds = wrap_dims(dim, len(s))
-    n = 1
-    for d in ds:
-        n *= s[d]
-    m = mean(x, ds, True) if ds else x
-    c = x - m
-    c2 = c * c if x.dtype.category == dt.FLOAT else (c * c.conj()).real
-    total = sum_p(c2, dim=ds, keepdim=keepdim, old=tuple(s))
-    left = n - correction
-    v = total / left if left > 0 else total * float("nan") if n == 0 or left == 0 and n <= 1 else total / 0.0
-    return v, m if keepdim or not ds else m.reshape(tuple(k for i, k in enumerate(s) if i - len(s) not in ds))
+        raise RuntimeError(
+            f"{name}: std and var only support floating point and complex dtypes, got input of {x.dtype}"
+        )
+    if unbiased is not None:
+        if correction is not None:
+            raise TypeError(f"{name}: pass either unbiased= or correction=, not both")
+        correction = int(unbiased)
+    s = sizes_of(x)
+    ds = axes(dim, len(s))
+    dof = count(s, ds) - (1 if correction is None else correction)
+    return var_p(x, dim=ds, dof=dof, whole=dim is None, keepdim=keepdim, old=s)
 
 
-@public("var", methods="var")
-def var(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Tensor:
-    """``sum(|x - mean|**2) / (n - correction)`` over `dim`."""
-    dim, correction = _correction(dim, unbiased, correction)
-    return moments(input, dim, correction, keepdim)[0]
+def _flag_first(dim: Any, unbiased: Any) -> tuple[Any, Any]:
+    """``var(x, False)`` means unbiased=False."""
+    return (None, dim) if isinstance(dim, bool) else (dim, unbiased)
 
 
 def root(v: Tensor) -> Tensor:
@@ -318,14 +406,49 @@ def root(v: Tensor) -> Tensor:
     return where(zero, 0, where(zero, 1, v).sqrt())
 
 
+def _rooted(name: str, x: Tensor, dim: Any, unbiased: Any, correction: Any, keepdim: bool) -> Tensor:
+    if x.dtype.np in dt.HALVES:  # rounded once
+        return _rooted(name, x.to(dt.float32), dim, unbiased, correction, keepdim).to(x.dtype)
+    return root(variance(name, x, dim, unbiased, correction, keepdim))
+
+
+@public("var", methods="var")
+def var(
+    input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
+) -> Tensor:
+    """``sum(|x - mean|**2) / (n - correction)`` over `dim`."""
+    return variance("var", input, *_flag_first(dim, unbiased), correction, keepdim)
+
+
 @public("std", methods="std")
-def std(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Tensor:
+def std(
+    input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
+) -> Tensor:
     """The square root of the variance over `dim`; its derivative where it is 0 is 0."""
-    dim, correction = _correction(dim, unbiased, correction)
-    return root(moments(input, dim, correction, keepdim)[0])
+    return _rooted("std", input, *_flag_first(dim, unbiased), correction, keepdim)
 
 
-__all__ = ["abs", "log"]
+VarMean = namedtuple("VarMean", "var mean")
+StdMean = namedtuple("StdMean", "std mean")
+
+
+@public("var_mean", out=False)
+def var_mean(
+    input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
+) -> VarMean:
+    """The variance and the mean over `dim`."""
+    dim, unbiased = _flag_first(dim, unbiased)
+    return VarMean(variance("var_mean", input, dim, unbiased, correction, keepdim), mean(input, dim, keepdim))
+
+
+@public("std_mean", out=False)
+def std_mean(
+    input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
+) -> StdMean:
+    """The standard deviation and the mean over `dim`."""
+    dim, unbiased = _flag_first(dim, unbiased)
+    return StdMean(_rooted("std_mean", input, dim, unbiased, correction, keepdim), mean(input, dim, keepdim))
+
 
 # -- samples ------------------------------------------------------------------------------------------------------------
 
@@ -336,8 +459,16 @@ for _n in ("sum", "mean", "logsumexp", "var", "std", "amax", "amin"):
 for _n in ("sum", "mean", "prod", "var", "std"):
     sample(_n, S(2, 3))
     sample(_n, S(5))
+for _n in ("sum", "mean", "amax", "amin"):
+    sample(_n, S(), 0, cx=_n[0] != "a")
+sample("logsumexp", Given([800.0, 900.0, 899.0], grad=True), 0)
+sample("sum", S(0, 3), 0)
 sample("var", S(2, 3), dim=1, correction=0)
+sample("var", S(4), correction=0.5)
+sample("var_mean", S(2, 3), dim=1)
+sample("std_mean", S(2, 3), dim=0, keepdim=True)
 sample("prod", S(2, 3), 1)
+sample("prod", S(2, 3, 2), 0, True)
 sample("prod", Given([[0.0, 2.0, 3.0], [0.0, 0.0, 4.0]], grad=True), 1)
 sample("prod", Given([0.0, 2.0, 3.0], grad=True))
 for _n in ("softmax", "log_softmax"):
