@@ -15,8 +15,8 @@ from ..core import dtypes as dt
 from ..core.dispatch import GRAD_MODE, innermost
 from ..core.op import op
 from ..core.registry import prop, public
-from ..core.shapes import broadcast_shapes, infer_size, sizes, wrap_dim, wrap_dims
 from ..core.samples import S, sample
+from ..core.shapes import broadcast_shapes, infer_size, sizes, wrap_dim, wrap_dims
 from ..core.tensor import Tensor
 from ..core.views import adopt, meta
 
@@ -245,7 +245,7 @@ def reshape(input: Tensor, *shape: Any) -> Tensor:
 @public("", methods="view", out=False)
 def view(self: Tensor, *shape: Any, dtype: Any = None) -> Tensor:
     """A reshape that never copies: an error where the layout in memory does not allow a view."""
-    if len(shape) == 1 and isinstance(shape[0], dt.DType) or dtype is not None:
+    if (len(shape) == 1 and isinstance(shape[0], dt.DType)) or dtype is not None:
         return view_dtype(self, dtype if dtype is not None else shape[0])
     want = infer_size(sizes(shape, "shape"), self.numel(), self.shape)
     y = _reshape(self, want)
@@ -388,7 +388,7 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     return permute_p(input, dims=tuple(next(rest) if o is None else o for o in order))
 
 
-def mT(x: Tensor) -> Tensor:  # noqa: N802
+def mT(x: Tensor) -> Tensor:
     """The last two dims exchanged."""
     if x.ndim < 2:
         raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {x.ndim}-D tensor.")
@@ -399,19 +399,19 @@ prop("mT")(mT)
 
 
 @prop("mH")
-def mH(x: Tensor) -> Tensor:  # noqa: N802
+def mH(x: Tensor) -> Tensor:
     """The conjugate of the last two dims exchanged."""
     return mT(x).conj()
 
 
 @prop("T")
-def T(x: Tensor) -> Tensor:  # noqa: N802
+def T(x: Tensor) -> Tensor:
     """All dims in reverse order."""
     return permute_p(x, dims=tuple(range(-1, -x.ndim - 1, -1)))
 
 
 @prop("H")
-def H(x: Tensor) -> Tensor:  # noqa: N802
+def H(x: Tensor) -> Tensor:
     """The conjugate transpose of a matrix."""
     if x.ndim not in (0, 2):
         raise RuntimeError(
@@ -441,7 +441,8 @@ def expand(self: Tensor, *size: Any, implicit: bool = False) -> Tensor:
     k = len(want) - len(have)
     if k < 0:
         raise RuntimeError(
-            f"expand: the number of sizes provided ({len(want)}: {list(want)}) must be greater or equal to the number of dimensions in the tensor ({len(have)}: {list(have)})"
+            f"expand: the number of sizes provided ({len(want)}: {list(want)}) must be greater or equal "
+            f"to the number of dimensions in the tensor ({len(have)}: {list(have)})"
         )
     full = []
     for i, n in enumerate(want):
@@ -452,7 +453,8 @@ def expand(self: Tensor, *size: Any, implicit: bool = False) -> Tensor:
         else:
             if i >= k and have[i - k] not in (1, n):
                 raise RuntimeError(
-                    f"expand: the expanded size of the tensor ({n}) must match the existing size ({have[i - k]}) at non-singleton dimension {i}. Target sizes: {list(want)}. Tensor sizes: {list(have)}"
+                    f"expand: the expanded size of the tensor ({n}) must match the existing size ({have[i - k]}) at "
+                    f"non-singleton dimension {i}. Target sizes: {list(want)}. Tensor sizes: {list(have)}"
                 )
             if n < 0:
                 raise RuntimeError(f"expand: invalid size {n} at dimension {i}")
