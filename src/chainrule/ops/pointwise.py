@@ -243,15 +243,20 @@ sigmoid = elementary(
 # -- rounding, sign, complex parts ------------------------------------------------------------------------------------
 
 
-def _rounding(name: str, fn: Any, doc: str, extra: str = "") -> Pointwise:
-    # PyTorch leaves integers alone.
-    p = pointwise(name, lambda x: x.copy() if x.dtype.kind in "iu" else fn(x), ZERO, fast=REAL_NUMS, doc=doc)
-    return public(f"{name} {extra}", methods=f"{name} {extra}", inplace=f"{name}_" + (f" {extra}_" if extra else ""))(p)
+def rounding(name: str, fn: Any, doc: str = "") -> Pointwise:
+    """A function with steps: its derivative is zero, integers are left alone, complex numbers are refused."""
+
+    def body(x: Any) -> Any:
+        if x.dtype.kind in "cb":
+            raise RuntimeError(f"{name}: not implemented for an input of type {dt.FROM_NP[x.dtype].name}")
+        return x.copy() if x.dtype.kind in "iu" else fn(x)
+
+    return pointwise(name, body, ZERO, fast=REAL_NUMS, doc=doc)
 
 
-floor = _rounding("floor", np.floor, "The largest integer not above x.")
-ceil = _rounding("ceil", np.ceil, "The smallest integer not below x.")
-trunc = _rounding("trunc", np.trunc, "x without its fraction.", "fix")
+floor = public("floor", methods="floor", inplace="floor_")(rounding("floor", np.floor, "The largest integer not above x."))
+ceil = public("ceil", methods="ceil", inplace="ceil_")(rounding("ceil", np.ceil, "The smallest integer not below x."))
+trunc = public("trunc fix", methods="trunc fix", inplace="trunc_ fix_")(rounding("trunc", np.trunc, "x without its fraction."))
 
 
 def real(input: Tensor) -> Tensor:
@@ -281,7 +286,7 @@ def conj(input: Tensor) -> Tensor:
     return conj_p.call(input) if input.dtype.category == dt.COMPLEX else input
 
 
-@public("conj_physical resolve_conj", methods="conj_physical")
+@public("conj_physical", methods="conj_physical")
 def conj_physical(input: Tensor) -> Tensor:
     """The complex conjugate."""
     return conj_p.call(input)
