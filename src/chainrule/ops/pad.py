@@ -69,14 +69,9 @@ def constant_pad_nd(input: Tensor, pad: Sequence[int], value: Any = 0) -> Tensor
 def _sources(mode: str, n: int, a: int, b: int) -> np.ndarray:
     """For each entry of a dim of n entries padded by (a, b), the entry it comes from."""
     if mode == "circular":
-        out = np.empty(n + a + b, np.int64)
-        m, lo, hi = out.size, max(a, 0), max(b, 0)
-        out[lo : m - hi] = np.arange(max(-a, 0), n - max(-b, 0))
-        if a > 0:
-            out[:a] = out[m - a - hi : m - hi]
-        if b > 0:
-            out[m - b :] = out[lo : lo + b]
-        return out
+        # What is left after cutting goes round as often as needed.
+        kept = n + min(a, 0) + min(b, 0)
+        return (np.arange(n + a + b) - max(a, 0)) % max(kept, 1) + max(-a, 0)
     j = np.arange(n + a + b)
     last = n + a - 1
     if mode == "reflect":
@@ -152,7 +147,7 @@ def _check_index_pad(x: Tensor, p: list[int], mode: str) -> None:
             raise RuntimeError(
                 f"pad: padding value causes wrapping around more than once: padding ({a}, {b}) at dimension {nd - 1 - i} of size {n}"
             )
-        if n + a + b < (0 if mode == "circular" else 1):
+        if n + a + b < (0 if mode == "circular" else 1) or (n + min(a, 0) + min(b, 0) < 1 and (a > 0 or b > 0)):
             raise RuntimeError(
                 f"pad: input (size {n} at dimension {nd - 1 - i}) is too small for negative padding ({a}, {b})"
             )
