@@ -94,6 +94,7 @@ class Differences:
     estimate: Arrays
     error: Arrays
     usable: list[np.ndarray]
+    finite: bool = True
     finer: Callable[[], Differences] | None = None
 
     def refined(self) -> Differences:
@@ -107,7 +108,7 @@ class Differences:
                 gap = np.abs(self.estimate[k] - fine.estimate[k])
                 far = gap > 1e-3 * np.abs(self.estimate[k]) + 3 * fine.error[k] + 1e-6
             usable.append(u & ~far)
-        return Differences(self.estimate, self.error, usable)
+        return Differences(self.estimate, self.error, usable, self.finite)
 
     @property
     def all_usable(self) -> bool:
@@ -161,6 +162,7 @@ def differences(
             nothing = [np.zeros(y.shape, bool) for y in f0]
             return Differences([np.zeros(y.shape, y.dtype) for y in f0], [np.zeros(y.shape) for y in f0], nothing)
         best = _ladder(f, f0, x, t, 4e-4)
+        best.finite = all(bool(np.isfinite(y).all()) for y in f0)
         if best.all_usable:
             best.finer = lambda: _ladder(f, f0, x, t, 2e-6)
         else:

@@ -20,13 +20,17 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "command", nargs="?", default="matrix", choices=("matrix", "errors", "reference", "record", "page")
     )
-    parser.add_argument("--only", default="", help="entry names or globs, comma-separated")
-    parser.add_argument("--family", default="", help="families, comma-separated")
-    parser.add_argument("--columns", default="", help="columns, comma-separated")
-    parser.add_argument("--samples", default="", help="samples per entry and dtype (0: all; default 3)")
-    parser.add_argument("--seed", default="")
-    parser.add_argument("--shard", default="", metavar="I/N", help="every Nth entry from the Ith on, I from 1")
-    parser.add_argument("--lib", default="", help="chainrule (default) or torch")
+    # These may stand without a value: a Makefile passes on variables that are not set.
+    for name, text in (
+        ("only", "entry names or globs, comma-separated"),
+        ("family", "families, comma-separated"),
+        ("columns", "columns, comma-separated"),
+        ("samples", "samples per entry and dtype (0: all; default 3)"),
+        ("seed", "whatever is random follows from it (default 0)"),
+        ("shard", "I/N: every Nth entry from the Ith on, I from 1"),
+        ("lib", "chainrule (default) or torch"),
+    ):
+        parser.add_argument(f"--{name}", nargs="?", const="", default="", help=text)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--timeout", type=float, default=120.0, help="seconds for one entry")
     parser.add_argument("--json", type=Path, help="write the results here")

@@ -104,15 +104,13 @@ class Judge:
 
     def columns(self, wanted: Sequence[str] = COLUMNS) -> dict[str, Verdict]:
         from .batching import vmap_columns
+        from .second_order import second_columns
 
         checks: dict[str, Callable[[], None]] = {
             "value": self.value,
             "vjp": self.vjp,
             "jvp": self.jvp,
-            "vjp∘vjp": functools.partial(self.second, "vjp", "vjp"),
-            "jvp∘vjp": functools.partial(self.second, "jvp", "vjp"),
-            "vjp∘jvp": functools.partial(self.second, "vjp", "jvp"),
-            "jvp∘jvp": functools.partial(self.second, "jvp", "jvp"),
+            **second_columns(self),
             **vmap_columns(self),
         }
         return {c: judged(checks[c]) for c in COLUMNS if c in wanted}
@@ -242,7 +240,7 @@ class Judge:
             return
         g = d.masked(self.g)
         got = self.arrays(self.pullback(*self.primals, *self.cotangents(g))) if not d.all_usable else got
-        if text := _scalars(inner(got, self.t), *d.pairing(g), "vjp"):
+        if text := scalar_mismatch(inner(got, self.t), *d.pairing(g), "vjp"):
             raise Wrong(text)
 
     @property
@@ -266,8 +264,8 @@ class Judge:
     def _dot_test(self, got: Arrays) -> str | None:
         gradient = self._trusted_gradient
         left, right = inner(self.g, got), inner(gradient, self.t)
-        tolerance = self._dot_tolerance(magnitude(self.g, got) + magnitude(gradient, self.t))
-        if abs(left - right) <= tolerance or _both_not_finite(left, right):
+        tolerance = self.dot_tolerance(magnitude(self.g, got) + magnitude(gradient, self.t))
+        if abs(left - right) <= tolerance or both_not_finite(left, right):
             return None
         return f"dot test: Re<g, jvp(t)> = {left:.10g}, Re<vjp(g), t> = {right:.10g}"
 
@@ -278,7 +276,7 @@ class Judge:
             return self.gradient
         return self.oracle.vjp(self.g)
 
-    def _dot_tolerance(self, scale: float) -> float:
+    def dot_tolerance(self, scale: float) -> float:
         relative = TOLERANCES[self._precision][0] if self.low else _DOT_TOLERANCE
         return relative * max(scale, 1e-3) * (10 if self.low else 1)
 
@@ -287,101 +285,14 @@ class Judge:
             if a.shape != shape or a.dtype != _numpy_dtype(dtype):
                 raise Wrong(f"tangent {k}: {a.dtype}{list(a.shape)}, expected {dtype}{list(shape)}")
 
-    # -- second order --------------------------------------------------------------------------------------------------
 
-    @functools.cached_property
-    def reverse_differences(self) -> Differences:
-        """Directional differences of (x, g) -> vjp(x)(g)."""
-        n, spec = len(self.x), [d for d, _ in self.oracle.output_spec()]
-
-        def f(xg: Arrays) -> Arrays:
-            g = [self.lib.tensor(a, d) for a, d in zip(xg[n:], spec, strict=True)]
-            return self.call(self.pullback, xg[:n], g)
-
-        return differences(f, [*self.x, *self.g], [*self.dx, *self.dg], hopeless=self.low)
-
-    @functools.cached_property
-    def forward_differences(self) -> Differences:
-        """Directional differences of (x, t) -> jvp(x, t)."""
-        return differences(
-            lambda xt: self.call(self.pushforward, xt[: len(self.x)], self.tangents(xt[len(self.x) :])),
-            [*self.x, *self.t],
-            [*self.dx, *self.dt],
-            hopeless=self.low,
-        )
-
-    def second(self, outer: str, inner_mode: str) -> None:
-        """The derivative of the first derivative equals its central differences; without these, nestings must agree."""
-        self.require_derivative()
-        reverse = inner_mode == "vjp"
-        d = self.reverse_differences if reverse else self.forward_differences
-        first = self.pullback if reverse else self.pushforward
-        extra = self.cotangents(self.g) if reverse else self.tangents(self.t)
-        at = [*self.primals, *extra]
-        along = [*self.dx, *(self.dg if reverse else self.dt)]
-        if outer == "jvp":
-            step = [*self.tangents(self.dx), *(self.cotangents(self.dg) if reverse else self.tangents(self.dt))]
-            got = self.arrays(self.lib.jvp(first, at, step)[1])
-            text = d.mismatch(got) and d.refined().mismatch(got)
-        else:
-            _, pull = self.lib.vjp(first, at)
-
-            def check(d: Differences) -> str | None:
-                w = d.masked(self.t if reverse else self.g)
-                got = self.arrays(pull(self.tangents(w) if reverse else self.cotangents(w)))
-                return None if d.none_usable else _scalars(inner(got, along), *d.pairing(w), f"{outer}∘{inner_mode}")
-
-            text = check(d) and check(d.refined())
-        if text:
-            raise Wrong(text)
-        if not d.all_usable:
-            self._nestings_agree(outer, inner_mode)
-
-    @functools.cached_property
-    def nestings(self) -> dict[tuple[str, str], float | None]:
-        """D²f[g; t, dx] by all four nestings (None where one raises): one number, whichever way it is computed."""
-
-        def attempt(compute: Callable[[], float]) -> float | None:
-            try:
-                return compute()
-            except Exception:
-                return None
-
-        x, g, t = self.primals, self.cotangents(self.g), self.tangents(self.t)
-        step, zero_g = self.tangents(self.dx), self.cotangents([np.zeros_like(a) for a in self.g])
-        zero_t, n = self.tangents([np.zeros_like(a) for a in self.t]), len(self.x)
-        lib, arrays = self.lib, self.arrays
-        return {
-            ("vjp", "vjp"): attempt(lambda: inner(arrays(lib.vjp(self.pullback, [*x, *g])[1](t))[:n], self.dx)),
-            ("jvp", "vjp"): attempt(
-                lambda: inner(self.t, arrays(lib.jvp(self.pullback, [*x, *g], [*step, *zero_g])[1]))
-            ),
-            ("vjp", "jvp"): attempt(lambda: inner(arrays(lib.vjp(self.pushforward, [*x, *t])[1](g))[:n], self.dx)),
-            ("jvp", "jvp"): attempt(
-                lambda: inner(self.g, arrays(lib.jvp(self.pushforward, [*x, *t], [*step, *zero_t])[1]))
-            ),
-        }
-
-    def _nestings_agree(self, outer: str, inner_mode: str) -> None:
-        mine = self.nestings[outer, inner_mode]
-        others = {k: v for k, v in self.nestings.items() if k != (outer, inner_mode) and v is not None}
-        if mine is None or not others:
-            return
-        scale = max([abs(v) for v in (mine, *others.values()) if np.isfinite(v)], default=0.0)
-        tolerance = max(1e-6 * scale, self._dot_tolerance(scale))
-        agrees = [abs(mine - v) <= tolerance or _both_not_finite(mine, v) for v in others.values()]
-        if not any(agrees):
-            seen = ", ".join(f"{o}∘{i} {v:.6g}" for (o, i), v in others.items())
-            raise Wrong(f"at a point without differences {outer}∘{inner_mode} gives {mine:.6g}, but {seen}")
-
-
-def _scalars(got: float, want: float, tolerance: float, what: str) -> str | None:
+def scalar_mismatch(got: float, want: float, tolerance: float, what: str) -> str | None:
     if abs(got - want) <= tolerance:
         return None
     return f"{what} paired with a random direction gives {got:.8g}, central differences {want:.8g}"
 
 
-def _both_not_finite(a: float, b: float) -> bool:
+def both_not_finite(a: float, b: float) -> bool:
     return not np.isfinite(a) and not np.isfinite(b)
 
 
