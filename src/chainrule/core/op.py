@@ -164,10 +164,9 @@ class Op:
             return tuple([Tensor(np.asarray(v)) for v in r]) if type(r) is tuple else Tensor(np.asarray(r))
         vals = [a._value if isinstance(a, Tensor) else a for a in args]
         if PAYLOADS:
-            for v in vals:
-                if type(v) in PAYLOADS:
-                    impl = self.impls.get(type(v)) or PAYLOADS[type(v)](self)
-                    break
+            kind = next((type(v) for v in vals if type(v) in PAYLOADS), None) or payload_in(kw)
+            if kind is not None:
+                impl = self.impls.get(kind) or PAYLOADS[kind](self)
         r = impl(*vals, **kw)  # type: ignore[misc]
         if type(r) is tuple:
             return tuple([Tensor(v if type(v) is ndarray or type(v) in PAYLOADS else np.asarray(v)) for v in r])
@@ -240,6 +239,16 @@ class Op:
         if callable(rule):
             return rule(size, args, flags, **kw)
         raise missing(self.name, "batching rule")
+
+
+def payload_in(kw: dict[str, Any]) -> type | None:
+    """The payload that static data speaks of: a shape with ragged sizes makes an op on dense tensors a nested one."""
+    for v in kw.values():
+        if type(v) is tuple:
+            for s in v:
+                if type(s) in PAYLOADS:
+                    return type(s)
+    return None
 
 
 def merge_uses(rules: list[Rule], n: int) -> tuple[bool, tuple[bool, ...] | None]:
@@ -324,6 +333,9 @@ class Pointwise(Op):
             elif isinstance(a, bool | int | float | complex):
                 v = a
                 kinds.append((dt.scalar_dtype(a), -1))
+            elif type(a) in PAYLOADS:  # a ragged size
+                v = a
+                kinds.append((dt.int64, -1))
             else:
                 raise TypeError(f"{self.name}: expected a tensor or a number, got {type(a).__name__}")
             vals.append(v)
@@ -332,10 +344,13 @@ class Pointwise(Op):
             d = dt.get_default_dtype()
         work = np.float32 if d.np in dt.HALVES else d.np
         vals = [
-            (v if v.dtype == work else v.astype(work)) if not isinstance(v, bool | int | float | complex) else _scalar(v, work)
+            _scalar(v, work) if isinstance(v, bool | int | float | complex) else v if getattr(v, "dtype", work) == work else v.astype(work)
             for v in vals
         ]
-        r = self.fn(*vals, **kw)
+        if PAYLOADS and any(type(v) in PAYLOADS for v in vals):
+            r = PAYLOADS[next(type(v) for v in vals if type(v) in PAYLOADS)](self)(*vals, **kw)
+        else:
+            r = self.fn(*vals, **kw)
         if work is not d.np and r.dtype == work:
             r = r.astype(d.np)
         return Tensor(r if type(r) is ndarray or type(r) in PAYLOADS else np.asarray(r))
@@ -413,19 +428,15 @@ def _unary(op: Pointwise) -> Callable[..., Any]:
             i = x._interp
             if i is None:
                 v = x._value
-                if v.dtype.num in fast:
+                if v.dtype.num in fast and type(v) is ndarray:
                     r = fn(v)
-                    return Tensor(r if type(r) is ndarray else _wrap(r))
+                    return Tensor(r if type(r) is ndarray else np.asarray(r))
                 return op.concrete((x,), {})
             return i.run_unary(op, x)
         return Op.bind(op, x)
 
     call.__name__ = op.name
     return call
-
-
-def _wrap(r: Any) -> Any:
-    return r if type(r) in PAYLOADS else np.asarray(r)
 
 
 def _binary(op: Pointwise) -> Callable[..., Any]:
@@ -442,15 +453,15 @@ def _binary(op: Pointwise) -> Callable[..., Any]:
                     if b._interp is None:
                         vb = b._value
                         d = va.dtype
-                        if vb.dtype is d and d.num in fast:
+                        if vb.dtype is d and d.num in fast and type(va) is ndarray and type(vb) is ndarray:
                             r = fn(va, vb)
-                            return Tensor(r if type(r) is ndarray else _wrap(r))
+                            return Tensor(r if type(r) is ndarray else np.asarray(r))
                         return op.concrete((a, b), {})
                     return b._interp.run_binary(op, a, b)
                 if type(b) in number:
-                    if va.dtype.num in floats:
+                    if va.dtype.num in floats and type(va) is ndarray:
                         r = fn(va, b)
-                        return Tensor(r if type(r) is ndarray else _wrap(r))
+                        return Tensor(r if type(r) is ndarray else np.asarray(r))
                     return op.concrete((a, b), {})
             elif type(b) is Tensor:
                 ib = b._interp
@@ -461,9 +472,9 @@ def _binary(op: Pointwise) -> Callable[..., Any]:
             ib = b._interp
             if ib is not None:
                 return ib.run_binary(op, a, b)
-            if b._value.dtype.num in floats:
+            if b._value.dtype.num in floats and type(b._value) is ndarray:
                 r = fn(a, b._value)
-                return Tensor(r if type(r) is ndarray else _wrap(r))
+                return Tensor(r if type(r) is ndarray else np.asarray(r))
         return Op.bind(op, a, b)
 
     call.__name__ = op.name

@@ -168,8 +168,8 @@ def _zeros(x: Tensor) -> Tensor:
 def _(g: Any, y: Any, *xs: Any, dim: int, ns: tuple[int, ...]) -> Any:
     out, at = [], 0
     for n in ns:
-        out.append((lambda a, b: lambda: narrow(g, dim, a, b))(at, n))
-        at += n
+        out.append((lambda a, b: lambda: take_slice(g, dim, slice(a, b)))(at, at + n))
+        at = at + n
     return tuple(out)
 
 
