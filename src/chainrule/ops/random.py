@@ -116,10 +116,16 @@ def _complex_or_real(rng: Any, shape: Any, d: np.dtype, kind: str) -> Any:
         scale = np.sqrt(0.5) if kind == "normal" else 1.0
         return ((one() + 1j * one()) * scale).astype(d)
     r = np.asarray(one())
-    if kind == "uniform" and d.itemsize < 8:
-        # Rounding to a short type must not reach 1.
-        r = np.floor(r * 2.0 ** (24 if d == np.float32 else 8 if d == dt.bfloat16.np else 11)) / 2.0 ** (24 if d == np.float32 else 8 if d == dt.bfloat16.np else 11)
-    return r.astype(d)
+    return (quantised(r, d) if kind == "uniform" else r).astype(d)
+
+
+_DIGITS = {dt.float32.np: 24, dt.bfloat16.np: 8, dt.float16.np: 11}
+
+
+def quantised(u: Any, d: np.dtype) -> Any:
+    """Uniform numbers in [0, 1) with as many binary digits as the type has: rounding to it must not reach 1."""
+    digits = _DIGITS.get(d)
+    return u if digits is None else np.floor(u * 2.0**digits) / 2.0**digits
 
 
 def _random(name: str, kind: str, doc: str) -> Any:
@@ -131,7 +137,12 @@ def _random(name: str, kind: str, doc: str) -> Any:
 
     def like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
              memory_format: Any = None, generator: Any = None) -> Tensor:  # fmt: skip
-        return f(tuple(input.shape), dtype=input.dtype if dtype is None else dtype, requires_grad=requires_grad, generator=generator)
+        return f(
+            tuple(input.shape),
+            dtype=input.dtype if dtype is None else dtype,
+            requires_grad=requires_grad,
+            generator=generator,
+        )
 
     f.__name__, f.__doc__ = name, doc
     like.__name__, like.__doc__ = f"{name}_like", f"{doc} Shape and type of `input`."
