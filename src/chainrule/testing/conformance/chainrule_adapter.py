@@ -98,6 +98,8 @@ class ChainruleLibrary(Library):
         """PyTorch functions that are themselves arguments (a distance function, say) become ours of the same name."""
         if isinstance(leaf, type) or not (getattr(leaf, "__module__", None) or "").startswith("torch"):
             return leaf
+        if isinstance(leaf, torch.nn.Module):
+            return types.MethodType(self._helpers(type(leaf).forward), leaf)
         name = getattr(leaf, "__name__", None)
         if callable(leaf) and name is not None:
             for space in ("", "nn.functional.", "linalg."):
