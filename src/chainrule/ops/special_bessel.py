@@ -1,0 +1,288 @@
+"""Bessel functions, their modified, scaled and spherical relatives, and the Airy function.
+
+Each family is closed under differentiation:
+
+* ``J_n' = (J_{n-1} - J_{n+1}) / 2``, the same for Y_n; ``I_n' = (I_{n-1} + I_{n+1}) / 2``, and K_n with the other sign;
+* with a power of ``1 - cos`` or ``cosh - 1`` in the integral that defines it, the scaled I and K: ``A_k' = -A_{k+1}``, ``C_k' = -C_{k+1}``;
+* ``j_n(x) / x**n``, smooth at 0: its derivative is ``-x`` times the next one;
+* ``Ai'' = x Ai``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..core.op import Pointwise, pointwise
+from ..core.samples import Given, S, sample
+from .pointwise import sign, where
+from .special_base import gauss_legendre, in_double, scipy_special, unary
+
+# -- J, Y, I, K of integer order --------------------------------------------------------------------------------------
+
+
+def _family(name: str, scipy_name: str, below: float, above: float) -> Pointwise:
+    """The functions F_n (n >= 2, static) with ``F_n' = below F_{n-1} + above F_{n+1}``."""
+
+    @in_double
+    def body(x: Any, *, n: int) -> Any:
+        import scipy.special as sc
+
+        return getattr(sc, scipy_name)(n, x)
+
+    def rule(t: Any, y: Any, x: Any, *, n: int) -> Any:
+        return t * (order(x, n - 1) * below + order(x, n + 1) * above)
+
+    def order(x: Any, n: int) -> Any:
+        return p.call(x, n=n) if n > 1 else FIRST[name][n].call(x)
+
+    p: Pointwise = pointwise(name, body, rule, promote="float", static=True)
+    return p
+
+
+FIRST: dict[str, tuple[Pointwise, Pointwise]] = {}
+jn_p = _family("bessel_jn", "jv", 0.5, -0.5)
+yn_p = _family("bessel_yn", "yv", 0.5, -0.5)
+in_p = _family("bessel_in", "iv", 0.5, 0.5)
+kn_p = _family("bessel_kn", "kv", -0.5, -0.5)
+
+bessel_j0 = unary("bessel_j0", scipy_special("j0"), lambda t, y, x: -t * bessel_j1.call(x), "The Bessel function J_0.")
+bessel_j1 = unary(
+    "bessel_j1",
+    scipy_special("j1"),
+    lambda t, y, x: t * ((bessel_j0.call(x) - jn_p.call(x, n=2)) * 0.5),
+    "The Bessel function J_1.",
+)
+bessel_y0 = unary(
+    "bessel_y0",
+    scipy_special("y0"),
+    lambda t, y, x: -t * bessel_y1.call(x),
+    "The Bessel function Y_0; -inf at 0, NaN for negative arguments.",
+)
+bessel_y1 = unary(
+    "bessel_y1",
+    scipy_special("y1"),
+    # At 0 the difference would be inf - inf.
+    lambda t, y, x: t * where(x == 0, float("inf"), (bessel_y0.call(x) - yn_p.call(x, n=2)) * 0.5),
+    "The Bessel function Y_1; -inf at 0, NaN for negative arguments.",
+)
+i0 = unary(
+    "i0",
+    scipy_special("i0"),
+    lambda t, y, x: t * i1.call(x),
+    "The modified Bessel function I_0.",
+    "i0 special.i0 special.modified_bessel_i0",
+    "i0",
+)
+i1 = unary(
+    "i1",
+    scipy_special("i1"),
+    lambda t, y, x: t * ((i0.call(x) + in_p.call(x, n=2)) * 0.5),
+    "The modified Bessel function I_1; its derivative at 0 is 1/2.",
+    "special.i1 special.modified_bessel_i1",
+)
+modified_bessel_k0 = unary(
+    "modified_bessel_k0",
+    scipy_special("k0"),
+    lambda t, y, x: -t * modified_bessel_k1.call(x),
+    "The modified Bessel function K_0; infinite at 0, NaN for negative arguments.",
+)
+modified_bessel_k1 = unary(
+    "modified_bessel_k1",
+    scipy_special("k1"),
+    lambda t, y, x: t * ((modified_bessel_k0.call(x) + kn_p.call(x, n=2)) * -0.5),
+    "The modified Bessel function K_1; infinite at 0, NaN for negative arguments.",
+)
+FIRST.update(
+    bessel_jn=(bessel_j0, bessel_j1),
+    bessel_yn=(bessel_y0, bessel_y1),
+    bessel_in=(i0, i1),
+    bessel_kn=(modified_bessel_k0, modified_bessel_k1),
+)
+
+# -- scaled I: A_k(x) = 1/pi * integral of (1 - cos s)**k exp(-|x| (1 - cos s)) over [0, pi] ----------------------------
+
+
+@in_double
+def _scaled_i(x: Any, *, k: int) -> Any:
+    x = np.abs(x)
+    # A periodic integrand: equidistant points converge faster than any power, here to the last digit for x < 40.
+    near, m = np.minimum(x, 40.0), 56
+    total = np.zeros(x.shape)
+    for j in range(m):
+        u = 2 * math.sin(math.pi * (j + 0.5) / (2 * m)) ** 2
+        total = total + u**k * np.exp(-near * u)
+    # Beyond, w**2 = 1 - cos s, cut where the exponential has vanished.
+    far = np.clip(x, 40.0, 1e300)
+    depth = 45.0 + 2 * k
+    end = np.sqrt(np.minimum(depth / far, 1.5))
+    tail = np.zeros(x.shape)
+    for v, w in gauss_legendre(48):
+        u = (end * v) ** 2
+        tail = tail + w * u**k * np.exp(-far * u) / np.sqrt(2 - u)
+    return np.where(x < 40, total / m, tail * end * (2 / math.pi))
+
+
+scaled_i_p = pointwise(
+    "scaled_i",
+    _scaled_i,
+    lambda t, y, x, *, k: t * (sign.call(x) * -scaled_i_p.call(x, k=k + 1)),
+    promote="float",
+    static=True,
+)
+i0e = unary(
+    "i0e",
+    scipy_special("i0e"),
+    lambda t, y, x: t * (sign.call(x) * -scaled_i_p.call(x, k=1)),
+    "``exp(-|x|) I_0(x)``; at its kink at 0 the derivative is 0, between the two slopes.",
+)
+i1e = unary(
+    "i1e",
+    scipy_special("i1e"),
+    # i1e = sign(x) (A_0 - A_1)
+    lambda t, y, x: t * (scaled_i_p.call(x, k=2) - scaled_i_p.call(x, k=1)),
+    "``exp(-|x|) I_1(x)``; its derivative at 0 is 1/2.",
+)
+
+# -- scaled K: C_k(x) = integral of (cosh s - 1)**k exp(-x (cosh s - 1)) over s > 0 -------------------------------------
+
+
+@in_double
+def _scaled_k(x: Any, *, k: int) -> Any:
+    import scipy.special as sc
+
+    # Near 0 the binomial sum over exp(x) K_j is dominated by its last term.
+    tiny = np.minimum(x, 0.01)
+    small = (-1.0) ** k * math.comb(2 * k, k) * sc.kve(0, tiny)
+    for j in range(1, k + 1):
+        small = small + 2 * (-1.0) ** (k - j) * math.comb(2 * k, k - j) * sc.kve(j, tiny)
+    # Elsewhere the integrand is even, analytic and falls doubly exponentially: equidistant points again.
+    rest, m = np.clip(x, 0.01, 1e300), 60
+    step = np.arccosh(1 + (45.0 + 4 * k) / rest) / m
+    step = np.where(rest > 1e6, np.sqrt(2 * (45.0 + 4 * k) / rest) / m, step)
+    total = np.full(x.shape, 0.5 if k == 0 else 0.0)
+    for j in range(1, m + 1):
+        u = 2 * np.sinh(0.5 * j * step) ** 2
+        total = total + u**k * np.exp(-rest * u)
+    return np.where(x == 0, np.inf, np.where(x < 0.01, small / 2.0**k, total * step))
+
+
+scaled_k_p = pointwise(
+    "scaled_k",
+    _scaled_k,
+    lambda t, y, x, *, k: -t * scaled_k_p.call(x, k=k + 1),
+    promote="float",
+    static=True,
+)
+scaled_modified_bessel_k0 = unary(
+    "scaled_modified_bessel_k0",
+    scipy_special("k0e"),
+    lambda t, y, x: -t * scaled_k_p.call(x, k=1),
+    "``exp(x) K_0(x)``; infinite at 0, NaN for negative arguments.",
+)
+scaled_modified_bessel_k1 = unary(
+    "scaled_modified_bessel_k1",
+    scipy_special("k1e"),
+    # k1e = C_0 + C_1
+    lambda t, y, x: -t * (scaled_k_p.call(x, k=1) + scaled_k_p.call(x, k=2)),
+    "``exp(x) K_1(x)``; infinite at 0, NaN for negative arguments.",
+)
+
+# -- spherical Bessel functions and sinc: s_n(x) = j_n(x) / x**n, even and entire ---------------------------------------
+
+
+def _spherical(x: Any, *, n: int) -> Any:
+    import scipy.special as sc
+
+    work = x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
+    with np.errstate(all="ignore"):
+        near = np.abs(work) < n + 1.5
+        # The power series sum of (-x**2/2)**k / (k! (2n+2k+1)!!); it hardly cancels below n + 1.5.
+        z = np.where(near, work * work, 0) * -0.5
+        term = np.full(work.shape, 1.0 / math.prod(range(1, 2 * n + 2, 2)), work.dtype)
+        total = term
+        for k in range(1, 24 + 2 * n):
+            term = term * z / (k * (2 * n + 2 * k + 1))
+            total = total + term
+        far = np.where(near, n + 2.0, work)
+        r = np.where(near, total, np.where(np.isinf(far), 0, sc.spherical_jn(n, far) / far**n))
+        return r.astype(x.dtype)
+
+
+spherical_p = pointwise(
+    "spherical",
+    _spherical,
+    lambda t, y, x, *, n: t * (x * -spherical_p.call(x, n=n + 1)),
+    promote="float",
+    static=True,
+)
+
+
+def _spherical_j0(x: Any) -> Any:
+    return in_double(_sin_over)(x)
+
+
+def _sin_over(x: Any) -> Any:
+    return np.where(np.isinf(x), 0.0, np.where(x == 0, 1.0, np.sin(x) / np.where(x == 0, 1, x)))
+
+
+def _times_next(x: Any) -> Any:
+    """``x s_1(x) = (sin(x)/x - cos(x)) / x``, without its cancellation near 0 and infinity times 0 far out."""
+    return x * spherical_p.call(x, n=1)
+
+
+spherical_bessel_j0 = unary(
+    "spherical_bessel_j0", _spherical_j0, lambda t, y, x: -t * _times_next(x), "``sin(x) / x``, and 1 at 0."
+)
+
+
+def _sinc(x: Any) -> Any:
+    with np.errstate(all="ignore"):
+        return np.sinc(x)
+
+
+sinc = unary(
+    "sinc",
+    _sinc,
+    lambda t, y, x: t * (_times_next(x * math.pi) * -math.pi),
+    "``sin(pi x) / (pi x)``, and 1 at 0; smooth there to any order.",
+    "sinc special.sinc",
+    "sinc",
+)
+
+# -- Airy ---------------------------------------------------------------------------------------------------------------
+
+
+def _airy(x: Any) -> Any:
+    import scipy.special as sc
+
+    return sc.airy(x)[0]
+
+
+def _airy_slope(x: Any) -> Any:
+    import scipy.special as sc
+
+    return sc.airy(x)[1]
+
+
+airy_slope_p = pointwise(
+    "airy_slope", in_double(_airy_slope), lambda t, y, x: t * (x * airy_ai.call(x)), promote="float"
+)
+airy_ai = unary(
+    "airy_ai", in_double(_airy), lambda t, y, x: t * airy_slope_p.call(x), "The Airy function Ai, with ``Ai'' = x Ai``."
+)
+
+# -- samples ----------------------------------------------------------------------------------------------------------
+
+for _n in ("bessel_j0", "bessel_j1", "i0", "i1", "airy_ai", "spherical_bessel_j0", "sinc"):
+    sample(f"special.{_n}", S(2, 3), cx=_n == "sinc")
+    sample(f"special.{_n}", Given([0.0, 1e-4, -5.0, 6.0], grad=True), cx=_n == "sinc")
+for _n in ("bessel_y0", "bessel_y1", "modified_bessel_k0", "modified_bessel_k1"):
+    sample(f"special.{_n}", S(2, 3, low=0.3, high=6.0), cx=False)
+for _n in ("scaled_modified_bessel_k0", "scaled_modified_bessel_k1"):
+    sample(f"special.{_n}", S(3, low=0.3, high=6.0), cx=False)
+    sample(f"special.{_n}", Given([0.005, 0.5, 50.0, 1e4], grad=True), cx=False)
+sample("special.i0e", Given([0.3, -2.0, 39.0, -41.0, 500.0], grad=True), cx=False)
+sample("special.i1e", Given([0.3, -2.0, 39.0, -41.0, 500.0], grad=True), cx=False)
