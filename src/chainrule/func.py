@@ -12,7 +12,7 @@ from .core import dtypes as dt
 from .core.batching import Batching
 from .core.forward import Forward
 from .core.reverse import Leaf, Reverse, reachable, walk_back, walk_forward
-from .core.shapes import sizes_of
+from .core.shapes import sizes_of, zeros
 from .core.tensor import Tensor
 from .core.tree import broadcast_prefix, flatten, tree_map, unflatten
 from .core.views import pin
@@ -46,7 +46,7 @@ def _lower(level: Any, x: Any) -> Any:
 
 
 def _zeros(x: Tensor) -> Tensor:
-    return Tensor(np.zeros(x.shape, x.dtype.np))
+    return zeros(tuple(x.shape), x.dtype)
 
 
 # -- reverse ----------------------------------------------------------------------------------------------------------

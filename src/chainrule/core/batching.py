@@ -10,10 +10,26 @@ from typing import TYPE_CHECKING, Any
 from .dispatch import Interpreter, innermost
 from .errors import ChainruleError
 from .shapes import sizes_of
-from .tensor import Tensor
+from .tensor import PAYLOADS, Tensor
 
 if TYPE_CHECKING:
     from .op import Op
+
+
+def grow(a: Tensor, size: int) -> Tensor:
+    """`a` with a batch axis of equal examples in front."""
+    from ..ops.shape import expand_p
+
+    return expand_p.bind(a, shape=(size, *a.shape), nd=a.ndim)
+
+
+def untag(level: Batching, v: Any) -> Any:
+    """Static data or an argument with the ragged sizes of this level as the level below sees them."""
+    if type(v) in PAYLOADS and v.level is level:
+        return type(v)(v.values)
+    if type(v) is tuple:
+        return tuple([untag(level, s) for s in v])
+    return slice(*[untag(level, s) for s in (v.start, v.stop, v.step)]) if type(v) is slice else v
 
 
 class Batching(Interpreter):
@@ -37,6 +53,12 @@ class Batching(Interpreter):
             else:
                 low.append(a)
                 flags.append(False)
+        if PAYLOADS:
+            low, kw = [untag(self, a) for a in low], {k: untag(self, v) for k, v in kw.items()}
+            if True not in flags:
+                # Only a ragged size belongs to this level: the others get a batch axis.
+                low = [grow(a, self.size) if isinstance(a, Tensor) else a for a in low]
+                flags = [isinstance(a, Tensor) for a in low]
         y = op.batched(self.size, low, flags, kw)
         if type(y) is tuple:
             return tuple([Tensor(v, self) for v in y])
@@ -60,7 +82,10 @@ class Batching(Interpreter):
 
     def shape_of(self, x: Tensor) -> tuple[int, ...]:
         v = x._value
-        return (v._value.shape if v._interp is None else v._interp.shape_of(v))[1:]
+        shape = (v._value.shape if v._interp is None else v._interp.shape_of(v))[1:]
+        if PAYLOADS:
+            shape = tuple([type(s)(s.values, self) if type(s) in PAYLOADS and s.level is None else s for s in shape])
+        return shape
 
     def strides_of(self, x: Tensor) -> tuple[int, ...]:
         return x._value.stride()[1:]

@@ -6,12 +6,11 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from . import dtypes as dt
 from .dispatch import GRAD_MODE
 from .errors import ChainruleError
 from .reverse import Leaf, Node, Pick, Reverse, imperative, walk_back
+from .shapes import zeros
 from .tensor import Tensor
 from .views import meta
 
@@ -205,7 +204,7 @@ def _starts(name: str, outputs: Sequence[Tensor], grads: Sequence[Any], create_g
                 raise ChainruleError(f"{name}: grad can be implicitly created only for scalar outputs, this one has shape {list(y.shape)}; pass its gradient")
             if y.dtype.category == dt.COMPLEX:
                 raise ChainruleError(f"{name}: grad can be implicitly created only for real scalar outputs but got {y.dtype}")
-            g = Tensor(np.ones(y.shape, y.dtype.np))
+            g = zeros(tuple(y.shape), y.dtype) + 1
         elif g.shape != y.shape:
             raise ChainruleError(f"{name}: mismatch in shape: the gradient has shape {list(g.shape)} and the output has shape {list(y.shape)}")
         if not create_graph and g._interp is not None and g._interp is y._interp:
@@ -292,7 +291,7 @@ def grad(
             if not allow:
                 raise ChainruleError(f"grad: input {i} (shape {list(x.shape)}) appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior.")
             if materialize_grads:
-                g = Tensor(np.zeros(x.shape, x.dtype.np))
+                g = zeros(tuple(x.shape), x.dtype)
         out.append(g)
     return tuple(out)
 

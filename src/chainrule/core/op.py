@@ -19,7 +19,9 @@ from typing import Any
 import numpy as np
 
 from . import dtypes as dt
+from .batching import grow
 from .errors import missing
+from .shapes import zeros
 from .tensor import PAYLOADS, Tensor
 from .views import register_view, write_out
 
@@ -150,6 +152,10 @@ class Op:
                 i = a._interp
                 if i is not None and (top is None or i.level > top.level):
                     top = i
+        if PAYLOADS:
+            i = ragged_level(args, kw)
+            if i is not None and (top is None or i.level > top.level):
+                top = i
         if top is None:
             return self.concrete(args, kw)
         return top.run(self, args, kw)
@@ -235,10 +241,21 @@ class Op:
         if rule == "trailing":
             return self.bind(*args, **kw)
         if rule == "expand":
-            return self.bind(*[_grow(a, size) if isinstance(a, Tensor) and not f else a for a, f in zip(args, flags, strict=True)], **kw)
+            return self.bind(*[grow(a, size) if isinstance(a, Tensor) and not f else a for a, f in zip(args, flags, strict=True)], **kw)
         if callable(rule):
             return rule(size, args, flags, **kw)
         raise missing(self.name, "batching rule")
+
+
+def ragged_level(args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
+    """The innermost vmap level among the ragged sizes in arguments and static data."""
+    top = None
+    for v in (*args, *kw.values()):
+        for s in v if type(v) is tuple else (v,):
+            for r in (s.start, s.stop) if type(s) is slice else (s,):
+                if type(r) in PAYLOADS and r.level is not None and (top is None or r.level.level > top.level):
+                    top = r.level
+    return top
 
 
 def payload_in(kw: dict[str, Any]) -> type | None:
@@ -272,14 +289,8 @@ def is_float(x: Any) -> bool:
 
 
 def zeros_like_tensor(x: Tensor) -> Tensor:
-    """Zeros with the shape and dtype of `x`, as a plain tensor (no level)."""
-    return Tensor(np.zeros(x.shape, x.dtype.np))
-
-
-def _grow(a: Tensor, size: int) -> Tensor:
-    from ..ops.shape import expand_p
-
-    return expand_p.bind(a, shape=(size, *a.shape), nd=a.ndim)
+    """Zeros with the shape and dtype of `x`, without its history."""
+    return zeros(tuple(x.shape), x.dtype)
 
 
 # -- pointwise ------------------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from . import dtypes as dt
 from .dispatch import GRAD_MODE, STACK, Interpreter, innermost
 from .errors import GraphFreedError
 from .shapes import sizes_of as sizes
+from .shapes import zeros
 from .tensor import Tensor
 from .views import meta, pin
 
@@ -385,7 +386,7 @@ def walk_back(
                 y = tuple([Tensor(v, rewrap, Pick(n, k)) for k, v in enumerate(y)]) if n.nout else Tensor(y, rewrap, n)
         need = [p is not None and (keep is None or p in live) for p in parents]
         if n.nout and not op.sparse_vjp:
-            g = [v if v is not None else _zeros(s) for v, s in zip(g, n.outs, strict=True)]
+            g = [v if v is not None else zeros(*s) for v, s in zip(g, n.outs, strict=True)]
         gs = op.pull(g, y, xs, n.kw, need)
         if ANOMALY.on:
             ANOMALY.check(n, gs)
@@ -425,12 +426,6 @@ def _latest_first(heap: list[tuple[int, Node]]) -> Iterable[Node]:
     """The nodes of a heap that grows while it is walked, the last made first."""
     while heap:
         yield heappop(heap)[1]
-
-
-def _zeros(s: tuple[tuple[int, ...], dt.DType]) -> Tensor:
-    import numpy as np
-
-    return Tensor(np.zeros(s[0], s[1].np))
 
 
 def _run_hooks(n: Node, g: Any) -> Any:

@@ -6,13 +6,25 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from .tensor import Tensor
+import numpy as np
+
+from .dtypes import DType
+from .tensor import PAYLOADS, Tensor
 
 
 def sizes_of(x: Tensor) -> tuple[int, ...]:
     """The shape of `x` as a plain tuple, for the hot paths."""
     i = x._interp
     return x._value.shape if i is None else i.shape_of(x)
+
+
+def zeros(shape: tuple[Any, ...], d: DType) -> Tensor:
+    """Zeros of a shape, which may have ragged sizes."""
+    if PAYLOADS and any(type(s) in PAYLOADS for s in shape):
+        from ..ops.shape import expand_p
+
+        return expand_p.bind(Tensor(np.zeros((), d.np)), shape=tuple(shape), nd=0)
+    return Tensor(np.zeros(shape, d.np))
 
 
 def wrap_dim(dim: Any, n: int, what: str = "dim") -> int:
@@ -44,7 +56,7 @@ def sizes(args: Sequence[Any], what: str = "size") -> tuple[int, ...]:
     if len(args) == 1 and isinstance(args[0], list | tuple):
         args = args[0]
     try:
-        return tuple([operator.index(a) for a in args])
+        return tuple([a if type(a) in PAYLOADS else operator.index(a) for a in args])
     except TypeError:
         raise TypeError(f"{what} must be ints or a tuple of ints, got {args!r}") from None
 

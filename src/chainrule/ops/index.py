@@ -12,9 +12,9 @@ import numpy as np
 from ..core import dtypes as dt
 from ..core.op import lift_rank, op
 from ..core.registry import public
-from ..core.shapes import broadcast_shapes, wrap_dim
+from ..core.shapes import broadcast_shapes, wrap_dim, zeros
 from ..core.samples import Given, S, sample
-from ..core.tensor import Tensor
+from ..core.tensor import PAYLOADS, Tensor
 from ..core.views import assign
 from .pointwise import where_p
 from .shape import permute_p, slice_p
@@ -145,7 +145,7 @@ def _(g: Any, y: Any, x: Any, i: Any, v: Any, *, r: int, s: int) -> Any:
         won = last_writes_p(i, s=s)
         return where_p.call(won.reshape(*won.shape, *(1,) * r), gv, 0)
 
-    blank = Tensor(np.zeros((*i.shape, *g.shape[g.ndim - r :]), g.dtype.np))
+    blank = zeros((*i.shape, *g.shape[g.ndim - r :]), g.dtype)
     return lambda: set_rows_p(g, i, blank, r=r, s=s), None, written
 
 
@@ -218,11 +218,12 @@ class Plan:
                 self.tensors.append(Tensor(np.zeros(1 if k else 0, np.int64)))
                 new.append(1)
             elif isinstance(k, slice):
-                k = slice(*(None if v is None else int(v) for v in (k.start, k.stop, k.step)))
+                k = slice(*(v if v is None or type(v) in PAYLOADS else int(v) for v in (k.start, k.stop, k.step)))
                 if k.step is not None and k.step <= 0:
                     raise ValueError("slice step must be positive; use flip() to reverse a dim")
                 basic.append(k)
-                new.append(len(range(*k.indices(shape[axis]))))
+                n = shape[axis]
+                new.append(n.sliced(k) if type(n) in PAYLOADS else len(range(*k.indices(n))))
                 axis += 1
             elif isinstance(k, int | np.integer):
                 if not -shape[axis] <= k < shape[axis]:
@@ -417,7 +418,7 @@ def scatter_p(x: Any, i: Any, src: Any, *, dim: int, ss: tuple[int, ...]) -> Any
 
 
 def _zeros(shape: Any, like: Any) -> Any:
-    return Tensor(np.zeros(tuple(shape), like.dtype.np))
+    return zeros(tuple(shape), like.dtype)
 
 
 def _padded(v: Any, ss: tuple[int, ...]) -> Any:

@@ -15,6 +15,7 @@ from ..core.op import FLOAT_NUMS, REAL_NUMS, ZERO, Op, Pointwise, pointwise
 from ..core.registry import public
 from ..core.reverse import Masked
 from ..core.samples import Given, S, sample
+from ..core.shapes import zeros
 from ..core.tensor import PAYLOADS, Tensor
 
 INTS = frozenset(d.np.num for d in (dt.uint8, dt.int8, dt.int16, dt.int32, dt.int64))
@@ -22,7 +23,7 @@ INTS = frozenset(d.np.num for d in (dt.uint8, dt.int8, dt.int16, dt.int32, dt.in
 
 def zeros_like(x: Any) -> Any:
     """Zeros with the shape and type of `x`, without its history."""
-    return Tensor(np.zeros(x.shape, x.dtype.np))
+    return zeros(tuple(x.shape), x.dtype)
 
 
 # -- arithmetic -------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from ..core.dispatch import GRAD_MODE, innermost
 from ..core.op import op
 from ..core.registry import prop, public
 from ..core.samples import S, sample
-from ..core.shapes import broadcast_shapes, infer_size, sizes, wrap_dim, wrap_dims
+from ..core.shapes import zeros, broadcast_shapes, infer_size, sizes, wrap_dim, wrap_dims
 from ..core.tensor import Tensor
 from ..core.views import adopt, meta
 
@@ -161,7 +161,7 @@ def _(t: Any, y: Any, *xs: Any, dim: int, ns: tuple[int, ...]) -> Any:
 
 def _zeros(x: Tensor) -> Tensor:
     d = x.dtype
-    return Tensor(np.zeros(x.shape, d.np if d.category >= dt.FLOAT else dt.get_default_dtype().np))
+    return zeros(tuple(x.shape), d if d.category >= dt.FLOAT else dt.get_default_dtype())
 
 
 @cat_p.vjp

@@ -15,7 +15,7 @@ from ..core import dtypes as dt
 from ..core.errors import ChainruleError, missing
 from ..core.op import Op
 from ..core.tensor import PAYLOADS
-from .ragged import Geometry, RaggedInt, geometry_of, is_ragged, simplify
+from .ragged import Geometry, RaggedInt, geometry_of, is_ragged
 
 ndarray = np.ndarray
 
@@ -404,5 +404,5 @@ PAYLOADS[RaggedInt] = body_for
 
 __all__ = [
     "NestedArray", "Segments", "buckets", "join", "nest_of", "pack", "padded", "pick", "pointwise_nested", "reduce_nested",
-    "reduced", "simplify", "spread_rows", "unpad",
+    "reduced", "spread_rows", "unpad",
 ]  # fmt: skip

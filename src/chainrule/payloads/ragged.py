@@ -15,12 +15,12 @@ from ..core.errors import ChainruleError
 
 
 class RaggedInt:
-    """A size with one value for each component."""
+    """A size with one value for each component; inside ``vmap`` it knows the level that maps over the components."""
 
-    __slots__ = ("values",)
+    __slots__ = ("level", "values")
 
-    def __init__(self, values: Any) -> None:
-        self.values = values
+    def __init__(self, values: Any, level: Any = None) -> None:
+        self.values, self.level = values, level
 
     def __repr__(self) -> str:
         return "j" + "/".join(map(str, self.values[:4].tolist())) + ("/…" if len(self.values) > 4 else "")
@@ -52,7 +52,8 @@ class RaggedInt:
         return hash(self.values.tobytes())
 
     def _with(self, other: Any, f: Any) -> Any:
-        return simplify(f(self.values, other.values if isinstance(other, RaggedInt) else other))
+        level = self.level or getattr(other, "level", None)
+        return RaggedInt(np.asarray(f(self.values, other.values if isinstance(other, RaggedInt) else other)), level)
 
     def __add__(self, o: Any) -> Any:
         return self._with(o, np.add)
@@ -77,8 +78,14 @@ class RaggedInt:
     def __mod__(self, o: Any) -> Any:
         return self._with(o, np.mod)
 
+    def sliced(self, key: slice) -> RaggedInt:
+        """The size after slicing."""
+        a, b = (_clip(v, self.values, d) for v, d in ((key.start, 0), (key.stop, self.values)))
+        step = 1 if key.step is None else int(key.step)
+        return RaggedInt(np.maximum(-(-(b - a) // step), 0), self.level)
+
     def __neg__(self) -> Any:
-        return RaggedInt(-self.values)
+        return RaggedInt(-self.values, self.level)
 
     def __lt__(self, o: Any) -> bool:
         return bool((self.values < _plain(o)).all())
@@ -93,14 +100,15 @@ class RaggedInt:
         return bool((self.values >= _plain(o)).all())
 
 
+def _clip(v: Any, size: Any, default: Any) -> Any:
+    if v is None:
+        return default
+    a = np.asarray(v.values if isinstance(v, RaggedInt) else v)
+    return np.clip(np.where(a < 0, a + size, a), 0, size)
+
+
 def _plain(o: Any) -> Any:
     return o.values if isinstance(o, RaggedInt) else o
-
-
-def simplify(values: Any) -> Any:
-    """A ragged size, or an int for a single number."""
-    v = np.asarray(values)
-    return int(v) if v.ndim == 0 else RaggedInt(v)
 
 
 def is_ragged(shape: Any) -> bool:
