@@ -35,6 +35,8 @@ class Namespace:
             return found
         if not self._strict and isinstance(original, types.FunctionType):
             return self._rebinder(original)
+        if original in (torch.SymInt, torch.SymFloat, torch.SymBool):  # only asked whether a dim is one of these
+            return original
         if self._original is torch and hasattr(self._library.Tensor, name):
             return getattr(self._library.Tensor, name)
         raise AttributeError(f"{getattr(self._library, '__name__', 'the library')} has no {name!r}")
