@@ -1,7 +1,7 @@
 """What a benchmark module is made of: `rows()` yields a `Row` for each piece of work, measured with `best_of`.
 
-The machine may be busy with other things, so the libraries take turns within each round and the best round counts:
-a disturbance that hits one library's turn does not decide the ratio.
+The machine may be busy with other things, so the libraries take short turns within each of many rounds and the best
+turn of each counts: a disturbance that hits one library's turn does not decide the ratio.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def no_gc() -> Iterator[None]:
             gc.collect()
 
 
-def best_of(work: Mapping[str, Callable[[], object]], rounds: int = 12, slice_s: float = 0.02) -> dict[str, float]:
+def best_of(work: Mapping[str, Callable[[], object]], rounds: int = 60, slice_s: float = 0.004) -> dict[str, float]:
     """The best seconds per call of each function, over `rounds` rounds in which every function has one turn.
 
     A turn is as many calls as fit into `slice_s` (at least one), found once per function after a warm-up.

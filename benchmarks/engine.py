@@ -194,7 +194,7 @@ def per_example_mlp() -> Row:
         jp, jx, jt = jax.tree.map(jax.numpy.asarray, (params, x, onehot))
         jitted = jax.jit(jax.vmap(jax.grad(loss(jax.numpy)), in_axes=(None, 0, 0)))
         work["JAX jit"] = lambda: jax.block_until_ready(jitted(jp, jx, jt))
-    seconds = _measure(work, slice_s=0.05)
+    seconds = _measure(work)
     return Row("per-example gradients, 64-128-128-10 MLP, 128 examples", seconds, {"torch.func": 1.0})
 
 
