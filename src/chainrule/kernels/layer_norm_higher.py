@@ -19,7 +19,7 @@ from .rows import prepare
 class _Second(_Norm):
     """Common to the rules below: optional arrays by name, statistics as the first coefficients."""
 
-    at_once = 2
+    small, large = (2, 1), (1, 2)
 
     def __init__(self, dtype: DType, center: bool, *types: DType | None):
         self.dtype, self.center, self.types = dtype, center, types

@@ -14,6 +14,8 @@ from . import compiler, pool, runtime
 from .calls import NotSupported, scratch_of, streams
 from .lang import Array, DType, Kernel, Value, compute_type, precise_type
 
+SMALL_BYTES = 1 << 19  # results up to this size fit the cache together with the arguments
+
 Terms = list[tuple[Value, Value | None]]
 
 
@@ -22,8 +24,9 @@ class RowPlan:
 
     name = ""
     reductions: tuple[tuple[str, ...], ...] = ()  # per stage, the kind of each reduction: add, max
-    at_once = 4  # rows in flight: they share the loads of per-column values and hide each other's latency
-    unroll = 1
+    # (rows in flight, vectors of a row in flight). Small problems: rows share the loads of per-column values and hide each
+    # other's latency. Large ones: one stream of memory after the other, which is what prefetching and write combining like.
+    small, large = (4, 1), (1, 4)
     precise = True  # in f64 for 16-bit elements
     k: Kernel
     inputs: list[Array]
@@ -50,12 +53,13 @@ class RowPlan:
         raise NotImplementedError
 
 
-def _block(p: RowPlan, k: Kernel, n: Value, row0: Value, count: int, partials: list[Array], into: Value | None) -> None:
+def _block(
+    p: RowPlan, k: Kernel, n: Value, row0: Value, count: int, unroll: int, partials: list[Array], into: Value | None
+) -> None:
     """All stages and the map for `count` neighbouring rows."""
     rows = [row0 + r if r else row0 for r in range(count)]
     base = [r * n for r in rows]
     coef = [p.start(r) for r in rows]
-    unroll = p.unroll if count > 1 else 1
     for s, kinds in enumerate(p.reductions):
         accs = [[k.acc(op) for op in kinds] for _ in rows]
         with k.reducing(n, [a for row in accs for a in row], unroll=unroll) as j:
@@ -85,26 +89,29 @@ def _block(p: RowPlan, k: Kernel, n: Value, row0: Value, count: int, partials: l
             q[into + j] = s
 
 
-def build(make: type[RowPlan], args: tuple[Any, ...], compute: Any, stream: bool) -> Kernel:
+def build(make: type[RowPlan], args: tuple[Any, ...], compute: DType, stream: bool, large: bool = False) -> Kernel:
     """Record the kernel of a plan."""
     p = make(*args)
-    k = p.k = Kernel(f"{p.name}_{'_'.join(map(str, args))}", compute)
+    at_once, unroll = p.large if large else p.small
+    k = p.k = Kernel(f"{p.name}_{'_'.join(map(str, args))}{'_large' if large else ''}", compute)
     p.declare(k, stream)
     partials = [k.array(f"partial{q}", k.compute) for q in range(len(p.columns))]
     rows, n, chunk = k.size("rows"), k.size("n"), k.size("chunk")
     with k.grid((rows + chunk - 1) // chunk, cost=chunk * n) as g:
         first = g * chunk
         last = k.minimum(first + chunk, rows)
-        whole = first + (last - first) // p.at_once * p.at_once
         into = g * n if partials else None
-        if partials:
+        if into is not None:
             with k.lanes(n) as j:
-                for q in partials:
-                    q[into + j] = 0.0  # type: ignore[operator]
-        with k.loop(first, whole, p.at_once) as i:
-            _block(p, k, n, i, p.at_once, partials, into)
-        with k.loop(whole, last) as i:
-            _block(p, k, n, i, 1, partials, into)
+                for part in partials:
+                    part[into + j] = 0.0
+        if at_once > 1:
+            whole = first + (last - first) // at_once * at_once
+            with k.loop(first, whole, at_once) as i:
+                _block(p, k, n, i, at_once, unroll, partials, into)
+            first = whole
+        with k.loop(first, last) as i:
+            _block(p, k, n, i, 1, unroll, partials, into)
     if partials:
         chunks = (rows + chunk - 1) // chunk
         wide = 8 * k.width
@@ -130,17 +137,18 @@ def prepare(make: type[RowPlan], args: tuple[Any, ...], rows: int, n: int, nbyte
     if not rows * n:
         raise NotSupported
     dtype: DType = args[0]
-    stream = streams(nbytes, n * dtype.size)
-    key = (make, args, stream)
+    stream, large = streams(nbytes, n * dtype.size), nbytes > SMALL_BYTES
+    key = (make, args, stream, large)
     entry = _compiled.get(key)
     if entry is None:
-        k = build(make, args, precise_type(dtype) if make.precise else compute_type(dtype), stream)
+        k = build(make, args, precise_type(dtype) if make.precise else compute_type(dtype), stream, large)
         columns = sum(q.name.startswith("partial") for q in k.params)
         entry = _compiled[key] = compiler.compile_kernel(k), columns
     f, columns = entry
     threads = runtime.pool
     if not columns:
-        return lambda *head: f(threads(), *head, rows, n, make.at_once)
+        at_once = make.large[0] if large else make.small[0]
+        return lambda *head: f(threads(), *head, rows, n, at_once)
     chunk = 32 if rows <= 1024 else (rows + 127) // 128 * 4
     acc = scratch_of(dtype)
     count = (-(-rows // chunk) * n,)

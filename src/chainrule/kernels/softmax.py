@@ -16,7 +16,7 @@ class _Forward(RowPlan):
 
     name = "softmax"
     reductions = (("max",), ("add",))
-    at_once = 2
+    small, large = (2, 1), (1, 2)
     precise = False
 
     def __init__(self, dtype: DType, log: bool):
