@@ -116,8 +116,10 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
 
 def _is_leaf(self: Tensor) -> bool:
     """Whether the tensor was not made by a recorded op."""
-    i = self._interp
-    return i is None or i.kind != "reverse" or type(self._aux) is Leaf
+    x = self
+    while x._interp is not None and x._interp.kind != "reverse":
+        x = x._value
+    return x._interp is None or type(x._aux) is Leaf
 
 
 def _grad_fn(self: Tensor) -> Any:
