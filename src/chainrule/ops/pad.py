@@ -147,7 +147,9 @@ def _check_index_pad(x: Tensor, p: list[int], mode: str) -> None:
             raise RuntimeError(
                 f"pad: padding value causes wrapping around more than once: padding ({a}, {b}) at dimension {nd - 1 - i} of size {n}"
             )
-        if n + a + b < (0 if mode == "circular" else 1) or (n + min(a, 0) + min(b, 0) < 1 and (a > 0 or b > 0)):
+        if n + a + b < (0 if mode == "circular" else 1) or (
+            mode == "circular" and n + min(a, 0) + min(b, 0) < 1 and (a > 0 or b > 0)
+        ):
             raise RuntimeError(
                 f"pad: input (size {n} at dimension {nd - 1 - i}) is too small for negative padding ({a}, {b})"
             )

@@ -16,7 +16,7 @@ from ..core.dispatch import GRAD_MODE, innermost
 from ..core.op import op
 from ..core.registry import prop, public
 from ..core.samples import S, sample
-from ..core.shapes import zeros, broadcast_shapes, infer_size, sizes, wrap_dim, wrap_dims
+from ..core.shapes import broadcast_shapes, infer_size, sizes, wrap_dim, wrap_dims, zeros
 from ..core.tensor import Tensor
 from ..core.views import adopt, meta
 
@@ -215,6 +215,13 @@ def _reshaping(f: Any, *names: str) -> None:
 # -- reshape and view -------------------------------------------------------------------------------------------------
 
 
+def named(f: str, what: str, args: tuple[Any, ...], kw: dict[str, Any]) -> tuple[Any, ...]:
+    """Sizes that came by keyword: ``reshape(x, shape=(2, 3))``."""
+    if set(kw) != {what} or args:
+        raise TypeError(f"{f}() got an unexpected keyword argument {next((k for k in kw if k != what), what)!r}")
+    return (kw[what],)
+
+
 def _reshape(x: Tensor, shape: tuple[int, ...]) -> Tensor:
     """reshape_p, as a view where memory allows one."""
     old = tuple(x.shape)
@@ -228,14 +235,14 @@ def _reshape(x: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 
 @public("reshape", methods="reshape", out=False)
-def reshape(input: Tensor, *shape: Any) -> Tensor:
+def reshape(input: Tensor, *shape: Any, **kw: Any) -> Tensor:
     """The same elements in row-major order with another shape; a view where possible.
 
     >>> chainrule.arange(6).reshape(2, -1)
     tensor([[0, 1, 2],
             [3, 4, 5]])
     """
-    want = sizes(shape, "shape")
+    want = sizes(shape if not kw else named("reshape", "shape", shape, kw), "shape")
     have = input.shape
     if want == have:
         return _reshape(input, want)
@@ -243,11 +250,11 @@ def reshape(input: Tensor, *shape: Any) -> Tensor:
 
 
 @public("", methods="view", out=False)
-def view(self: Tensor, *shape: Any, dtype: Any = None) -> Tensor:
+def view(self: Tensor, *shape: Any, dtype: Any = None, size: Any = None) -> Tensor:
     """A reshape that never copies: an error where the layout in memory does not allow a view."""
     if (len(shape) == 1 and isinstance(shape[0], dt.DType)) or dtype is not None:
         return view_dtype(self, dtype if dtype is not None else shape[0])
-    want = infer_size(sizes(shape, "shape"), self.numel(), self.shape)
+    want = infer_size(sizes(shape if size is None else (size,), "shape"), self.numel(), self.shape)
     y = _reshape(self, want)
     a, b = innermost(self), innermost(y)
     if type(a) is np.ndarray and a.size and not np.may_share_memory(a, b):
@@ -333,9 +340,9 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 
 
 @public("permute", methods="permute", out=False)
-def permute(input: Tensor, *dims: Any) -> Tensor:
+def permute(input: Tensor, *dims: Any, **kw: Any) -> Tensor:
     """Dims in the order `dims`."""
-    ds = sizes(dims, "dims")
+    ds = sizes(dims if not kw else named("permute", "dims", dims, kw), "dims")
     n = input.ndim
     if len(ds) != n:
         raise RuntimeError(
@@ -346,7 +353,7 @@ def permute(input: Tensor, *dims: Any) -> Tensor:
     return permute_p(input, dims=wrap_dims(ds, n, "dims"))
 
 
-@public("transpose swapaxes swapdims", methods="transpose swapaxes swapdims", out=False)
+@public("transpose swapdims", methods="transpose swapdims", out=False)
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Two dims exchanged."""
     n = input.ndim
@@ -356,6 +363,12 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     dims = list(range(-n, 0))
     dims[a], dims[b] = dims[b], dims[a]
     return permute_p(input, dims=tuple(dims))
+
+
+@public("swapaxes", methods="swapaxes", out=False)
+def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
+    """Two dims exchanged."""
+    return transpose(input, axis0, axis1)
 
 
 @public("t", methods="t", out=False)
@@ -428,16 +441,17 @@ def adjoint(input: Tensor) -> Tensor:
 
 _reshaping(squeeze, "squeeze_")
 _reshaping(unsqueeze, "unsqueeze_")
-_reshaping(transpose, "transpose_", "swapaxes_", "swapdims_")
+_reshaping(transpose, "transpose_", "swapdims_")
+_reshaping(swapaxes, "swapaxes_")
 _reshaping(t, "t_")
 
 # -- expand -----------------------------------------------------------------------------------------------------------
 
 
 @public("", methods="expand", out=False)
-def expand(self: Tensor, *size: Any, implicit: bool = False) -> Tensor:
+def expand(self: Tensor, *size: Any, implicit: bool = False, **kw: Any) -> Tensor:
     """Dims of size 1 repeated without copying; -1 keeps a size."""
-    want, have = sizes(size), self.shape
+    want, have = sizes(size if not kw else named("expand", "size", size, kw)), self.shape
     k = len(want) - len(have)
     if k < 0:
         raise RuntimeError(
@@ -672,9 +686,9 @@ def stack(tensors: Any, dim: int = 0) -> Tensor:
 
 
 @public("flip", methods="flip", out=False)
-def flip(input: Tensor, *dims: Any) -> Tensor:
+def flip(input: Tensor, *dims: Any, **kw: Any) -> Tensor:
     """The order of entries along `dims` reversed."""
-    ds = sizes(dims, "dims")
+    ds = sizes(dims if not kw else named("flip", "dims", dims, kw), "dims")
     return flip_p(input, dims=wrap_dims(ds, input.ndim, "dims") if ds and input.ndim else ())
 
 
