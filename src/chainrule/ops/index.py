@@ -472,8 +472,8 @@ def check_index(name: str, input: Tensor, dim: int, index: Tensor, src: Any = No
     """`dim` counted from the end, after the checks PyTorch makes of gather and scatter."""
     n = input.ndim
     d = wrap_dim(dim, n)
-    if index.dtype is not dt.int64 and index.numel():
-        raise RuntimeError(f"{name}(): Expected dtype int64 for index, got {index.dtype}")
+    if index.dtype not in (dt.int64, dt.int32) and index.numel():
+        raise RuntimeError(f"{name}(): Expected dtype int32 or int64 for index, got {index.dtype}")
     if index.numel() == 0:
         return d
     if max(index.ndim, 1) != max(n, 1):
