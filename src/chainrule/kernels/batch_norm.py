@@ -6,11 +6,13 @@ import numpy as np
 
 from .calls import Calls, NotSupported, kernel_type, prod, stats_of, vector_type
 from .channels import Plan, prepare
-from .lang import DType, Kernel, Value, stats_type
+from .lang import Array, DType, Kernel, Value, stats_type
 from .pool import empty
 
 
 class _Channelwise(Plan):
+    k: Kernel
+
     def vector(self, name: str, dtype: DType | None):
         return None if dtype is None else self.k.array(name, dtype)
 
@@ -88,6 +90,8 @@ class _Backward(_Channelwise):
         self.inputs = [k.array("gy", self.dtype), k.array("x", self.dtype)]
         self.mean, self.rstd = k.array("mean", stats_type(self.dtype)), k.array("rstd", stats_type(self.dtype))
         self.w = self.vector("w", self.wt)
+        self.gm: Array | None
+        self.gr: Array | None
         self.gm, self.gr = (
             (k.array("gm", stats_type(self.dtype)), k.array("gr", stats_type(self.dtype)))
             if self.stats

@@ -87,7 +87,7 @@ class Value:
         varying: bool | None = None,
     ):
         self.k, self.op, self.dtype, self.args, self.attr = k, op, dtype, args, attr
-        self.varying = any(a.varying for a in args) if varying is None else varying
+        self.varying: bool = any(a.varying for a in args) if varying is None else varying
         self.block: list[Value] | None = None  # the body of a structured statement
 
     def __repr__(self) -> str:

@@ -25,7 +25,7 @@ class _Norm(RowPlan):
 
     def project(self, t: Value, h: Value, mean_t: Value | None, mean_th: Value) -> Value:
         """P(t)"""
-        if self.center:
+        if mean_t is not None:
             t = t - mean_t
         return self.k.fma(-h, mean_th, t)
 
@@ -58,7 +58,7 @@ class _Forward(_Norm):
 
     def finish(self, stage, row, sums, coef):
         m = self.mean_of(sums[0])
-        if self.center and stage == 0:
+        if self.mean is not None and stage == 0:
             self.mean[row] = m
             return [m]
         r = 1.0 / self.k.sqrt(m + self.eps)
@@ -98,7 +98,7 @@ class _Backward(_Norm):
         self.columns = [k.array(s, t) for s, t in (("gw", self.gw), ("gb", self.gb)) if t is not None]
 
     def start(self, row):
-        return [self.rstd[row]] + ([self.mean[row]] if self.center else [])
+        return [self.rstd[row]] + ([self.mean[row]] if self.mean is not None else [])
 
     def h(self, x, coef):
         return (x[1] - coef[1]) * coef[0] if self.center else x[1] * coef[0]

@@ -75,7 +75,7 @@ class _Tangent(_Second):
     def apply(self, x, vec, coef):
         h = self.normalised(x[0], coef)
         means = coef[2:] if self.center else coef[1:]
-        t = coef[0] * self.project(x[1], h, means[-1], means[0])
+        t = coef[0] * self.project(x[1], h, means[1] if self.center else None, means[0])
         w, tw, tb = (self.pick(vec, n) for n in ("w", "tw", "tb"))
         if w is not None:
             t = t * w
@@ -168,14 +168,18 @@ class _TangentOfReverse(_Second):
 
     name = "layer_norm_tangent_of_reverse"
 
-    def __init__(self, dtype: DType, center: bool, tgy: bool, tx: bool, gw: DType | None, gb: DType | None, *types: DType | None):
+    def __init__(
+        self, dtype: DType, center: bool, tgy: bool, tx: bool, gw: DType | None, gb: DType | None, *types: DType | None
+    ):
         super().__init__(dtype, center, *types)
         self.tgy, self.tx, self.gw, self.gb = tgy, tx, gw, gb if tgy else None
 
     def declare(self, k: Kernel, stream: bool) -> None:
         self.sizes(k)
         self.inputs = self.elements(k, "gy", "x", "tgy" if self.tgy else None, "tx" if self.tx else None)
-        self.stats = self.per_row(k, "rstd", *(("mean",) if self.center else ()), "tr", *(("tm",) if self.center else ()))
+        self.stats = self.per_row(
+            k, "rstd", *(("mean",) if self.center else ()), "tr", *(("tm",) if self.center else ())
+        )
         self.per_column(k, ("w", "tw"))
         self.outputs = [k.array("tgx", self.dtype, stream)]
         self.columns = [k.array(s, t) for s, t in (("tgw", self.gw), ("tgb", self.gb)) if t is not None]
@@ -224,7 +228,9 @@ class _TangentOfReverse(_Second):
         return [k.fma(r, moved, tr * plain)], columns
 
 
-def _prepare(plan: type[_Second], xd: np.dtype, shape: tuple[int, ...], rows: int, center: bool, flags: tuple, *vectors):
+def _prepare(
+    plan: type[_Second], xd: np.dtype, shape: tuple[int, ...], rows: int, center: bool, flags: tuple, *vectors
+):
     dtype = kernel_type(xd)
     n = prod(shape) // rows if rows else 0
     types = tuple(vector_type(v, dtype) for v in vectors)

@@ -133,6 +133,21 @@ class Renderer:
         self.w = k.width
         self.declares: dict[str, str] = {}
         self.functions: list[str] = []
+        self.begin()
+
+    f: Function
+    env: dict[Value, list[str]]
+    slots: dict[Variable | Accumulator, list[str]]
+    carried: dict[Accumulator, list[str]]
+    splats: dict[tuple[str, str], str]
+    scope: list[list[Value]]
+    lanes: Lanes | None
+    nesting: int
+
+    def begin(self) -> None:
+        """Start a function."""
+        self.f, self.env, self.slots, self.carried, self.splats = Function(), {}, {}, {}, {}
+        self.scope, self.lanes, self.nesting = [[]], None, 0
 
     # -- types and operands
     def ty(self, dtype: DType, varying: bool) -> str:
@@ -616,16 +631,6 @@ class Renderer:
         out = [f"; kernel {k.name}", *self.declares.values(), "", *self.functions, "!0 = !{i32 1}", ""]
         out.append('attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }')
         return "\n".join(out)
-
-    def begin(self) -> None:
-        self.f = Function()
-        self.env: dict[Value, list[str]] = {}
-        self.slots: dict[Variable | Accumulator, list[str]] = {}
-        self.carried: dict[Accumulator, list[str]] = {}
-        self.splats: dict[tuple[str, str], str] = {}
-        self.scope: list[list[Value]] = [[]]
-        self.lanes: Lanes | None = None
-        self.nesting = 0
 
     def finish(self, signature: str) -> None:
         f = self.f

@@ -85,8 +85,9 @@ def _block(
                 out[base[r] + j] = y
             for q, (a, b) in enumerate(terms):
                 sums[q] = sums[q] + a if b is None else k.fma(a, b, sums[q])
-        for q, s in zip(partials, sums, strict=True):
-            q[into + j] = s
+        for part, total in zip(partials, sums, strict=True):
+            assert into is not None
+            part[into + j] = total
 
 
 def build(make: type[RowPlan], args: tuple[Any, ...], compute: DType, stream: bool, large: bool = False) -> Kernel:
