@@ -123,6 +123,9 @@ class BufferPool:
 
 
 default = BufferPool(_default_limit())
+if hasattr(os, "register_at_fork"):
+    # Another thread may have held the lock at the moment of the fork: the child gets one that is free.
+    os.register_at_fork(after_in_child=lambda: setattr(default, "_lock", threading.RLock()))
 empty = default.empty
 stats = default.stats
 clear = default.clear
