@@ -3,36 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from ..core import dtypes as dt
 from ..core.registry import public
 from ..core.samples import Given, S, sample
 from ..core.shapes import broadcast_shapes, wrap_dim
 from ..core.tensor import Tensor
-from .pointwise import abs, clamp_min_p, where
-from .reduce import amax, amin, root
-
-
-def vector_norm(x: Tensor, p: float, dim: Any, keepdim: bool = False) -> Tensor:
-    """``(sum |x|**p) ** (1/p)`` over `dim`, with derivative 0 at 0 for every p."""
-    if p == 2:
-        sq = x * x if x.dtype.category != dt.COMPLEX else (x * x.conj()).real
-        return root(sq.sum(dim, keepdim))
-    a = abs.call(x)
-    if p == 1:
-        return a.sum(dim, keepdim)
-    if p == 0:
-        return (a != 0).to(a.dtype).sum(dim, keepdim)
-    if math.isinf(p):
-        if x.shape[dim] == 0:
-            return a.sum(dim, keepdim)
-        return (amax if p > 0 else amin)(a, dim, keepdim)
-    zero = a == 0
-    # The power of an entry that is 0 is a constant: |x|**(p - 1) is infinite there for p < 1.
-    total = where(zero, 0.0 if p > 0 else math.inf, where(zero, 1, a) ** p).sum(dim, keepdim)
-    flat = (total == 0) | (total == math.inf)
-    return where(flat, 0, where(flat, 1, total) ** (1 / p))
+from .norms import vector_norm
+from .pointwise import clamp_min_p
 
 
 @public("nn.functional.normalize")
@@ -123,4 +101,4 @@ for _p in (0.5, 1.0, 1.5, 2.0, 3.0, math.inf):
 sample("pairwise_distance", S(2, 3), S(2, 3), keepdim=True, cx=False)
 sample("bilinear", S(2, 3), S(2, 4), S(5, 3, 4), S(5))
 sample("bilinear", S(2, 2, 3), S(2, 2, 1), S(2, 3, 1))
-sample("vector_norm", Given([[0.0, 3.0, 4.0], [1.0, 0.0, 0.0]], grad=True), f=lambda x: vector_norm(x, 2, -1))
+sample("nn.functional.normalize", Given([[0.0, 3.0, 4.0], [1.0, 0.0, 0.0]], grad=True))

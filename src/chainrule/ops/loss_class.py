@@ -260,7 +260,9 @@ def multi_margin_loss(
     gap = relu_p.call(margin - gather(x, -1, column) + x)
     each = where(column == Tensor(np.arange(n)), 0, gap if p == 1 else gap * gap)
     loss = each.sum(-1) / n
-    return reduced(loss if weight is None else loss * class_weights(weight, t), r)
+    if weight is not None:
+        loss = loss * class_weights(weight, t)
+    return reduced(loss.reshape(target.shape), r)
 
 
 @public("nn.functional.multilabel_margin_loss", out=False)

@@ -94,6 +94,7 @@ def _triplet(
             f"triplet_margin_loss: The anchor, positive, and negative tensors are expected to have the same number of dimensions, "
             f"but got: anchor {a.ndim}D, positive {p.ndim}D, and negative {n.ndim}D inputs"
         )
+    broadcast_shapes(a.shape, p.shape, n.shape, what="triplet_margin_loss of anchor, positive and negative")
     near, far = distance(a, p), distance(a, n)
     if swap:
         far = minimum.call(far, distance(p, n))
