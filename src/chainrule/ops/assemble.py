@@ -66,7 +66,7 @@ def atleast_3d(*tensors: Any) -> Any:
 def _some(name: str, tensors: Any) -> list[Tensor]:
     xs = list(tensors)
     if not xs:
-        raise RuntimeError(f"{name} expects a non-empty TensorList")
+        raise RuntimeError(f"{name} expects a non-empty list of tensors")
     return xs
 
 
@@ -107,6 +107,10 @@ def _chunk_cat(tensors: Sequence[Tensor], dim: int, num_chunks: int) -> Tensor:
     for x in xs:
         if not x.numel():
             raise RuntimeError(f"_chunk_cat expects non-empty tensors, got one of shape {list(x.shape)}")
+        if dim >= x.ndim:
+            raise RuntimeError(
+                f"_chunk_cat expects dim < ndim for all input tensors, got dim {dim} and a tensor of shape {list(x.shape)}"
+            )
         d = wrap_dim(dim, x.ndim)
         at = d + x.ndim
         lead, n = tuple(x.shape[:at]), x.shape[at]
@@ -166,13 +170,16 @@ def tensor_split(
 def _axis_split(name: str, least: int, axis: int, x: Tensor, where: Any) -> tuple[Tensor, ...]:
     if x.ndim < least:
         raise RuntimeError(
-            f"{name}: torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {x.ndim} dimensions!"
+            f"{name}: input must have at least {least} dimension(s), but got a tensor with {x.ndim} dimensions"
         )
     if isinstance(where, int):
         if where <= 0 or x.shape[axis] % where:
             raise RuntimeError(
-                f"{name}: attempted to split along dimension {axis}, but the size of the dimension {x.shape[axis]} is not divisible by the split_size {where}!"
+                f"{name}: attempted to split along dimension {axis} of input, but the size of the dimension {x.shape[axis]} is not divisible "
+                f"by the number of sections {where}"
             )
+    elif not isinstance(where, list | tuple):
+        raise TypeError(f"{name}: indices_or_sections must be an int or a tuple of ints, got {type(where).__name__}")
     return tensor_split(x, where, axis)
 
 
@@ -246,7 +253,7 @@ def repeat(self: Tensor, *sizes_: Any, repeats: Any = None) -> Tensor:
     x = reshape(self, [k for n in have for k in (1, n)])
     wide = tuple(k for r, n in zip(times, have, strict=True) for k in (r, n))
     return _fresh(
-        reshape(expand_p(x, shape=wide, nd=len(wide)), [r * n for r, n in zip(times, have, strict=True)]), self
+        reshape(expand_p(x, shape=wide, old=tuple(x.shape)), [r * n for r, n in zip(times, have, strict=True)]), self
     )
 
 

@@ -58,6 +58,12 @@ def _slice_key(name: str, x: Tensor, dim: int, start: Any, end: Any, step: int) 
     return d, slice(a, max(a, b), step)
 
 
+def _narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
+    if not -input.ndim <= dim < input.ndim:
+        raise RuntimeError(f"narrow_copy: expected dim to be in [{-input.ndim}, {input.ndim - 1}], got {dim}")
+    return sh.narrow(input, dim, start, length)
+
+
 def _alias(input: Tensor) -> Tensor:
     return input
 
@@ -79,7 +85,7 @@ for _name, _f in {
     "detach_copy": detach,
     "diagonal_copy": sh.diagonal,
     "expand_copy": _expand,
-    "narrow_copy": sh.narrow,
+    "narrow_copy": _narrow,
     "permute_copy": sh.permute,
     "select_copy": sh.select,
     "slice_copy": slice_,
@@ -98,7 +104,7 @@ for _name, _f in {
 @public("", methods="narrow_copy", out=False)
 def narrow_copy(self: Tensor, dim: int, start: int, length: int) -> Tensor:
     """A copy of ``self.narrow(dim, start, length)``."""
-    return _copied(sh.narrow(self, dim, start, length))
+    return _copied(_narrow(self, dim, start, length))
 
 
 @public("view_as_real_copy")

@@ -13,6 +13,7 @@ from ..core.device import device as device_type
 from ..core.registry import public
 from ..core.shapes import sizes
 from ..core.tensor import PAYLOADS, Tensor
+from ..core.views import write_out
 
 
 def finish(a: Any, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
@@ -217,10 +218,14 @@ def _number(x: Any) -> Any:
     return x.item() if isinstance(x, Tensor) else x
 
 
-@public("arange")
-def arange(*args: Any, start: Any = None, end: Any = None, step: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-           requires_grad: bool = False, pin_memory: Any = None) -> Tensor:  # fmt: skip
-    """``start, start + step, ...`` up to but not including `end`."""
+@public("arange", out=False)
+def arange(*args: Any, start: Any = None, end: Any = None, step: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
+           device: Any = None, requires_grad: bool = False, pin_memory: Any = None) -> Tensor:  # fmt: skip
+    """``start, start + step, ...`` up to but not including `end`.
+
+    >>> chainrule.arange(1, 2.5, 0.5)
+    tensor([1.0000, 1.5000, 2.0000])
+    """
     a = [_number(v) for v in args]
     if len(a) == 1:
         end = a[0] if end is None else end
@@ -229,22 +234,35 @@ def arange(*args: Any, start: Any = None, end: Any = None, step: Any = None, dty
         start, end = a[0], a[1]
         step = a[2] if len(a) > 2 else step
     start, end, step = (0 if start is None else _number(start)), _number(end), (1 if step is None else _number(step))
-    if step == 0:
-        raise RuntimeError("arange: step must be nonzero")
+    if end is None:
+        raise TypeError("arange: missing argument `end`")
+    whole = isinstance(start, int) and isinstance(end, int) and isinstance(step, int)
+    d = (
+        dt.as_dtype(dtype)
+        if dtype is not None
+        else out.dtype
+        if out is not None
+        else dt.int64
+        if whole
+        else dt.get_default_dtype()
+    )
+    if not math.isfinite(start) or not math.isfinite(end):
+        raise RuntimeError(f"arange: unsupported range: start {start} to end {end}")
+    if d is dt.int64:
+        start, end, step = int(start), int(end), int(step)
+    if step == 0 or (d.category == dt.INT and int(step) == 0):
+        raise RuntimeError(f"arange: step must be nonzero, got {step} (an integer for {d!r})")
     if (end - start) * step < 0:
         raise RuntimeError(
             f"arange: upper bound and lower bound inconsistent with step sign: start {start}, end {end}, step {step}"
         )
-    d = (
-        dt.as_dtype(dtype)
-        if dtype is not None
-        else dt.int64
-        if all(isinstance(v, int) for v in (start, end, step))
-        else dt.get_default_dtype()
-    )
     n = max(math.ceil((end - start) / step), 0)
-    kind = np.int64 if all(isinstance(v, int) for v in (start, end, step)) else np.float64
-    return finish((start + step * np.arange(n, dtype=kind)).astype(d.np), None, requires_grad, device)
+    if d.category == dt.INT:
+        values = int(start) + int(step) * np.arange(n, dtype=np.int64)
+    else:
+        values = start + step * np.arange(n, dtype=np.int64 if whole else np.float64)
+    y = finish(values.astype(d.np), None, requires_grad, device)
+    return y if out is None else write_out(out, y)
 
 
 @public("range")
@@ -262,6 +280,8 @@ def range_(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, lay
 
 def _line(name: str, start: Any, end: Any, steps: int, d: dt.DType) -> Any:
     """The points from `start` to `end` in double precision: an array, or a tensor if an end is a tensor of some level."""
+    if not isinstance(steps, int):
+        raise TypeError(f"{name}: steps must be an int, got {type(steps).__name__}")
     if steps < 0:
         raise RuntimeError(f"{name}: number of steps must be non-negative, got {steps}")
     for what, v in (("start", start), ("end", end)):
@@ -322,7 +342,8 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any
 def eye(n: int, m: int | None = None, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
         pin_memory: Any = None) -> Tensor:  # fmt: skip
     """The n-by-m matrix with ones on the diagonal."""
-    _nonneg("eye", (n, n if m is None else m))
+    if n < 0 or (m is not None and m < 0):
+        raise RuntimeError(f"eye: n and m must be greater or equal to 0, got n={n}, m={m}")
     return finish(
         np.eye(n, m, dtype=(dt.get_default_dtype() if dtype is None else dt.as_dtype(dtype)).np),
         None,

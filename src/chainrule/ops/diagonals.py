@@ -43,7 +43,7 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     if input.ndim == 1:
         return diag_embed(input, diagonal)
     if input.ndim != 2:
-        raise RuntimeError(f"diag(): supports 1D or 2D tensors. Got {input.ndim}D {list(input.shape)}")
+        raise RuntimeError(f"diag: input must be 1D or 2D, got {input.ndim}D {list(input.shape)}")
     return _diagonal_copy(input, diagonal)
 
 
@@ -61,7 +61,7 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
 def trace(input: Tensor) -> Tensor:
     """``sum_i x[i, i]`` of a matrix."""
     if input.ndim != 2:
-        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
+        raise RuntimeError(f"trace: expected input to be a matrix, but got shape {list(input.shape)}")
     return diagonal(input).sum()
 
 

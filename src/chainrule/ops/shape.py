@@ -18,7 +18,7 @@ from ..core.registry import prop, public
 from ..core.samples import S, sample
 from ..core.shapes import broadcast_shapes, infer_size, sizes, wrap_dim, wrap_dims, zeros
 from ..core.tensor import Tensor
-from ..core.views import adopt, meta
+from ..core.views import adopt, meta, write_out
 
 # -- primitives -------------------------------------------------------------------------------------------------------
 
@@ -53,12 +53,12 @@ permute_p.vjp([lambda g, y, x, *, dims: permute_p(g, dims=_inverse(dims))])
 
 
 @op("expand", view=True)
-def expand_p(x: Any, *, shape: tuple[int, ...], nd: int) -> Any:
-    """The last `nd` axes broadcast to `shape`."""
-    k = x.ndim - nd
+def expand_p(x: Any, *, shape: tuple[int, ...], old: tuple[int, ...]) -> Any:
+    """The last axes, of sizes `old`, broadcast to `shape`."""
+    k = x.ndim - len(old)
     full = x.shape[:k] + shape
-    if len(shape) != nd:
-        x = x.reshape(x.shape[:k] + (1,) * (len(shape) - nd) + x.shape[k:])
+    if len(shape) != len(old):
+        x = x.reshape(x.shape[:k] + (1,) * (len(shape) - len(old)) + x.shape[k:])
     if type(x) is np.ndarray and x.flags.c_contiguous:
         # np.broadcast_to does the same in ten times the time.
         steps = tuple([s if m == n else 0 for m, n, s in zip(x.shape, full, x.strides, strict=True)])
@@ -66,8 +66,25 @@ def expand_p(x: Any, *, shape: tuple[int, ...], nd: int) -> Any:
     return np.broadcast_to(x, full)
 
 
-expand_p.jvp([lambda t, y, x, *, shape, nd: expand_p(t, shape=shape, nd=nd)])
-expand_p.vjp([lambda g, y, x, *, shape, nd: g])  # fit_cotangent sums over what was broadcast
+def _unexpand(g: Any, y: Any, x: Any, *, shape: tuple[int, ...], old: tuple[int, ...]) -> Any:
+    """The sum over what was repeated. Leading axes that belong to nobody here (a batch) stay."""
+    from .reduce import sum_p
+
+    n, k = len(shape), len(shape) - len(old)
+    ones = tuple(
+        [
+            d
+            for d in range(-len(old), 0)
+            if type(old[d]) is int and old[d] == 1 and not (type(shape[d]) is int and shape[d] == 1)
+        ]
+    )
+    if ones:
+        g = sum_p.bind(g, dim=ones, keepdim=True, old=shape)
+    return sum_p.bind(g, dim=tuple(range(-n, k - n)), keepdim=False, old=(*shape[:k], *old)) if k else g
+
+
+expand_p.jvp([lambda t, y, x, *, shape, old: expand_p(t, shape=shape, old=old)])
+expand_p.vjp([_unexpand])
 
 
 @op("slice", view=True)
@@ -473,7 +490,7 @@ def expand(self: Tensor, *size: Any, implicit: bool = False, **kw: Any) -> Tenso
             if n < 0:
                 raise RuntimeError(f"expand: invalid size {n} at dimension {i}")
             full.append(n)
-    return expand_p(self, shape=tuple(full), nd=len(have))
+    return expand_p(self, shape=tuple(full), old=tuple(have))
 
 
 @public("", methods="expand_as", out=False)
@@ -515,6 +532,10 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor")
     d = wrap_dim(dim, n)
     size = input.shape[d]
+    if isinstance(start, Tensor) and (start.ndim or start.dtype.category != dt.INT):
+        raise RuntimeError(
+            f"narrow: start must be an 0-dim integral Tensor, got {start.dtype} of shape {list(start.shape)}"
+        )
     start = int(start)
     if not -size <= start <= size:
         raise IndexError(f"narrow: start out of range (expected to be in range of [{-size}, {size}], but got {start})")
@@ -625,8 +646,8 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
 # -- joining ----------------------------------------------------------------------------------------------------------
 
 
-@public("cat concat concatenate")
-def cat(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Tensor:
+@public("cat concat concatenate", out=False)
+def cat(tensors: Any, dim: int = 0, *, axis: int | None = None, out: Any = None) -> Tensor:
     """Tensors joined along an existing dim.
 
     >>> chainrule.cat([chainrule.zeros(1, 2), chainrule.ones(2, 2)])
@@ -634,6 +655,12 @@ def cat(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Tensor:
             [1., 1.],
             [1., 1.]])
     """
+    if out is not None:
+        y = cat(tensors, dim, axis=axis)
+        _check_out(out, tensors)
+        return write_out(out, y)
+    if isinstance(tensors, Tensor):
+        raise TypeError("cat: argument 'tensors' must be tuple of Tensors, not Tensor")
     dim = dim if axis is None else axis
     xs = list(tensors)
     if not xs:
@@ -662,6 +689,24 @@ def cat(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Tensor:
             )
     y = cat_p(*kept, dim=d, ns=tuple([x.shape[d] for x in kept]))
     return y if y.dtype is want else y.to(want)
+
+
+def _check_out(out: Tensor, tensors: Any) -> None:
+    v = innermost(out)
+    if type(v) is np.ndarray and any(n > 1 and not k for n, k in zip(v.shape, v.strides, strict=True)):
+        raise RuntimeError(
+            "cat: unsupported operation: more than one element of the written-to tensor refers to a single memory location; clone `out` first"
+        )
+    for x in tensors:
+        u = innermost(x)
+        same = x is out or (
+            type(u) is np.ndarray
+            and (u.ctypes.data == v.ctypes.data or (np.may_share_memory(u, v) and np.shares_memory(u, v)))
+        )
+        if same:
+            raise RuntimeError(
+                "cat: unsupported operation: some elements of `tensors` and the written-to `out` refer to a single memory location; clone one of them first"
+            )
 
 
 @public("stack")
@@ -720,9 +765,9 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     if len(s) != len(ds):
         raise RuntimeError(f"roll: shifts and dimensions must align. shifts: {len(s)}, dims: {len(ds)}")
     if input.ndim == 0:
-        for d in ds:
-            wrap_dim(d, 0, "dims")
-        return input.clone()
+        raise IndexError(
+            f"roll: Dimension specified as {ds[0]} but tensor has no dimensions; leave out dims for a 0-d input"
+        )
     return roll_p(input, shifts=s, dims=tuple(wrap_dim(d, input.ndim, "dims") for d in ds))
 
 
