@@ -112,7 +112,7 @@ def smooth_l1_loss(
         raise RuntimeError(f"smooth_l1_loss does not support negative values for beta, got beta={beta}")
     d = difference("smooth_l1_loss", input, target)
     a = abs.call(d)
-    return reduced(a if beta == 0 else where(a < beta, d * d * (0.5 / beta), a - 0.5 * beta), r)
+    return reduced(a if beta == 0 else where(a >= beta, a - 0.5 * beta, d * d * (0.5 / beta)), r)
 
 
 @public("nn.functional.huber_loss", out=False)
@@ -125,7 +125,7 @@ def huber_loss(
         raise RuntimeError(f"huber_loss does not support non-positive values for delta, got delta={delta}")
     d = difference("huber_loss", input, target)
     a = abs.call(d)
-    return weighted(where(a <= delta, d * d * 0.5, (a - 0.5 * delta) * delta), weight, input, r, by_weight=False)
+    return weighted(where(a > delta, (a - 0.5 * delta) * delta, d * d * 0.5), weight, input, r, by_weight=False)
 
 
 # -- probabilities --------------------------------------------------------------------------------------------------------

@@ -12,6 +12,8 @@ from .distance import pairwise_distance
 from .loss import REDUCTIONS, reduced, reduction_of
 from .pointwise import clamp_min_p, minimum, sqrt, where
 
+LEAST = 9.999999960041972e-13  # PyTorch's 1e-12, a float32 constant
+
 
 @public("nn.functional.margin_ranking_loss", out=False)
 def margin_ranking_loss(
@@ -73,7 +75,7 @@ def cosine_embedding_loss(
             f"{list(input1.shape)} and {list(input2.shape)}."
         )
     broadcast_shapes(input1.shape, input2.shape, what="cosine_embedding_loss of input1 and input2")
-    s1, s2 = ((x * x).sum(-1) + 1e-12 for x in (input1, input2))
+    s1, s2 = ((x * x).sum(-1) + LEAST for x in (input1, input2))
     cos = (input1 * input2).sum(-1) / sqrt.call(s1 * s2)
     return reduced(where(target == 1, 1 - cos, 0) + where(target == -1, clamp_min_p.call(cos - margin, 0), 0), r)
 
