@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from . import cache, llvm
+from . import binding, cache, llvm
 from .lang import Kernel
 
 _lock = threading.RLock()
@@ -63,20 +63,20 @@ def _init() -> bool:
             return False
         try:
             import llvmlite
-            import llvmlite.binding as binding
+            import llvmlite.binding as lib
 
-            binding.initialize_native_target()
-            binding.initialize_native_asmprinter()
-            cpu = binding.get_host_cpu_name()
-            features = binding.get_host_cpu_features().flatten()
-            triple = binding.get_default_triple()
-            _machine = binding.Target.from_triple(triple).create_target_machine(
+            lib.initialize_native_target()
+            lib.initialize_native_asmprinter()
+            cpu = lib.get_host_cpu_name()
+            features = lib.get_host_cpu_features().flatten()
+            triple = lib.get_default_triple()
+            _machine = lib.Target.from_triple(triple).create_target_machine(
                 cpu=cpu, features=features, opt=2, jit=True, reloc="pic", codemodel="default"
             )
-            version = ".".join(map(str, binding.llvm_version_info))
+            version = ".".join(map(str, lib.llvm_version_info))
             _identity = f"{llvmlite.__version__}\n{version}\n{triple}\n{cpu}\n{features}"
-            _binding = binding
-            _jit = binding.create_lljit_compiler(_machine, suppress_errors=False)
+            _binding = lib
+            _jit = lib.create_lljit_compiler(_machine, suppress_errors=False)
         except Exception:
             _failed = True
             return False
@@ -153,8 +153,14 @@ def link(ir: str, symbols: list[str], label: str) -> dict[str, int]:
 
 
 def compile_kernel(k: Kernel) -> Callable[..., None]:
-    """The kernel as a function f(pool, ids of arrays and sizes in order) that runs without the GIL."""
+    """The kernel as a function f(pool, ids of arrays, sizes and scalars in order) that runs without the GIL."""
     assert DATA_OFFSET is not None
-    address = link(llvm.render(k, DATA_OFFSET), ["entry"], k.name)["entry"]
+    ir = llvm.render(k, DATA_OFFSET)
+    if binding.supported():
+        try:
+            return binding.bind(link(ir + binding.wrapper(k.params), ["pycall"], k.name)["pycall"], k.name)
+        except RuntimeError:  # an interpreter that does not export its functions
+            pass
+    address = link(ir, ["entry"], k.name)["entry"]
     proto = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *(CTYPES[p.kind] for p in k.params))
     return proto(address)

@@ -256,6 +256,7 @@ class Kernel:
         self.body: list[Value] = []
         self._blocks = [self.body]
         self.lane_unroll = 0  # 0 outside lane loops
+        self.columns = 0  # column sums of a row plan, for its caller
 
     # -- parameters
     def array(self, name: str, dtype: DType, stream: bool = False) -> Array:

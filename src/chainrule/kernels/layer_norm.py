@@ -255,18 +255,42 @@ def _backward(
     return gx, gw, gb
 
 
+_EVERY = (True, True, True)
+
+
 def layer_norm_backward(
     gy: np.ndarray,
     x: np.ndarray,
     mean: np.ndarray,
     rstd: np.ndarray,
     weight: np.ndarray | None,
-    mask: tuple[bool, bool, bool] = (True, True, True),
+    mask: tuple[bool, bool, bool] = _EVERY,
     gm: np.ndarray | None = None,
     gr: np.ndarray | None = None,
 ) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]:
     """gx = r P(gy w) + (gm - gr r² h)/n, gw = sum(gy h), gb = sum(gy); gm, gr are cotangents of mean and rstd."""
-    return _backward(gy, x, mean, rstd, weight, mask, gm, gr)
+    if weight is None or gm is not None or gr is not None or mask != _EVERY:
+        return _backward(gy, x, mean, rstd, weight, mask, gm, gr)
+    # The usual case, written out: this is a third of the time of a small problem.
+    shape, dtype, rows, vector = x.shape, x.dtype, rstd.size, weight.dtype
+    call = _backward_calls[dtype, shape, rows, vector, True, mask, False]
+    if call is None:
+        raise NotSupported
+    go, n, stats = call
+    if (
+        gy.shape != shape
+        or gy.dtype != dtype
+        or mean.dtype != stats
+        or rstd.dtype != stats
+        or mean.size != rows
+        or weight.size != n
+        or not (x.flags.c_contiguous and gy.flags.c_contiguous and weight.flags.c_contiguous)
+        or not (mean.flags.c_contiguous and rstd.flags.c_contiguous)
+    ):
+        raise NotSupported
+    gx, gw, gb = empty(shape, dtype), np.empty(n, vector), np.empty(n, vector)
+    go(id(gy), id(x), id(mean), id(rstd), id(weight), id(gx), id(gw), id(gb))
+    return gx, gw, gb
 
 
 def rms_norm_backward(

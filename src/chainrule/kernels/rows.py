@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from . import compiler, pool, runtime
 from .calls import NotSupported, scratch_of, streams
 from .lang import Array, DType, Kernel, Value, compute_type, precise_type
@@ -54,7 +56,7 @@ class RowPlan:
 
 
 def _block(
-    p: RowPlan, k: Kernel, n: Value, row0: Value, count: int, unroll: int, partials: list[Array], into: Value | None
+    p: RowPlan, k: Kernel, n: Value, row0: Value, count: int, unroll: int, partial: Array | None, into: list[Value]
 ) -> None:
     """All stages and the map for `count` neighbouring rows."""
     rows = [row0 + r if r else row0 for r in range(count)]
@@ -73,11 +75,11 @@ def _block(
                         acc.fma(a, b)
         for r in range(count):
             coef[r] = coef[r] + p.finish(s, rows[r], [a.total() for a in accs[r]], coef[r])
-    if not p.outputs and not partials:
+    if not p.outputs and partial is None:
         return
     with k.lanes(n, unroll=unroll) as j:
         vec = [v[j] for v in p.vectors]
-        sums = [q[into + j] for q in partials] if into is not None else []
+        sums = [partial[at + j] for at in into] if partial is not None else []
         for r in range(count):
             x = [a[base[r] + j] for a in p.inputs]
             outs, terms = p.apply(x, vec, coef[r])
@@ -85,9 +87,9 @@ def _block(
                 out[base[r] + j] = y
             for q, (a, b) in enumerate(terms):
                 sums[q] = sums[q] + a if b is None else k.fma(a, b, sums[q])
-        for part, total in zip(partials, sums, strict=True):
-            assert into is not None
-            part[into + j] = total
+        for at, total in zip(into, sums, strict=True):
+            assert partial is not None
+            partial[at + j] = total
 
 
 def build(make: type[RowPlan], args: tuple[Any, ...], compute: DType, stream: bool, large: bool = False) -> Kernel:
@@ -96,34 +98,36 @@ def build(make: type[RowPlan], args: tuple[Any, ...], compute: DType, stream: bo
     at_once, unroll = p.large if large else p.small
     k = p.k = Kernel(f"{p.name}_{'_'.join(map(str, args))}{'_large' if large else ''}", compute)
     p.declare(k, stream)
-    partials = [k.array(f"partial{q}", k.compute) for q in range(len(p.columns))]
+    width = len(p.columns)
+    partial = k.array("partial", k.compute) if width else None  # [chunks, columns, n]
     rows, n, chunk = k.size("rows"), k.size("n"), k.size("chunk")
     with k.grid((rows + chunk - 1) // chunk, cost=chunk * n) as g:
         first = g * chunk
         last = k.minimum(first + chunk, rows)
-        into = g * n if partials else None
-        if into is not None:
+        into = [(g * width + q) * n for q in range(width)]
+        if partial is not None:
             with k.lanes(n) as j:
-                for part in partials:
-                    part[into + j] = 0.0
+                for at in into:
+                    partial[at + j] = 0.0
         if at_once > 1:
             whole = first + (last - first) // at_once * at_once
             with k.loop(first, whole, at_once) as i:
-                _block(p, k, n, i, at_once, unroll, partials, into)
+                _block(p, k, n, i, at_once, unroll, partial, into)
             first = whole
         with k.loop(first, last) as i:
-            _block(p, k, n, i, 1, unroll, partials, into)
-    if partials:
+            _block(p, k, n, i, 1, unroll, partial, into)
+    if partial is not None:
         chunks = (rows + chunk - 1) // chunk
         wide = 8 * k.width
         with k.grid((n + (wide - 1)) // wide, cost=chunks * wide) as g:
             start = g * wide
             with k.lanes(k.minimum(n - start, wide), unroll=2) as j:
-                for part, out in zip(partials, p.columns, strict=True):
+                for q, out in enumerate(p.columns):
                     t = k.var(k.compute, 0.0, varying=True)
                     with k.loop(0, chunks) as c:
-                        t.set(t.get() + part[c * n + start + j])
+                        t.set(t.get() + partial[(c * width + q) * n + start + j])
                     out[start + j] = t.get()
+    k.columns = width
     return k
 
 
@@ -143,8 +147,7 @@ def prepare(make: type[RowPlan], args: tuple[Any, ...], rows: int, n: int, nbyte
     entry = _compiled.get(key)
     if entry is None:
         k = build(make, args, precise_type(dtype) if make.precise else compute_type(dtype), stream, large)
-        columns = sum(q.name.startswith("partial") for q in k.params)
-        entry = _compiled[key] = compiler.compile_kernel(k), columns
+        entry = _compiled[key] = compiler.compile_kernel(k), k.columns
     f, columns = entry
     threads = runtime.pool
     if not columns:
@@ -152,10 +155,11 @@ def prepare(make: type[RowPlan], args: tuple[Any, ...], rows: int, n: int, nbyte
         return lambda *head: f(threads(), *head, rows, n, at_once)
     chunk = 32 if rows <= 1024 else (rows + 127) // 128 * 4
     acc = scratch_of(dtype)
-    count = (-(-rows // chunk) * n,)
+    count = -(-rows // chunk) * columns * n
+    empty = pool.empty if count * acc.itemsize >= pool.MIN_BYTES else np.empty
 
     def go(*head: Any) -> None:
-        partials = [pool.empty(count, acc) for _ in range(columns)]
-        f(threads(), *head, *map(id, partials), rows, n, chunk)
+        partial = empty((count,), acc)
+        f(threads(), *head, id(partial), rows, n, chunk)
 
     return go
