@@ -72,6 +72,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
             if not isinstance(y, Tensor):
                 raise RuntimeError(f"vjp(f, *primals): expected f to return tensors, got {type(y).__name__}")
         nodes = [y._aux if y._interp is level else None for y in ys]
+        level.returned = ys
     low = [_lower(level, y) for y in ys]
     inputs = [x._aux for x in xs]
     like = [x._value for x in xs]
@@ -148,9 +149,12 @@ def _gradient(f: Any, argnums: Argnums, has_aux: bool, args: tuple[Any, ...], kw
             raise RuntimeError(f"grad: expected the function to return a scalar (0-d) tensor, got one of shape {list(out.shape)}; sum it, or use vjp or jacrev")
         node = out._aux if out._interp is level else None
         value = _lower(level, out)
+        level.returned = flatten(aux)[0] if has_aux else []
     if node is None:
         gs = [_zeros(x._value) for x in xs]
     else:
+        if value.dtype.category == dt.COMPLEX:
+            raise RuntimeError(f"grad: expected a real result, got {value.dtype}; take .real or .abs() of it, or use vjp")
         got = walk_back([(node, _ONES[value.dtype])])
         gs = [got[x._aux] if x._aux in got else _zeros(x._value) for x in xs]
     if has_aux:
@@ -227,6 +231,7 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = Fa
                 raise RuntimeError(f"jvp(f, primals, tangents): expected f to return tensors, got {type(y).__name__}")
         if strict and any(y._interp is not level for y in ys):
             raise RuntimeError("jvp: with strict=True, an output is independent of the inputs")
+        level.returned = ys
     primal = unflatten([_lower(level, y) for y in ys], yspec)
     tangent = unflatten([y._aux if y._interp is level and y._aux is not None else _zeros(y) for y in ys], yspec)
     if has_aux:
@@ -240,6 +245,7 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
     with Reverse(keep_all=True) as level:
         xs = [_lift(level, _need_diff("linearize", x)) for x in leaves]
         ys, yspec = flatten(f(*unflatten(xs, spec)))
+        level.returned = ys
     order = reachable(y._aux for y in ys if y._interp is level)
     low = [_lower(level, y) for y in ys]
 
@@ -364,6 +370,7 @@ def _run_vmap(func: Any, every: list[Any], dims: list[Any], n: int, spec: Any, k
             odims = broadcast_prefix(out_dims, out)
         except ValueError as e:
             raise ValueError(f"vmap: out_dims={out_dims!r} is not compatible with the structure of the outputs: {e}") from None
+        level.returned = ys
     results = []
     for y, d in zip(ys, odims, strict=True):
         batched = y._interp is level

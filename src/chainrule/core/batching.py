@@ -20,7 +20,7 @@ def grow(a: Tensor, size: int) -> Tensor:
     """`a` with a batch axis of equal examples in front."""
     from ..ops.shape import expand_p
 
-    return expand_p.bind(a, shape=(size, *a.shape), nd=a.ndim)
+    return expand_p.bind(a, shape=(size, *a.shape), old=tuple(a.shape))
 
 
 def untag(level: Batching, v: Any) -> Any:
@@ -91,10 +91,9 @@ class Batching(Interpreter):
         return x._value.stride()[1:]
 
     def restore(self, boxes: list[Tensor], failed: bool) -> None:
-        left = [b for b in boxes if b._interp is self]
-        if left and not failed:
+        if boxes and not failed:
             raise ChainruleError(
-                f"vmap: a tensor of shape {tuple(left[0].shape)} from outside the mapped function was written to with a value "
+                f"vmap: a tensor of shape {tuple(boxes[0].shape)} from outside the mapped function was written to with a value "
                 f"that differs between the {self.size} examples. Pass the tensor to the function with its own batch axis "
                 f"(in_dims), or return the value instead of writing it."
             )

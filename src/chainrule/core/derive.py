@@ -57,6 +57,7 @@ def jvp_through(body: Any, ts: list[Any], xs: list[Any], kw: dict[str, Any]) -> 
 
     with Forward() as level:
         y = body(*[Tensor(x, level, t) if t is not None else x for x, t in zip(xs, ts, strict=True)], **kw)
+        level.returned = list(y) if isinstance(y, tuple | list) else [y]
     if not isinstance(y, tuple | list):
         return y._aux if y._interp is level else None
     out = tuple(v._aux if isinstance(v, Tensor) and v._interp is level else None for v in y)

@@ -7,6 +7,7 @@ its arguments alone; the stack is consulted only to number a new level (and by r
 
 from __future__ import annotations
 
+import weakref
 from contextvars import ContextVar
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -24,13 +25,14 @@ GRAD_MODE: ContextVar[bool] = ContextVar("chainrule_grad_mode", default=True)
 class Interpreter:
     """One level: runs ops on tensors that belong to it by running them (or their rules) one level down."""
 
-    __slots__ = ("_tokens", "alive", "imperative", "level", "touched")
+    __slots__ = ("_tokens", "alive", "imperative", "level", "returned", "touched")
     kind = "transform"
 
     def __init__(self) -> None:
         self.alive = True
         self.level: float = 0
-        self.touched: list[Tensor] | None = None
+        self.touched: list[weakref.ref[Tensor]] | None = None
+        self.returned: list[Any] = []
         self.imperative: Interpreter | None = None
         self._tokens: Any = None
 
@@ -47,21 +49,24 @@ class Interpreter:
             GRAD_MODE.reset(mode)
         self.alive = False
         if self.touched is not None:
-            self.restore(self.touched, failed=et is not None)
+            # Tensors made inside the function are gone by now, or are what it returns; the others come from outside.
+            out = {id(y) for y in self.returned}
+            alive = [b for b in (w() for w in self.touched) if b is not None and b._interp is self and id(b) not in out]
             self.touched = None
+            self.restore(alive, failed=et is not None)
+        self.returned = []
 
     def touch(self, box: Tensor) -> None:
         """Remember a tensor of a lower level that a write lifted to this one."""
         if self.touched is None:
             self.touched = []
-        self.touched.append(box)
+        self.touched.append(weakref.ref(box))
 
     def restore(self, boxes: list[Tensor], failed: bool) -> None:
         """When the level ends, tensors from outside keep the value that was written, without the derivative."""
         for box in boxes:
-            if box._interp is self:
-                inner = box._value
-                box._value, box._interp, box._aux = inner._value, inner._interp, inner._aux
+            inner = box._value
+            box._value, box._interp, box._aux = inner._value, inner._interp, inner._aux
 
     def check(self, op: str) -> None:
         if not self.alive:

@@ -23,7 +23,7 @@ def zeros(shape: tuple[Any, ...], d: DType) -> Tensor:
     if PAYLOADS and any(type(s) in PAYLOADS for s in shape):
         from ..ops.shape import expand_p
 
-        return expand_p.bind(Tensor(np.zeros((), d.np)), shape=tuple(shape), nd=0)
+        return expand_p.bind(Tensor(np.zeros((), d.np)), shape=tuple(shape), old=())
     return Tensor(np.zeros(shape, d.np))
 
 

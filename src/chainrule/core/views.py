@@ -105,6 +105,7 @@ def assign(x: Tensor, new: Any, what: str = "in-place write") -> Tensor:
             raise ChainruleError(f"{what}: result type {new.dtype} can't be cast to the tensor's type {d}")
         new = new.to(d)
     _check_leaf(x, what)
+    _check_overlap(x, what)
     if x._interp is None and new._interp is None:
         _write_memory(x, new._value)
         return x
@@ -134,11 +135,21 @@ def _fit(x: Tensor, new: Tensor, what: str) -> Tensor:
 def _check_leaf(x: Tensor, what: str) -> None:
     if x._interp is not None and GRAD_MODE.get():
         root = root_of(x)
-        if root._interp is not None and root.requires_grad and root.is_leaf and (root is x or x.requires_grad):
+        # Only leaves that somebody marked with requires_grad: the variables of func.grad have no owner.
+        if getattr(root._aux, "owner", None) is not None and root._interp is not None and (root is x or x._interp is root._interp):
             raise ChainruleError(
                 f"{what}: a {'leaf' if root is x else 'view of a leaf'} Variable that requires grad is being used in an in-place "
                 f"operation. Do it inside `with no_grad():`, or work on a copy (x.clone())."
             )
+
+
+def _check_overlap(x: Tensor, what: str) -> None:
+    v = innermost(x)
+    if type(v) is np.ndarray and 0 in v.strides and v.size > 1 and any(s == 0 and n > 1 for s, n in zip(x.stride(), x.shape, strict=True)):
+        raise ChainruleError(
+            f"{what}: more than one element of the written-to tensor refers to a single memory location (it was expanded). "
+            f"Write to a copy instead: x = x.clone()."
+        )
 
 
 def _keep_leaf(x: Tensor, new: Tensor) -> Tensor:

@@ -63,10 +63,10 @@ take_rows_p.__doc__ = "Rows `i` of the `n` rows of `x`."
 def _flat_rows(out: Any, i: Any, s: int, r: int, n: int) -> tuple[Any, Any]:
     """`out` and `i` as one big list of rows, leading axes folded in."""
     lead = _lead(out, r + 1)
-    rows = out.reshape((-1, *out.shape[out.ndim - r :]))
+    count = int(np.prod(lead))
+    rows = out.reshape((count * n, *out.shape[out.ndim - r :]))
     if lead:
-        count = int(np.prod(lead))
-        i = np.broadcast_to(i, lead + i.shape[i.ndim - s :]).reshape((count, -1))
+        i = np.broadcast_to(i, lead + i.shape[i.ndim - s :]).reshape((count, int(np.prod(i.shape[i.ndim - s :]))))
         i = i + np.arange(count).reshape(-1, 1) * n
     return rows, i.reshape(-1)
 
@@ -77,7 +77,7 @@ def _add(g: Any, i: Any, *, n: int, r: int, s: int) -> Any:
     rest = g.shape[g.ndim - r :]
     out = np.zeros((*lead, n, *rest), np.float32 if g.dtype in dt.HALVES else g.dtype)
     rows, flat = _flat_rows(out, i, s, r, n)
-    g = np.broadcast_to(g, lead + g.shape[g.ndim - r - s :]).reshape((-1, *rest))
+    g = np.broadcast_to(g, lead + g.shape[g.ndim - r - s :]).reshape((flat.size, *rest))
     add_at(rows, flat, g)
     return out.astype(g.dtype, copy=False)
 
@@ -104,7 +104,7 @@ def _set(x: Any, i: Any, v: Any, *, r: int, s: int) -> Any:
     lead = np.broadcast_shapes(lx, li, lv)
     out = np.array(np.broadcast_to(x, lead + x.shape[x.ndim - r - 1 :]), order="C")
     rows, flat = _flat_rows(out, i, s, r, x.shape[x.ndim - r - 1])
-    rows[flat] = np.broadcast_to(v, lead + v.shape[v.ndim - r - s :]).reshape((-1, *rows.shape[1:]))
+    rows[flat] = np.broadcast_to(v, lead + v.shape[v.ndim - r - s :]).reshape((flat.size, *rows.shape[1:]))
     return out
 
 
@@ -123,6 +123,8 @@ add_rows_p.vjp([lambda c, y, g, i, *, n, r, s: take_rows_p(c, i, r=r, s=s, n=n),
 @op("last_writes", batch="trailing", differentiable=False)
 def last_writes_p(i: Any, *, s: int) -> Any:
     """True where an index is not repeated later on."""
+    if i.size == 0:
+        return np.zeros(i.shape, bool)
     flat = i.reshape((-1, int(np.prod(i.shape[i.ndim - s :]))))
     out = np.zeros(flat.shape, bool)
     for row, mark in zip(flat, out, strict=True):

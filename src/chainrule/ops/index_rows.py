@@ -203,7 +203,8 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     v = input.concrete("nonzero()")
     if as_tuple:
         return tuple(Tensor(i) for i in np.nonzero(v if v.ndim else v.reshape(1)))
-    return Tensor(np.argwhere(v).reshape(-1, v.ndim).astype(np.int64))
+    found = np.argwhere(v)
+    return Tensor(found.reshape(len(found), v.ndim).astype(np.int64))
 
 
 @public("argwhere", methods="argwhere", out=False)
@@ -212,7 +213,7 @@ def argwhere(input: Tensor) -> Tensor:
     return nonzero(input)
 
 
-@op("nonzero_static", differentiable=False, batch=lambda size, xs, flags, **kw: nonzero_static_p.bind(*xs, **{**kw, "lead": kw["lead"] + 1}))
+@op("nonzero_static", differentiable=False, batch=lambda _, xs, flags, **kw: nonzero_static_p.bind(*xs, **{**kw, "lead": kw["lead"] + 1}))
 def nonzero_static_p(x: Any, *, size: int, fill: int, lead: int) -> Any:
     """The first `size` positions of nonzeros of each example, padded with `fill`."""
     k = x.ndim - lead

@@ -108,8 +108,8 @@ def _permuted(x: NestedArray, cols: tuple[Any, ...], perm: list[int]) -> tuple[n
 
 
 @shape.expand_p.on(NestedArray)
-def _(x: Any, *, shape: tuple[Any, ...], nd: int) -> Any:
-    full = _full(x, shape, nd)
+def _(x: Any, *, shape: tuple[Any, ...], old: tuple[Any, ...]) -> Any:
+    full = _full(x, shape, len(old))
     return _broadcast(x, full)
 
 
