@@ -13,7 +13,7 @@ from ..core.registry import public
 from ..core.samples import Given, S, sample
 from ..core.tensor import Tensor
 from ..core.views import assign
-from .pointwise import INTS, floor, log, pow, rounding, sigmoid, trunc, where
+from .pointwise import INTS, floor, log, pow, publish, rounding, sigmoid, trunc, where
 
 REAL_INT = REAL_NUMS | INTS
 LN2 = float(np.log(2.0))
@@ -31,11 +31,11 @@ def only(name: str, fn: Any, kinds: str) -> Any:
     return body
 
 
-def _publish(p: Pointwise, aliases: str = "", methods: str = "", inplace: bool = True) -> Pointwise:
-    names = f"{p.name} {aliases}".split()
-    plain = [n for n in names if "." not in n]
-    own = " ".join(f"{n}_" for n in plain) if inplace else ""
-    return public(" ".join(names), methods=f"{' '.join(plain)} {methods}", inplace=own)(p)
+def need_tensors(name: str, **xs: Any) -> None:
+    """Refuse arguments that are not tensors, by name."""
+    for k, x in xs.items():
+        if not isinstance(x, Tensor):
+            raise TypeError(f"{name}: argument {k} must be a tensor, got {type(x).__name__}")
 
 
 def _real(name: str, fn: Any, *rules: Any, kinds: str = "biuf", promote: str = "same", doc: str = "") -> Pointwise:
@@ -55,7 +55,7 @@ def _divides(name: str, fn: Any) -> Any:
     return body
 
 
-fmod = _publish(
+fmod = publish(
     _real(
         "fmod",
         _divides("fmod", np.fmod),
@@ -63,9 +63,10 @@ fmod = _publish(
         lambda t, y, a, b: -t * trunc.call(a / b),
         kinds="iuf",
         doc="``a - trunc(a / b) b``: the remainder with the sign of `input`.",
-    )
+    ),
+    "t*",
 )
-remainder = _publish(
+remainder = publish(
     _real(
         "remainder",
         _divides("remainder", np.remainder),
@@ -74,6 +75,7 @@ remainder = _publish(
         kinds="iuf",
         doc="``a - floor(a / b) b``: the remainder with the sign of `other`.",
     ),
+    "**",
     methods="__mod__",
 )
 public("", inplace="__imod__")(remainder)
@@ -98,16 +100,18 @@ def _first(better: Any) -> tuple[Any, Any]:
     return one, two
 
 
-fmax = _publish(
-    _real("fmax", np.fmax, *_first(lambda a, b: a >= b), doc="The larger one; a number beats NaN."), inplace=False
+fmax = publish(
+    _real("fmax", np.fmax, *_first(lambda a, b: a >= b), doc="The larger one; a number beats NaN."), "tt", inplace=False
 )
-fmin = _publish(
-    _real("fmin", np.fmin, *_first(lambda a, b: a <= b), doc="The smaller one; a number beats NaN."), inplace=False
+fmin = publish(
+    _real("fmin", np.fmin, *_first(lambda a, b: a <= b), doc="The smaller one; a number beats NaN."),
+    "tt",
+    inplace=False,
 )
 
 # -- plane geometry ---------------------------------------------------------------------------------------------------
 
-hypot = _publish(
+hypot = publish(
     _real(
         "hypot",
         np.hypot,
@@ -115,7 +119,8 @@ hypot = _publish(
         lambda t, y, a, b: t * (b / y),
         kinds="f",
         doc="``sqrt(a**2 + b**2)`` without overflow.",
-    )
+    ),
+    "tt",
 )
 
 
@@ -127,7 +132,7 @@ def _over_square(u: Any, a: Any, b: Any) -> Any:
     return where(zero, 0, u / r / r)
 
 
-atan2 = _publish(
+atan2 = publish(
     _real(
         "atan2",
         np.arctan2,
@@ -136,12 +141,13 @@ atan2 = _publish(
         promote="float",
         doc="The angle of the point (other, input); its derivative at the origin is 0.",
     ),
+    "tt",
     "arctan2",
 )
-rad2deg = _publish(
+rad2deg = public("rad2deg", methods="rad2deg", inplace="rad2deg_")(
     _real("rad2deg", np.rad2deg, lambda t, y, x: t * (180 / np.pi), promote="float", doc="``180 x / pi``.")
 )
-deg2rad = _publish(
+deg2rad = public("deg2rad", methods="deg2rad", inplace="deg2rad_")(
     _real("deg2rad", np.deg2rad, lambda t, y, x: t * (np.pi / 180), promote="float", doc="``pi x / 180``.")
 )
 
@@ -164,10 +170,13 @@ def _copysign_rule(t: Any, y: Any, a: Any, b: Any) -> Any:
     return where(a == 0, 0, where(signbit.call(a) == signbit.call(y), t, -t))
 
 
-copysign = _publish(
-    _real("copysign", np.copysign, _copysign_rule, ZERO, promote="float", doc="``|input|`` with the sign of `other`.")
+copysign = publish(
+    _real("copysign", np.copysign, _copysign_rule, ZERO, promote="float", doc="``|input|`` with the sign of `other`."),
+    "t*",
 )
-frac = _publish(_real("frac", lambda x: x - np.trunc(x), lambda t, y, x: t, kinds="f", doc="``x - trunc(x)``."))
+frac = public("frac", methods="frac", inplace="frac_")(
+    _real("frac", lambda x: x - np.trunc(x), lambda t, y, x: t, kinds="f", doc="``x - trunc(x)``.")
+)
 heaviside_p = _real(
     "heaviside",
     lambda x, v: np.where(x == 0, v, (x > 0).astype(x.dtype)),
@@ -179,6 +188,7 @@ heaviside_p = _real(
 @public("heaviside", methods="heaviside", inplace="heaviside_")
 def heaviside(input: Tensor, values: Tensor) -> Tensor:
     """0 below 0, 1 above 0, and `values` at 0."""
+    need_tensors("heaviside", input=input, values=values)
     if input.dtype is not values.dtype:
         raise RuntimeError(
             f"heaviside: input and values must have one type, got {input.dtype} and {values.dtype}; convert one with .to(...)"
@@ -197,14 +207,15 @@ class _Nextafter(Pointwise):
         return Tensor(np.asarray(np.nextafter(a.astype(d.np), b.astype(d.np))))
 
 
-nextafter = _publish(
+nextafter = publish(
     _Nextafter(
         "nextafter",
         np.nextafter,
         (lambda t, y, a, b: t, ZERO),
         fast=REAL_NUMS,
         doc="The next number of this type after `input` towards `other`.",
-    )
+    ),
+    "tt",
 )
 
 # -- integers ---------------------------------------------------------------------------------------------------------
@@ -218,7 +229,7 @@ def _integers(name: str, fn: Any, doc: str) -> Pointwise:
             )
         return fn(a, b)
 
-    return _publish(pointwise(name, body, fast=INTS, doc=doc))
+    return publish(pointwise(name, body, fast=INTS, doc=doc), "tt")
 
 
 gcd = _integers("gcd", np.gcd, "The greatest common divisor.")
@@ -231,11 +242,11 @@ def _ldexp(x: Any, e: Any) -> Any:
     if x.dtype.kind == "c":
         return x * np.power(x.dtype.type(2), e)
     # In two steps: 2**e alone may overflow or vanish where the product does not.
-    h = np.trunc(e * x.dtype.type(0.5))
+    h = np.where(np.isfinite(e), np.trunc(e * x.dtype.type(0.5)), 0).astype(x.dtype)
     return x * np.exp2(h) * np.exp2(e - h)
 
 
-ldexp = _publish(
+ldexp = publish(
     pointwise(
         "ldexp",
         _ldexp,
@@ -244,7 +255,8 @@ ldexp = _publish(
         promote="float",
         fast=frozenset(),
         doc="``input * 2**other``.",
-    )
+    ),
+    "tt",
 )
 
 
@@ -348,6 +360,8 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
 @public("float_power", methods="float_power")
 def float_power(input: Any, exponent: Any) -> Tensor:
     """``input ** exponent`` in double precision (complex where an argument is)."""
+    if not isinstance(exponent, Tensor):
+        need_tensors("float_power", input=input)
     d = dt.complex128 if any(_is_complex(x) for x in (input, exponent)) else dt.float64
     a, b = (x.to(d) if isinstance(x, Tensor) else x for x in (input, exponent))
     if not isinstance(a, Tensor):
@@ -385,7 +399,7 @@ def _xlogy_second(t: Any, r: Any, x: Any, y: Any) -> Any:
     return where(flat, 0, t * (x / where(flat, 1, y)))
 
 
-xlogy = _publish(
+xlogy = publish(
     _real(
         "xlogy",
         _xlogy,
@@ -394,6 +408,7 @@ xlogy = _publish(
         promote="float",
         doc="``input * log(other)``, and 0 where `input` is 0.",
     ),
+    "**",
     "special.xlogy",
 )
 
@@ -405,7 +420,8 @@ def _logaddexp(a: Any, b: Any) -> Any:
     high, low = np.where(first, a, b), np.where(first, b, a)
     same = (a.real == b.real) & np.isinf(a.real)
     y = high + np.log1p(np.exp(low - np.where(same, 0, high)))
-    return np.where(same, np.where(a.real > 0, np.log(np.exp(a) + np.exp(b)), low), y).astype(a.dtype, copy=False)
+    y = np.where(same, np.where(a.real > 0, np.log(np.exp(a) + np.exp(b)), low), y)
+    return np.where(np.isnan(a) | np.isnan(b), complex(np.nan, np.nan), y).astype(a.dtype, copy=False)
 
 
 def _share(t: Any, a: Any, b: Any, scale: float) -> Any:
@@ -418,7 +434,7 @@ def _magnitude(a: Any) -> Any:
     return a.abs() if isinstance(a, Tensor) else abs(a)
 
 
-logaddexp = _publish(
+logaddexp = publish(
     pointwise(
         "logaddexp",
         _logaddexp,
@@ -427,9 +443,10 @@ logaddexp = _publish(
         fast=REAL_NUMS,
         doc="``log(exp(input) + exp(other))`` without overflow.",
     ),
+    "tt",
     inplace=False,
 )
-logaddexp2 = _publish(
+logaddexp2 = publish(
     _real(
         "logaddexp2",
         np.logaddexp2,
@@ -438,6 +455,7 @@ logaddexp2 = _publish(
         kinds="f",
         doc="``log2(2**input + 2**other)`` without overflow.",
     ),
+    "tt",
     inplace=False,
 )
 

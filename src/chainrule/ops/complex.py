@@ -11,6 +11,8 @@ from ..core.op import REAL_NUMS, op, pointwise
 from ..core.registry import public
 from ..core.samples import Given, S, sample
 from ..core.tensor import Tensor
+from ..core.views import write_out
+from .arithmetic import need_tensors
 from .pointwise import conj, cos, imag, mul_p, real, sgn, sin, where
 
 # -- building ---------------------------------------------------------------------------------------------------------
@@ -33,6 +35,7 @@ complex_p = pointwise(
 
 
 def _two_floats(name: str, first: str, second: str, a: Tensor, b: Tensor) -> None:
+    need_tensors(name, **{first: a, second: b})
     if any(x.dtype.category != dt.FLOAT for x in (a, b)):
         raise RuntimeError(
             f"{name}: expected floating-point tensors, got {a.dtype} for `{first}` and {b.dtype} for `{second}`"
@@ -41,11 +44,16 @@ def _two_floats(name: str, first: str, second: str, a: Tensor, b: Tensor) -> Non
         raise RuntimeError(f"{name}: expected one type, got {a.dtype} for `{first}` and {b.dtype} for `{second}`")
 
 
-@public("complex")
-def complex(real: Tensor, imag: Tensor) -> Tensor:
+@public("complex", out=False)
+def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
     """``real + i imag`` from two real tensors of one type."""
     _two_floats("complex", "real", "imag", real, imag)
-    return complex_p.call(real, imag)
+    z = complex_p.call(real, imag)
+    if out is None:
+        return z
+    if out.dtype is not z.dtype:
+        raise RuntimeError(f"complex: expected {z.dtype} but got {out.dtype} for argument 'out'")
+    return write_out(out, z)
 
 
 @public("polar")
@@ -78,6 +86,15 @@ view_as_real_p.jvp([lambda t, y, z: view_as_real_p.bind(t)]).vjp([lambda g, y, z
 view_as_complex_p.jvp([lambda t, y, x: view_as_complex_p.bind(t)]).vjp([lambda g, y, x: view_as_real_p.bind(g)])
 
 
+def is_batched(x: Tensor) -> bool:
+    """Whether a level of vmap is among those of `x`."""
+    while x._interp is not None:
+        if x._interp.kind == "vmap":
+            return True
+        x = x._value
+    return False
+
+
 @public("view_as_real", out=False)
 def view_as_real(input: Tensor) -> Tensor:
     """A real view of a complex tensor, with the two parts along a new last dimension.
@@ -99,14 +116,16 @@ def view_as_complex(input: Tensor) -> Tensor:
         raise RuntimeError(
             f"view_as_complex: input must have a last dimension of size 2, got shape {list(input.shape)}"
         )
-    if input.stride(-1) != 1:
-        raise RuntimeError(
-            f"view_as_complex: input must have stride 1 in its last dimension, got strides {input.stride()}; call .contiguous() first"
-        )
-    if any(s % 2 for n, s in zip(input.shape[:-1], input.stride()[:-1], strict=True) if n > 1):
-        raise RuntimeError(
-            f"view_as_complex: input must have even strides before its last dimension, got {input.stride()}"
-        )
+    # Under vmap the strides are those of the whole batch, and a copy is made where they do not fit.
+    if not is_batched(input):
+        if input.stride(-1) != 1:
+            raise RuntimeError(
+                f"view_as_complex: input must have stride 1 in its last dimension, got strides {input.stride()}; call .contiguous()"
+            )
+        if any(s % 2 for n, s in zip(input.shape[:-1], input.stride()[:-1], strict=True) if n > 1):
+            raise RuntimeError(
+                f"view_as_complex: input must have even strides before its last dimension, got {input.stride()}"
+            )
     return view_as_complex_p(input)
 
 
@@ -123,7 +142,11 @@ def view_as_complex_copy(input: Tensor) -> Tensor:
 
 
 def _angle(x: Any) -> Any:
-    return np.angle(x) if x.dtype.kind == "c" else np.where(x < 0, np.pi, x * 0).astype(x.dtype, copy=False)
+    return (
+        np.angle(x)
+        if x.dtype.kind == "c"
+        else np.where(x < 0, np.pi, np.where(x != x, x, 0)).astype(x.dtype, copy=False)
+    )
 
 
 def _angle_tangent(t: Any, y: Any, z: Any) -> Any:

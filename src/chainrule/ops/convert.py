@@ -12,13 +12,17 @@ from ..core.registry import public
 from ..core.tensor import Tensor
 from ..core.views import register_detached
 
+# How C converts floats that do not fit: through a wider integer, whose high bits are dropped.
+_THROUGH = {np.dtype(np.int8): np.int32, np.dtype(np.int16): np.int32, np.dtype(np.int32): np.int32}
+
 
 def _cast(x: Any, *, dtype: np.dtype) -> Any:
     if x.dtype.kind == "c" and dtype.kind != "c":
+        if dtype.kind == "b":
+            return np.not_equal(x, 0)
         x = x.real
-    elif x.dtype.kind == "f" and dtype.kind in "iu":
-        # Out-of-range conversions are undefined in C; go through int64 so that negative numbers wrap as in PyTorch.
-        return x.astype(np.int64).astype(dtype)
+    if x.dtype.kind == "f" and dtype.kind in "iu":
+        return x.astype(_THROUGH.get(dtype, np.int64)).astype(dtype)
     return x.astype(dtype)
 
 
@@ -34,7 +38,14 @@ class _To(Pointwise):
 to_p = _To("to", _cast, (lambda t, y, x, *, dtype: to_p.call(t, dtype=dtype),), promote="none", fast=frozenset(), static=True,
            vjp=lambda g, y, x, *, dtype: (g,))  # fmt: skip
 to_int_p = _To("to_int", _cast, (), promote="none", fast=frozenset(), static=True)
-clone_p = _To("clone", lambda x, order="K": x.copy(order), (lambda t, y, x, **kw: t,), promote="none", fast=frozenset(), static=True)
+clone_p = _To(
+    "clone",
+    lambda x, order="K": x.copy(order),
+    (lambda t, y, x, **kw: t,),
+    promote="none",
+    fast=frozenset(),
+    static=True,
+)
 
 
 @op("detach", differentiable=False)
@@ -141,3 +152,23 @@ _converter("char", dt.int8)
 def type_as(self: Tensor, other: Tensor) -> Tensor:
     """`self` converted to the type of `other`."""
     return cast(self, other.dtype)
+
+
+_LEGACY = {
+    "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "uint8": "Byte", "int8": "Char", "int16": "Short",
+    "int32": "Int", "int64": "Long", "bool": "Bool", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
+}  # fmt: skip
+
+
+@public("", methods="type", out=False)
+def type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **kw: Any) -> Any:
+    """The type's name, as ``"torch.FloatTensor"``; or `self` converted to `dtype`, which may be such a name."""
+    if dtype is None:
+        return f"torch.{_LEGACY.get(self.dtype.name, self.dtype.name)}Tensor"
+    if isinstance(dtype, str):
+        short = dtype.rpartition(".")[2].removesuffix("Tensor")
+        names = {v: k for k, v in _LEGACY.items()}
+        if short not in names:
+            raise ValueError(f"type: dtype {dtype!r} is no type's name; write chainrule.float32 or 'torch.FloatTensor'")
+        return cast(self, dt.NAMES[names[short]])
+    return cast(self, dt.as_dtype(dtype))

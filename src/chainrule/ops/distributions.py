@@ -17,7 +17,7 @@ from ..core.op import op, pointwise
 from ..core.registry import public
 from ..core.shapes import broadcast_shapes, sizes
 from ..core.tensor import Tensor
-from ..core.views import assign
+from ..core.views import assign, write_out
 from .convert import detach_p
 from .random import draw, quantised
 
@@ -103,7 +103,7 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Any = None) -> 
     """Fill with numbers of density ``lambd exp(-lambd x)``."""
     _floating("exponential_", self)
     if lambd <= 0:
-        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
+        raise RuntimeError(f"exponential_ expects lambd > 0.0, but found lambd={lambd}")
     return _fill(self, "exponential_", lambda rng, s: rng.standard_exponential(s) / lambd, generator)
 
 
@@ -263,9 +263,15 @@ def multinomial_without_p(p: Any, e: Any, *, k: int) -> Any:
     return np.argsort(times, axis=-1, kind="stable")[..., :k].astype(np.int64)
 
 
-@public("multinomial", methods="multinomial")
-def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
+@public("multinomial", methods="multinomial", out=False)
+def multinomial(
+    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Any = None
+) -> Tensor:
     """Indices drawn from each row with probabilities proportional to `input`, with or without replacement."""
+    if out is not None:
+        if out.dtype is not dt.int64:
+            raise RuntimeError(f"multinomial expects an int64 tensor for argument out, got {out.dtype}")
+        return write_out(out, multinomial(input, num_samples, replacement, generator=generator))
     if input.ndim not in (1, 2):
         raise RuntimeError(f"multinomial: prob_dist (input) must be 1 or 2 dim, got shape {list(input.shape)}")
     _floating("multinomial", input)
@@ -277,7 +283,7 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
             f"multinomial: cannot sample n_sample > prob_dist.size(-1) samples without replacement, got num_samples={num_samples} of {n}"
         )
     if n > 2**24:
-        raise RuntimeError(f"multinomial: number of categories cannot exceed 2^24, got {n}")
+        raise RuntimeError(f"multinomial: number of categories of input cannot exceed 2^24, got {n}")
     v = innermost(input).astype(np.float64)
     if not np.all((v >= 0) & np.isfinite(v)):
         raise RuntimeError(

@@ -10,19 +10,22 @@ from ..core import dtypes as dt
 from ..core.op import ALL_NUMS, FLOAT_NUMS, Pointwise, pointwise
 from ..core.registry import public
 from ..core.tensor import Tensor
-from .pointwise import INTS, mul_p, pow_p
+from .arithmetic import need_tensors
+from .pointwise import INTS, mul_p, pow_p, publish
 
 # -- logical operations: everything but 0 is true -------------------------------------------------------------------------
 
 
 def _logical(name: str, fn: Any, doc: str) -> Pointwise:
-    return public(name, methods=name, inplace=f"{name}_")(pointwise(name, fn, fast=ALL_NUMS, doc=doc))
+    return publish(pointwise(name, fn, fast=ALL_NUMS, doc=doc), "tt")
 
 
 logical_and = _logical("logical_and", np.logical_and, "Whether both are true (not 0).")
 logical_or = _logical("logical_or", np.logical_or, "Whether one is true (not 0).")
 logical_xor = _logical("logical_xor", np.logical_xor, "Whether exactly one is true (not 0).")
-logical_not = _logical("logical_not", np.logical_not, "Whether it is 0.")
+logical_not = public("logical_not", methods="logical_not", inplace="logical_not_")(
+    pointwise("logical_not", np.logical_not, fast=ALL_NUMS, doc="Whether it is 0.")
+)
 
 # -- shifts -----------------------------------------------------------------------------------------------------------
 
@@ -35,7 +38,7 @@ def _shift(name: str, fn: Any, doc: str) -> Pointwise:
             )
         return fn(a, b)
 
-    return public(name, methods=name, inplace=f"{name}_")(pointwise(name, body, fast=INTS, doc=doc))
+    return publish(pointwise(name, body, fast=INTS, doc=doc))
 
 
 bitwise_left_shift = _shift(
@@ -108,6 +111,7 @@ isclose_p = pointwise("isclose", _isclose, static=True, fast=frozenset())
 @public("isclose", methods="isclose", out=False)
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
     """``|input - other| <= atol + rtol |other|``, element by element; equal infinities are close."""
+    need_tensors("isclose", input=input, other=other)
     if input.dtype is not other.dtype:
         raise RuntimeError(f"isclose: input and other must have one type, got {input.dtype} and {other.dtype}")
     for name, v in (("rtol", rtol), ("atol", atol)):

@@ -11,14 +11,46 @@ import numpy as np
 
 from ..core import dtypes as dt
 from ..core.dispatch import innermost
-from ..core.op import FLOAT_NUMS, REAL_NUMS, ZERO, Op, Pointwise, pointwise
+from ..core.op import ALL_NUMS, COMPLEX_NUMS, FLOAT_NUMS, REAL_NUMS, ZERO, Op, Pointwise, pointwise
 from ..core.registry import public
 from ..core.reverse import Masked
 from ..core.samples import Given, S, sample
 from ..core.shapes import zeros
 from ..core.tensor import PAYLOADS, Tensor
+from ..core.views import write_out
 
 INTS = frozenset(d.np.num for d in (dt.uint8, dt.int8, dt.int16, dt.int32, dt.int64))
+
+
+def publish(p: Pointwise, takes: str = "**", aliases: str = "", methods: str = "", inplace: bool = True) -> Pointwise:
+    """Publish a pointwise op of two arguments under its name and aliases; `takes` says which must be tensors.
+
+    "tt" both, "t*" the first, "**" at least one. `methods` are operators and further methods without an in-place form.
+    """
+    names = f"{p.name} {aliases}".split()
+    plain = [n for n in names if "." not in n]
+    f = _checked(p, takes)
+    public(" ".join(names), out=False)(f)
+    # Operators always get a tensor as self: the check is for calls by name.
+    own: Any = f if takes == "tt" else p
+    public("", methods=" ".join([*plain, methods]), inplace=" ".join(f"{n}_" for n in plain) if inplace else "")(own)
+    return p
+
+
+def _checked(p: Pointwise, takes: str) -> Any:
+    call, name, one, two = p.call, p.name, takes[0] == "t", takes[1] == "t"
+
+    def function(input: Any, other: Any, *, out: Any = None) -> Any:
+        if not isinstance(input, Tensor) and (one or not isinstance(other, Tensor)):
+            raise TypeError(f"{name}: argument input must be a tensor, got {type(input).__name__}")
+        if two and not isinstance(other, Tensor):
+            raise TypeError(f"{name}: argument other must be a tensor, got {type(other).__name__}")
+        return call(input, other) if out is None else write_out(out, call(input, other))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = p.__doc__
+    function.op = p  # type: ignore[attr-defined]
+    return function
 
 
 def zeros_like(x: Any) -> Any:
@@ -32,8 +64,19 @@ add_p = pointwise("add", np.add, lambda t, y, a, b: t, lambda t, y, a, b: t)
 sub_p = pointwise("sub", np.subtract, lambda t, y, a, b: t, lambda t, y, a, b: -t)
 mul_p = pointwise("mul", np.multiply, lambda t, y, a, b: t * b, lambda t, y, a, b: t * a)
 div_p = pointwise("div", np.true_divide, lambda t, y, a, b: t / b, lambda t, y, a, b: -t * (y / b), promote="float")
+
+
+class _Neg(Pointwise):
+    def concrete(self, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
+        if args[0].dtype is dt.bool_:
+            raise RuntimeError(
+                "neg: the `-` operator on a bool tensor (input) is not supported; invert a mask with `~` or logical_not()"
+            )
+        return super().concrete(args, kw)
+
+
 neg = public("neg negative", methods="neg negative __neg__", inplace="neg_ negative_")(
-    pointwise("neg", np.negative, lambda t, y, x: -t)
+    _Neg("neg", np.negative, (lambda t, y, x: -t,), fast=ALL_NUMS - {dt.bool_.np.num}, doc="``-x``.")
 )
 
 
@@ -79,7 +122,9 @@ def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
 def _check_alpha(name: str, a: Any, b: Any, alpha: Any) -> None:
     if alpha == 1 and not isinstance(alpha, bool):
         return
-    if isinstance(alpha, float) and all(isinstance(x, int) or (isinstance(x, Tensor) and x.dtype.category <= dt.INT) for x in (a, b)):
+    if isinstance(alpha, float) and all(
+        isinstance(x, int) or (isinstance(x, Tensor) and x.dtype.category <= dt.INT) for x in (a, b)
+    ):
         raise RuntimeError(f"{name}: for integral input tensors, argument alpha must not be a floating point number")
     if isinstance(alpha, bool) and not all(isinstance(x, Tensor) and x.dtype is dt.bool_ for x in (a, b)):
         raise RuntimeError(f"{name}: Boolean alpha only supported for Boolean results")
@@ -101,10 +146,13 @@ def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
 @public("rsub", methods="rsub", out=False)
 def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """``other - alpha * input``."""
+    if not isinstance(input, Tensor):
+        raise TypeError(f"rsub: argument input must be a tensor, got {type(input).__name__}")
     return sub(other, input, alpha=alpha)
 
 
-public("mul multiply", methods="mul multiply __mul__ __rmul__", inplace="mul_ multiply_ __imul__")(mul_p)
+public("mul multiply", methods="mul multiply __mul__", inplace="mul_ multiply_")(mul_p)
+public("", inplace="__imul__")(mul_p)
 
 
 @public("div divide", methods="div divide", inplace="div_ divide_")
@@ -133,7 +181,11 @@ def _pow(a: Any, b: Any) -> Any:
         if np.any(b < 0):
             # Integers to a negative power: only 1 and -1 have one.
             with np.errstate(all="ignore"):
-                r = np.where(b < 0, np.where(a == 1, 1, np.where(a == -1, np.where(b % 2 == 0, 1, -1), 0)), np.power(a, np.maximum(b, 0)))
+                r = np.where(
+                    b < 0,
+                    np.where(a == 1, 1, np.where(a == -1, np.where(b % 2 == 0, 1, -1), 0)),
+                    np.power(a, np.maximum(b, 0)),
+                )
             return r.astype(a.dtype)
         return np.power(a, b)
     if a.dtype.kind == "b":
@@ -144,7 +196,7 @@ def _pow(a: Any, b: Any) -> Any:
 def _pow_base(t: Any, y: Any, a: Any, b: Any) -> Any:
     if not isinstance(b, Tensor):
         if b == 0:
-            return t * 0
+            return None
         if b == 1:
             return t
         return t * (a * 2 if b == 2 else pow_p.call(a, b - 1) * b)
@@ -177,6 +229,10 @@ pow_p = pointwise("pow", _pow, _pow_base, _pow_exponent, fast=FLOAT_NUMS)
 @public("pow", methods="pow", inplace="pow_")
 def pow(input: Any, exponent: Any) -> Tensor:
     """``input ** exponent``; 0 ** 0 is 1, and its derivatives are 0."""
+    if not isinstance(input, Tensor) and not isinstance(exponent, Tensor):
+        raise TypeError(
+            f"pow: argument input or exponent must be a tensor, got {type(input).__name__} and {type(exponent).__name__}"
+        )
     if isinstance(exponent, int) and exponent < 0 and isinstance(input, Tensor) and input.dtype.category == dt.INT:
         raise RuntimeError("pow: Integers to negative integer powers are not allowed; convert input to a float type")
     if not isinstance(exponent, Tensor) and isinstance(input, Tensor):
@@ -202,13 +258,30 @@ def elementary(name: str, fn: Any, rule: Any, doc: str, aliases: str = "", speci
     return public(f"{names} {special}", methods=methods, inplace=inplace)(p)
 
 
+def _log1p(x: Any) -> Any:
+    if x.dtype.kind != "c":
+        return np.log1p(x)
+    # log|1 + z| from |1 + z|**2 - 1, which does not cancel near 0.
+    a, b = x.real, x.imag
+    near = np.abs(x) < 0.5
+    size = np.where(near, 0.5 * np.log1p(np.where(near, a * (2 + a) + b * b, 0)), np.log(np.hypot(1 + a, b)))
+    y = np.empty_like(x)
+    y.real, y.imag = size, np.arctan2(b, 1 + a)
+    y[np.isnan(x)] = complex(np.nan, np.nan)
+    return y
+
+
 exp = elementary("exp", np.exp, lambda t, y, x: t * y, "``e**x``.")
 exp2 = elementary("exp2", np.exp2, lambda t, y, x: t * (y * LN2), "``2**x``.", special="special.exp2")
-expm1 = elementary("expm1", np.expm1, lambda t, y, x: t * (y + 1), "``e**x - 1``, accurate near 0.", special="special.expm1")
+expm1 = elementary(
+    "expm1", np.expm1, lambda t, y, x: t * (y + 1), "``e**x - 1``, accurate near 0.", special="special.expm1"
+)
 log = elementary("log", np.log, lambda t, y, x: t / x, "The natural logarithm.")
 log2 = elementary("log2", np.log2, lambda t, y, x: t / (x * LN2), "The logarithm to base 2.")
 log10 = elementary("log10", np.log10, lambda t, y, x: t / (x * LN10), "The logarithm to base 10.")
-log1p = elementary("log1p", np.log1p, lambda t, y, x: t / (x + 1), "``log(1 + x)``, accurate near 0.", special="special.log1p")
+log1p = elementary(
+    "log1p", _log1p, lambda t, y, x: t / (x + 1), "``log(1 + x)``, accurate near 0.", special="special.log1p"
+)
 sqrt = elementary("sqrt", np.sqrt, lambda t, y, x: t / (y * 2), "The square root.")
 rsqrt = elementary("rsqrt", lambda x: 1 / np.sqrt(x), lambda t, y, x: t * (y * y * y * -0.5), "``1 / sqrt(x)``.")
 reciprocal = elementary("reciprocal", lambda x: 1 / x, lambda t, y, x: -t * (y * y), "``1 / x``.")
@@ -220,10 +293,18 @@ acos = elementary("acos", np.arccos, lambda t, y, x: -t * rsqrt.call(1 - x * x),
 atan = elementary("atan", np.arctan, lambda t, y, x: t / (x * x + 1), "The inverse tangent.", "arctan")
 sinh = elementary("sinh", np.sinh, lambda t, y, x: t * cosh.call(x), "The hyperbolic sine.")
 cosh = elementary("cosh", np.cosh, lambda t, y, x: t * sinh.call(x), "The hyperbolic cosine.")
-tanh = elementary("tanh", np.tanh, lambda t, y, x: t * (1 - y * y), "The hyperbolic tangent.", special="nn.functional.tanh")
-asinh = elementary("asinh", np.arcsinh, lambda t, y, x: t * rsqrt.call(x * x + 1), "The inverse hyperbolic sine.", "arcsinh")
+tanh = elementary(
+    "tanh", np.tanh, lambda t, y, x: t * (1 - y * y), "The hyperbolic tangent.", special="nn.functional.tanh"
+)
+asinh = elementary(
+    "asinh", np.arcsinh, lambda t, y, x: t * rsqrt.call(x * x + 1), "The inverse hyperbolic sine.", "arcsinh"
+)
 acosh = elementary(
-    "acosh", np.arccosh, lambda t, y, x: t / (sqrt.call(x - 1) * sqrt.call(x + 1)), "The inverse hyperbolic cosine.", "arccosh"
+    "acosh",
+    np.arccosh,
+    lambda t, y, x: t / (sqrt.call(x - 1) * sqrt.call(x + 1)),
+    "The inverse hyperbolic cosine.",
+    "arccosh",
 )
 atanh = elementary("atanh", np.arctanh, lambda t, y, x: t / (1 - x * x), "The inverse hyperbolic tangent.", "arctanh")
 LN2, LN10 = float(np.log(2.0)), float(np.log(10.0))
@@ -231,14 +312,19 @@ LN2, LN10 = float(np.log(2.0)), float(np.log(10.0))
 
 def _sigmoid(x: Any) -> Any:
     if x.dtype.kind == "c":
-        return 1 / (1 + np.exp(-x))
+        e = np.exp(np.where(x.real >= 0, -x, x))
+        return np.where(x.real >= 0, 1, e) / (1 + e)
     # 0.5 tanh(x/2) + 0.5 loses the left tail; exp(-|x|) neither overflows nor cancels.
     e = np.exp(-np.abs(x))
     return np.where(x >= 0, 1, e) / (1 + e)
 
 
 sigmoid = elementary(
-    "sigmoid", _sigmoid, lambda t, y, x: t * (y * (1 - y)), "``1 / (1 + e**-x)``.", special="special.expit nn.functional.sigmoid"
+    "sigmoid",
+    _sigmoid,
+    lambda t, y, x: t * (y * (1 - y)),
+    "``1 / (1 + e**-x)``.",
+    special="special.expit nn.functional.sigmoid",
 )
 
 # -- rounding, sign, complex parts ------------------------------------------------------------------------------------
@@ -255,9 +341,13 @@ def rounding(name: str, fn: Any, doc: str = "") -> Pointwise:
     return pointwise(name, body, ZERO, fast=REAL_NUMS, doc=doc)
 
 
-floor = public("floor", methods="floor", inplace="floor_")(rounding("floor", np.floor, "The largest integer not above x."))
+floor = public("floor", methods="floor", inplace="floor_")(
+    rounding("floor", np.floor, "The largest integer not above x.")
+)
 ceil = public("ceil", methods="ceil", inplace="ceil_")(rounding("ceil", np.ceil, "The smallest integer not below x."))
-trunc = public("trunc fix", methods="trunc fix", inplace="trunc_ fix_")(rounding("trunc", np.trunc, "x without its fraction."))
+trunc = public("trunc fix", methods="trunc fix", inplace="trunc_ fix_")(
+    rounding("trunc", np.trunc, "x without its fraction.")
+)
 
 
 def real(input: Tensor) -> Tensor:
@@ -277,7 +367,9 @@ def _to_complex(x: Tensor) -> Tensor:
 
 
 real_p = pointwise("real", np.real, lambda t, y, z: real(t), vjp=lambda g, y, z: (_to_complex(g),), fast=FLOAT_NUMS)
-imag_p = pointwise("imag", np.imag, lambda t, y, z: imag(t), vjp=lambda g, y, z: (_to_complex(g) * 1j,), fast=FLOAT_NUMS)
+imag_p = pointwise(
+    "imag", np.imag, lambda t, y, z: imag(t), vjp=lambda g, y, z: (_to_complex(g) * 1j,), fast=FLOAT_NUMS
+)
 conj_p = pointwise("conj", np.conjugate, lambda t, y, z: conj(t), vjp=lambda g, y, z: (conj(g),))
 
 
@@ -303,12 +395,19 @@ def _sgn(x: Any) -> Any:
     if x.dtype.kind == "c":
         a = np.abs(x)
         return np.where(a == 0, 0, x / np.where(a == 0, 1, a)).astype(x.dtype)
-    return np.sign(x)
+    return _sign(x)
+
+
+def _sign(x: Any) -> Any:
+    if x.dtype.kind == "c":
+        raise RuntimeError("sign: not implemented for a complex input; use sgn for z / |z|")
+    # NaN has the sign 0, as in PyTorch.
+    return x.copy() if x.dtype.kind == "b" else np.subtract(x > 0, x < 0, dtype=x.dtype)
 
 
 def _sgn_rule(t: Any, y: Any, z: Any) -> Any:
     if z.dtype.category != dt.COMPLEX:
-        return t * 0
+        return None
     a = abs.call(z)
     zero = a == 0
     return where(zero, 0, (t - y * real(conj(y) * t)) / where(zero, 1, a))
@@ -318,7 +417,7 @@ sgn = public("sgn", methods="sgn", inplace="sgn_")(
     pointwise("sgn", _sgn, _sgn_rule, vjp=lambda g, y, z: (_sgn_rule(g, y, z),), doc="``z / |z|``, and 0 at 0.")
 )
 sign = public("sign", methods="sign", inplace="sign_")(
-    pointwise("sign", lambda x: x if x.dtype.kind == "b" else np.sign(x), ZERO, doc="-1, 0 or 1 by the sign of x.")
+    pointwise("sign", _sign, ZERO, doc="-1, 0 or 1 by the sign of x.")
 )
 abs = public("abs absolute", methods="abs absolute __abs__", inplace="abs_ absolute_")(
     pointwise(
@@ -333,18 +432,31 @@ abs = public("abs absolute", methods="abs absolute __abs__", inplace="abs_ absol
 # -- comparison -------------------------------------------------------------------------------------------------------
 
 
-def _compare(name: str, fn: Any, dunder: str, aliases: str = "") -> Pointwise:
-    p = pointwise(name, fn)
-    return public(f"{name} {aliases}", methods=f"{name} {aliases} {dunder}", inplace=f"{name}_")(p)
+class Ordered(Pointwise):
+    """An op that needs an order: complex numbers are refused."""
+
+    def concrete(self, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
+        for name, a in zip(("input", "other", "max"), args, strict=False):
+            if a.dtype.category == dt.COMPLEX if isinstance(a, Tensor) else isinstance(a, complex):
+                raise RuntimeError(
+                    f"{self.name}: not implemented for complex numbers, which have no order (argument {name})"
+                )
+        return super().concrete(args, kw)
 
 
-eq = _compare("eq", np.equal, "__eq__")
-ne = _compare("ne", np.not_equal, "__ne__", "not_equal")
-lt = _compare("lt", np.less, "__lt__", "less")
-le = _compare("le", np.less_equal, "__le__", "less_equal")
-gt = _compare("gt", np.greater, "__gt__", "greater")
-ge = _compare("ge", np.greater_equal, "__ge__", "greater_equal")
-isnan = public("isnan", methods="isnan")(pointwise("isnan", lambda x: np.isnan(x) if x.dtype.kind in "fc" else np.zeros(x.shape, bool)))
+ORDERED = ALL_NUMS - COMPLEX_NUMS
+
+eq = publish(pointwise("eq", np.equal, doc="Where both are equal."), "t*", methods="__eq__")
+ne = publish(pointwise("ne", np.not_equal, doc="Where both differ."), "t*", "not_equal", "__ne__")
+lt = publish(Ordered("lt", np.less, (), fast=ORDERED, doc="``input < other``."), "t*", "less", "__lt__")
+le = publish(Ordered("le", np.less_equal, (), fast=ORDERED, doc="``input <= other``."), "t*", "less_equal", "__le__")
+gt = publish(Ordered("gt", np.greater, (), fast=ORDERED, doc="``input > other``."), "t*", "greater", "__gt__")
+ge = publish(
+    Ordered("ge", np.greater_equal, (), fast=ORDERED, doc="``input >= other``."), "t*", "greater_equal", "__ge__"
+)
+isnan = public("isnan", methods="isnan")(
+    pointwise("isnan", lambda x: np.isnan(x) if x.dtype.kind in "fc" else np.zeros(x.shape, bool))
+)
 
 # -- maximum, minimum, clamp: where two inputs tie, each gets half ------------------------------------------------------
 
@@ -359,17 +471,51 @@ def _choose(better: Any) -> tuple[Any, Any]:
     return first, second
 
 
-maximum = public("maximum", methods="maximum")(pointwise("maximum", np.maximum, *_choose(lambda a, b: a > b)))
-minimum = public("minimum", methods="minimum")(pointwise("minimum", np.minimum, *_choose(lambda a, b: a < b)))
+maximum = publish(
+    Ordered(
+        "maximum",
+        np.maximum,
+        _choose(lambda a, b: a > b),
+        fast=ORDERED,
+        doc="The larger one; NaN wins; a tie is shared.",
+    ),
+    "tt",
+    inplace=False,
+)
+minimum = publish(
+    Ordered(
+        "minimum",
+        np.minimum,
+        _choose(lambda a, b: a < b),
+        fast=ORDERED,
+        doc="The smaller one; NaN wins; a tie is shared.",
+    ),
+    "tt",
+    inplace=False,
+)
 
-clamp_min_p = pointwise("clamp_min", np.maximum, lambda t, y, x, lo: where(x >= lo, t, 0), lambda t, y, x, lo: where(x < lo, t, 0))
-clamp_max_p = pointwise("clamp_max", np.minimum, lambda t, y, x, hi: where(x <= hi, t, 0), lambda t, y, x, hi: where(x > hi, t, 0))
-clamp_p = pointwise(
+clamp_min_p = Ordered(
+    "clamp_min",
+    np.maximum,
+    (lambda t, y, x, lo: where(x >= lo, t, 0), lambda t, y, x, lo: where(x < lo, t, 0)),
+    fast=ORDERED,
+    doc="``max(input, min)``.",
+)
+clamp_max_p = Ordered(
+    "clamp_max",
+    np.minimum,
+    (lambda t, y, x, hi: where(x <= hi, t, 0), lambda t, y, x, hi: where(x > hi, t, 0)),
+    fast=ORDERED,
+    doc="``min(input, max)``.",
+)
+clamp_p = Ordered(
     "clamp",
     lambda x, lo, hi: np.minimum(np.maximum(x, lo), hi),
-    lambda t, y, x, lo, hi: where((x >= lo) & (x <= hi), t, 0),
-    lambda t, y, x, lo, hi: where((x < lo) & (lo < hi), t, 0),
-    lambda t, y, x, lo, hi: where((x > hi) | (hi < lo), t, 0),
+    (
+        lambda t, y, x, lo, hi: where((x >= lo) & (x <= hi), t, 0),
+        lambda t, y, x, lo, hi: where((x < lo) & (lo < hi), t, 0),
+        lambda t, y, x, lo, hi: where((x > hi) | (hi < lo), t, 0),
+    ),
 )
 
 
@@ -378,15 +524,26 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     """``input`` limited to [min, max], numbers or tensors; the bounds get the gradient where they are taken."""
     if min is None and max is None:
         raise RuntimeError("clamp: At least one of 'min' or 'max' must not be None")
-    if input.dtype.category == dt.COMPLEX:
-        raise RuntimeError("clamp: not supported for complex types")
     if max is None:
         return clamp_min_p.call(input, min)
     return clamp_max_p.call(input, max) if min is None else clamp_p.call(input, min, max)
 
 
-public("clamp_min", methods="clamp_min", inplace="clamp_min_")(clamp_min_p)
-public("clamp_max", methods="clamp_max", inplace="clamp_max_")(clamp_max_p)
+@public("clamp_min", methods="clamp_min", inplace="clamp_min_")
+def clamp_min(input: Tensor, min: Any) -> Tensor:
+    """``max(input, min)``."""
+    if not isinstance(input, Tensor):
+        raise TypeError(f"clamp_min: argument input must be a tensor, got {type(input).__name__}")
+    return clamp_min_p.call(input, min)
+
+
+@public("clamp_max", methods="clamp_max", inplace="clamp_max_")
+def clamp_max(input: Tensor, max: Any) -> Tensor:
+    """``min(input, max)``."""
+    if not isinstance(input, Tensor):
+        raise TypeError(f"clamp_max: argument input must be a tensor, got {type(input).__name__}")
+    return clamp_max_p.call(input, max)
+
 
 # -- where ------------------------------------------------------------------------------------------------------------
 
@@ -400,7 +557,14 @@ class _Where(Pointwise):
         va, vb = (v._value if isinstance(v, Tensor) else v for v in (a, b))
         if not (isinstance(a, Tensor) and isinstance(b, Tensor) and va.dtype is vb.dtype):
             d = _choice_dtype((a, b), [v.ndim if isinstance(v, Tensor) else -1 for v in (a, b)]).np
-            va, vb = (v if getattr(v, "dtype", None) == d else v.astype(d) if isinstance(v, np.ndarray) or type(v) in PAYLOADS else d.type(v) for v in (va, vb))
+            va, vb = (
+                v
+                if getattr(v, "dtype", None) == d
+                else v.astype(d)
+                if isinstance(v, np.ndarray) or type(v) in PAYLOADS
+                else d.type(v)
+                for v in (va, vb)
+            )
         for v in (c, va, vb):
             if type(v) in PAYLOADS:
                 return Tensor(self.impls[type(v)](c, va, vb))
@@ -415,11 +579,15 @@ class _Where(Pointwise):
 
         full = [c.ndim - flags[0], *ranks]
         n = max(full)
-        return self.call(*[lift_rank(v, r, n) if f and r < n else v for v, f, r in zip((c, a, b), flags, full, strict=True)])
+        return self.call(
+            *[lift_rank(v, r, n) if f and r < n else v for v, f, r in zip((c, a, b), flags, full, strict=True)]
+        )
 
 
 def _choice_dtype(xs: tuple[Any, Any], ranks: list[int]) -> dt.DType:
-    return dt.result_of((x.dtype, r) if isinstance(x, Tensor) else (dt.scalar_dtype(x), -1) for x, r in zip(xs, ranks, strict=True))
+    return dt.result_of(
+        (x.dtype, r) if isinstance(x, Tensor) else (dt.scalar_dtype(x), -1) for x, r in zip(xs, ranks, strict=True)
+    )
 
 
 def _mask_like(c: Any, g: Any) -> Any:
@@ -449,7 +617,9 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
     if not isinstance(condition, Tensor) or condition.dtype.name not in ("bool", "uint8"):
-        raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {getattr(condition, 'dtype', type(condition))}")
+        raise RuntimeError(
+            f"where expected condition to be a boolean tensor, but got a tensor with dtype {getattr(condition, 'dtype', type(condition))}"
+        )
     if condition.dtype is not dt.bool_:
         condition = condition.to(dt.bool_)
     return where_p.call(condition, input, other)
@@ -470,7 +640,9 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
         raise RuntimeError(f"masked_fill only supports boolean masks, but got mask with dtype {mask.dtype}")
     if isinstance(value, Tensor):
         if value.ndim:
-            raise RuntimeError(f"masked_fill only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+            raise RuntimeError(
+                f"masked_fill only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+            )
         value = value.to(input.dtype)
     elif dt.scalar_dtype(value).category > input.dtype.category:
         raise RuntimeError(f"masked_fill: value cannot be converted to type {input.dtype} without overflow")
@@ -487,7 +659,21 @@ def _bitwise(name: str, fn: Any, dunder: str) -> Pointwise:
         return fn(a, b)
 
     p = pointwise(name, checked, fast=frozenset(INTS | {dt.bool_.np.num}))
-    return public(name, methods=f"{name} __{dunder}__ __r{dunder}__", inplace=f"{name}_ __i{dunder}__")(p)
+    public("", methods=f"__{dunder}__", inplace=f"__i{dunder}__")(p)
+    public("", methods=f"__r{dunder}__", out=False)(_swapped(p))
+    return publish(p)
+
+
+def _swapped(p: Pointwise) -> Any:
+    """The reflected operator of a commutative op."""
+    call = p.call
+
+    def method(self: Tensor, other: Any) -> Tensor:
+        if not isinstance(self, Tensor):
+            raise TypeError(f"__r{p.name}__: argument self must be a tensor, got {type(self).__name__}")
+        return call(self, other)
+
+    return method
 
 
 bitwise_and = _bitwise("bitwise_and", np.bitwise_and, "and")
@@ -501,7 +687,9 @@ def _invert(x: Any) -> Any:
     return np.invert(x)
 
 
-bitwise_not = public("bitwise_not", methods="bitwise_not __invert__", inplace="bitwise_not_")(pointwise("bitwise_not", _invert))
+bitwise_not = public("bitwise_not", methods="bitwise_not __invert__", inplace="bitwise_not_")(
+    pointwise("bitwise_not", _invert)
+)
 
 
 # -- operators --------------------------------------------------------------------------------------------------------
@@ -509,13 +697,11 @@ bitwise_not = public("bitwise_not", methods="bitwise_not __invert__", inplace="b
 
 def _reverse(p: Op) -> Any:
     def method(self: Tensor, other: Any) -> Tensor:
+        if not isinstance(self, Tensor):
+            raise TypeError(f"__r{p.name}__: argument self must be a tensor, got {type(self).__name__}")
         return p.call(other, self)  # type: ignore[attr-defined]
 
     return method
-
-
-def _rpow(self: Tensor, other: Any) -> Tensor:
-    return pow_p.call(other, self)
 
 
 def _sub_operator(self: Tensor, other: Any) -> Tensor:
@@ -524,10 +710,16 @@ def _sub_operator(self: Tensor, other: Any) -> Tensor:
     return sub(self, other)
 
 
-public("", methods="__add__ __radd__", inplace="__iadd__")(add_p)
+public("", methods="__add__", inplace="__iadd__")(add_p)
+public("", methods="__radd__", out=False)(_swapped(add_p))
+public("", methods="__rmul__", out=False)(_swapped(mul_p))
 public("", methods="__truediv__", inplace="__itruediv__")(div_p)
 public("", methods="__sub__", inplace="__isub__")(_sub_operator)
+
+
 def _rsub_operator(self: Tensor, other: Any) -> Tensor:
+    if not isinstance(self, Tensor):
+        raise TypeError(f"__rsub__: argument self must be a tensor, got {type(self).__name__}")
     if type(other) in (int, float) and innermost(self).dtype.num in FLOAT_NUMS:
         return sub_p.call(other, self)
     return sub(other, self)
@@ -537,7 +729,7 @@ public("", methods="__rsub__")(_rsub_operator)
 public("", methods="__rtruediv__ __rdiv__")(_reverse(div_p))
 public("", methods="__rfloordiv__")(_reverse(floor_divide_p))
 public("", methods="__pow__", inplace="__ipow__")(pow)
-public("", methods="__rpow__")(_rpow)
+public("", methods="__rpow__")(lambda self, other: pow_p.call(other, self))
 public("", methods="__pos__", out=False)(lambda self: self)
 
 # -- samples ------------------------------------------------------------------------------------------------------------
