@@ -58,6 +58,27 @@ def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     return sum(input != 0, dim)
 
 
+@op("hash_tensor", differentiable=False)
+def hash_p(x: Any, *, dim: tuple[int, ...], keepdim: bool) -> Any:
+    """The exclusive or, over `dim`, of the bits of the entries as 64-bit numbers."""
+    wide = x.astype(
+        np.float64 if x.dtype in dt.HALVES or x.dtype.kind == "f" else np.int64 if x.dtype.kind == "i" else np.uint64
+    )
+    return np.bitwise_xor.reduce(
+        np.ascontiguousarray(wide).view(np.uint64).reshape(x.shape), axis=dim, keepdims=keepdim
+    )
+
+
+@public("hash_tensor", methods="hash_tensor")
+def hash_tensor(input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: int = 0) -> Tensor:
+    """The exclusive or, over `dim` or all, of the bits of the entries as 64-bit numbers; a uint64."""
+    if mode != 0:
+        raise RuntimeError(f"hash_tensor(): mode 0 (exclusive or) is the only one there is, got mode={mode}")
+    if input.dtype.category == dt.COMPLEX:
+        raise NotImplementedError(f"hash_tensor(): not implemented for complex input ({input.dtype})")
+    return hash_p(input, dim=axes(dim, input.ndim), keepdim=keepdim)
+
+
 # -- without NaN ------------------------------------------------------------------------------------------------------
 
 

@@ -18,7 +18,7 @@ from ..core.shapes import wrap_dim
 from ..core.tensor import Tensor
 from .index import gather_p
 from .pointwise import maximum, minimum
-from .reduce import amax_p, amin_p, widen
+from .reduce import amax_p, amin_p, published, widen
 from .scan import ValuesIndices
 
 
@@ -127,8 +127,7 @@ min = _extremum("min", amin_p, argmin_p, minimum, "smallest")
 MinMax = namedtuple("MinMax", "min max")
 
 
-@public("aminmax", methods="aminmax")
-def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> MinMax:
+def _aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> MinMax:
     """The smallest and the largest entry along `dim`, or of all: ``(min, max)``; ties share the derivative."""
     x = ordered("aminmax", input)
     n = x.ndim
@@ -145,6 +144,10 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> 
         dims = (d,) if n else ()
     kw: Any = {"dim": dims, "keepdim": keepdim, "old": tuple(x.shape)}
     return MinMax(amin_p(x, **kw), amax_p(x, **kw))
+
+
+_aminmax.__name__ = "aminmax"
+aminmax = published("aminmax", _aminmax)
 
 
 # -- samples ------------------------------------------------------------------------------------------------------------

@@ -180,7 +180,7 @@ def histogramdd(
     bins = [bins] * m if isinstance(bins, int) else list(bins)
     if len(bins) != m:
         raise RuntimeError(
-            f"histogramdd(): expected {m} sequences of bin edges or counts, one a column, but got {len(bins)}"
+            f"histogramdd(): bins must have one entry for each of the {m} columns of input, but has {len(bins)}"
         )
     if range is not None and len(range) != 2 * m:
         raise RuntimeError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import namedtuple
 from typing import Any
 
@@ -13,6 +14,7 @@ from ..core.registry import public
 from ..core.samples import Given, S, sample
 from ..core.shapes import sizes_of, wrap_dim, wrap_dims
 from ..core.tensor import Tensor
+from ..core.views import write_out
 from .pointwise import exp, where, zeros_like
 from .shape import flip_p, reshape_p
 
@@ -203,6 +205,26 @@ def evenly(name: str, fn: Any) -> Any:
     return p
 
 
+def published(name: str, f: Any) -> Any:
+    """Publish a function and method whose ``out=`` tensors must have the types of the results, without conversion."""
+
+    @functools.wraps(f)
+    def call(*args: Any, out: Any = None, **kw: Any) -> Any:
+        y = f(*args, **kw)
+        if out is None:
+            return y
+        one = not isinstance(out, tuple | list)
+        for o, v in zip([out] if one else out, [y] if one else y, strict=True):
+            if isinstance(o, Tensor) and o.dtype is not v.dtype:
+                raise RuntimeError(
+                    f"{name}: Expected out tensor to have dtype {v.dtype}, that of input, but got {o.dtype}"
+                )
+        return write_out(out, y)
+
+    public(name, out=False)(call)
+    return public("", methods=name, out=False)(f)
+
+
 def _extremum(name: str, fn: Any) -> Any:
     p = evenly(name, fn)
 
@@ -211,6 +233,10 @@ def _extremum(name: str, fn: Any) -> Any:
         if input.dtype.category == dt.COMPLEX:
             raise RuntimeError(f"{name}: not implemented for complex input")
         ds = axes(dim, len(s))
+        if dim in ((), None) and 0 in s:
+            raise RuntimeError(
+                f"{name}(): Expected reduction dim to be specified for input.numel() == 0; input has shape {list(s)}"
+            )
         for d in ds:
             if s[d] == 0:
                 raise IndexError(
@@ -220,7 +246,7 @@ def _extremum(name: str, fn: Any) -> Any:
 
     public_form.__name__ = name
     public_form.__doc__ = f"The {'largest' if name == 'amax' else 'smallest'} entry over `dim` (one, several or all); ties share the gradient."
-    return p, public(name, methods=name)(public_form)
+    return p, published(name, public_form)
 
 
 amax_p, amax = _extremum("amax", np.maximum.reduce)

@@ -15,6 +15,7 @@ from ..core.registry import public
 from ..core.samples import S, sample
 from ..core.shapes import wrap_dim
 from ..core.tensor import Tensor
+from ..core.views import write_out
 from .extrema import check_size, chosen, ordered
 from .index import gather_p
 from .pointwise import where
@@ -89,7 +90,25 @@ nanmedian = _median("nanmedian", nanmedian_index_p, "the entries that are not Na
 # -- kthvalue, mode ---------------------------------------------------------------------------------------------------
 
 
-@public("kthvalue", methods="kthvalue")
+def _apart(input: Tensor, out: Any) -> None:
+    """Raise where a tensor to write to shares memory with the one to read from."""
+    for o in out or ():
+        if isinstance(o, Tensor) and o._interp is None and input._interp is None and o.numel() > 1:
+            if np.may_share_memory(o._value, input._value):
+                raise RuntimeError(
+                    "kthvalue(): unsupported operation: out shares memory with input; pass another tensor"
+                )
+
+
+@public("kthvalue", out=False)
+def kthvalue_out(input: Tensor, k: int, dim: int = -1, keepdim: bool = False, *, out: Any = None) -> Any:
+    """The `k`-th smallest entry along `dim`, counted from 1: ``(values, indices)``."""
+    _apart(input, out)
+    y = kthvalue(input, k, dim, keepdim)
+    return y if out is None else write_out(out, y)
+
+
+@public("", methods="kthvalue", out=False)
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
     """The `k`-th smallest entry along `dim`, counted from 1: ``(values, indices)``."""
     x = ordered("kthvalue", input)
