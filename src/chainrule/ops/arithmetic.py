@@ -13,7 +13,7 @@ from ..core.registry import public
 from ..core.samples import Given, S, sample
 from ..core.tensor import Tensor
 from ..core.views import assign
-from .pointwise import INTS, floor, log, pow, publish, rounding, sigmoid, trunc, where
+from .pointwise import INTS, floor_divide_p, log, pow, publish, rounding, sigmoid, trunc, where
 
 REAL_INT = REAL_NUMS | INTS
 LN2 = float(np.log(2.0))
@@ -25,7 +25,7 @@ def only(name: str, fn: Any, kinds: str) -> Any:
     def body(*xs: Any, **kw: Any) -> Any:
         d = xs[0].dtype
         if d.kind not in kinds:
-            raise RuntimeError(f"{name}: not implemented for arguments of type {dt.FROM_NP[d].name}")
+            raise NotImplementedError(f"{name}: not implemented for arguments of type {dt.FROM_NP[d].name}")
         return fn(*xs, **kw)
 
     return body
@@ -71,7 +71,7 @@ remainder = publish(
         "remainder",
         _divides("remainder", np.remainder),
         lambda t, y, a, b: t,
-        lambda t, y, a, b: -t * floor.call(a / b),
+        lambda t, y, a, b: -t * floor_divide_p.call(a, b),
         kinds="iuf",
         doc="``a - floor(a / b) b``: the remainder with the sign of `other`.",
     ),
@@ -156,7 +156,7 @@ deg2rad = public("deg2rad", methods="deg2rad", inplace="deg2rad_")(
 
 def _signbit(x: Any) -> Any:
     if x.dtype.kind == "c":
-        raise RuntimeError("signbit: not implemented for arguments of a complex type")
+        raise NotImplementedError("signbit: not implemented for arguments of a complex type")
     return np.signbit(x) if x.dtype.kind == "f" else np.less(x, 0)
 
 
@@ -203,7 +203,7 @@ class _Nextafter(Pointwise):
         a, b = (x._value if isinstance(x, Tensor) else np.asarray(x) for x in args)
         d = dt.result_of([(dt.FROM_NP[v.dtype], v.ndim) for v in (a, b)])
         if d.category != dt.FLOAT:
-            raise RuntimeError(f"nextafter: not implemented for arguments of type {d.name}")
+            raise NotImplementedError(f"nextafter: not implemented for arguments of type {d.name}")
         return Tensor(np.asarray(np.nextafter(a.astype(d.np), b.astype(d.np))))
 
 
@@ -211,7 +211,7 @@ nextafter = publish(
     _Nextafter(
         "nextafter",
         np.nextafter,
-        (lambda t, y, a, b: t, ZERO),
+        (lambda t, y, a, b: where(a == b, 0, t), ZERO),
         fast=REAL_NUMS,
         doc="The next number of this type after `input` towards `other`.",
     ),
@@ -224,7 +224,7 @@ nextafter = publish(
 def _integers(name: str, fn: Any, doc: str) -> Pointwise:
     def body(a: Any, b: Any) -> Any:
         if a.dtype.kind not in "iu":
-            raise RuntimeError(
+            raise NotImplementedError(
                 f"{name}: not implemented for arguments of type {dt.FROM_NP[a.dtype].name}; give integers"
             )
         return fn(a, b)
@@ -233,7 +233,7 @@ def _integers(name: str, fn: Any, doc: str) -> Pointwise:
 
 
 gcd = _integers("gcd", np.gcd, "The greatest common divisor.")
-lcm = _integers("lcm", lambda a, b: np.abs(np.lcm(a, b)), "The least common multiple.")
+lcm = _integers("lcm", np.lcm, "The least common multiple.")
 
 # -- scaling by powers of two -----------------------------------------------------------------------------------------
 
@@ -330,7 +330,7 @@ def addcdiv(input: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Ten
 
 def _lerp(a: Any, b: Any, w: Any) -> Any:
     if a.dtype.kind not in "fc":
-        raise RuntimeError(f"lerp: not implemented for arguments of type {dt.FROM_NP[a.dtype].name}")
+        raise NotImplementedError(f"lerp: not implemented for arguments of type {dt.FROM_NP[a.dtype].name}")
     d = b - a
     # From the nearer end: exact at weight 0 and at weight 1.
     return np.where(np.abs(w) < 0.5, a + w * d, b - d * (1 - w)).astype(a.dtype, copy=False)
@@ -414,8 +414,10 @@ xlogy = publish(
 
 
 def _logaddexp(a: Any, b: Any) -> Any:
-    if a.dtype.kind != "c":
+    if a.dtype.kind == "f":
         return np.logaddexp(a, b)
+    if a.dtype.kind != "c":
+        raise NotImplementedError(f"logaddexp: not implemented for arguments of type {dt.FROM_NP[a.dtype].name}")
     first = a.real >= b.real
     high, low = np.where(first, a, b), np.where(first, b, a)
     same = (a.real == b.real) & np.isinf(a.real)
@@ -514,7 +516,7 @@ def nan_to_num(
 def positive(input: Tensor) -> Tensor:
     """`input` itself."""
     if input.dtype is dt.bool_:
-        raise RuntimeError("positive: the + operator is not implemented for a bool tensor (input)")
+        raise NotImplementedError("positive: the + operator is not implemented for a bool tensor (input)")
     return input
 
 

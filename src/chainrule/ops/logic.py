@@ -33,7 +33,7 @@ logical_not = public("logical_not", methods="logical_not", inplace="logical_not_
 def _shift(name: str, fn: Any, doc: str) -> Pointwise:
     def body(a: Any, b: Any) -> Any:
         if a.dtype.kind not in "iu":
-            raise RuntimeError(
+            raise NotImplementedError(
                 f"{name}: not implemented for arguments of type {dt.FROM_NP[a.dtype].name}; give integers"
             )
         return fn(a, b)
@@ -78,7 +78,7 @@ public("", methods="__rrshift__")(_reverse(bitwise_right_shift))
 def _test(name: str, fn: Any, otherwise: bool, doc: str, kinds: str = "fc", out: bool = False) -> Pointwise:
     def body(x: Any) -> Any:
         if x.dtype.kind == "c" and "c" not in kinds:
-            raise RuntimeError(f"{name}: not implemented for an input of type {dt.FROM_NP[x.dtype].name}")
+            raise NotImplementedError(f"{name}: not implemented for an input of type {dt.FROM_NP[x.dtype].name}")
         return fn(x) if x.dtype.kind in "fc" else np.full(x.shape, otherwise)
 
     return public(name, methods=name, out=out)(pointwise(name, body, fast=FLOAT_NUMS, doc=doc))

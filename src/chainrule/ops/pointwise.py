@@ -81,7 +81,9 @@ neg = public("neg negative", methods="neg negative __neg__", inplace="neg_ negat
 
 
 def _floor_divide(a: Any, b: Any) -> Any:
-    if a.dtype.kind in "iub" and np.any(np.asarray(b) == 0):
+    if a.dtype.kind in "cb":
+        raise NotImplementedError(f"floor_divide: not implemented for an input of type {dt.FROM_NP[a.dtype].name}")
+    if a.dtype.kind in "iu" and np.any(np.asarray(b) == 0):
         raise RuntimeError("floor_divide: integer division by zero in other")
     return np.floor_divide(a, b)
 
@@ -190,6 +192,9 @@ def _pow(a: Any, b: Any) -> Any:
         return np.power(a, b)
     if a.dtype.kind == "b":
         return a | ~b
+    if a.dtype == np.complex64:
+        # NumPy multiplies for integer exponents; in single precision that overflows half way.
+        return np.power(a.astype(np.complex128), b).astype(np.complex64)
     return np.power(a, b)
 
 
@@ -211,7 +216,7 @@ def _pow_exponent(t: Any, y: Any, a: Any, b: Any) -> Any:
             # 0**b is constant (0, or 1 at 0) for b >= 0, infinite below.
             at = (b.real if b.dtype.category == dt.COMPLEX else b) >= 0
             return t * where(at, 0, y * float("-inf") if b.dtype.category != dt.COMPLEX else y)
-        return t * (y * complex_log(a))
+        return t * (y * (complex(np.log(complex(a))) if b.dtype.category == dt.COMPLEX else complex_log(a)))
     flat = (a == 0) & ((b.real if b.dtype.category == dt.COMPLEX else b) >= 0)
     return where(flat, 0, t * (y * log.call(where(flat, 1, a))))
 
@@ -335,7 +340,7 @@ def rounding(name: str, fn: Any, doc: str = "") -> Pointwise:
 
     def body(x: Any) -> Any:
         if x.dtype.kind in "cb":
-            raise RuntimeError(f"{name}: not implemented for an input of type {dt.FROM_NP[x.dtype].name}")
+            raise NotImplementedError(f"{name}: not implemented for an input of type {dt.FROM_NP[x.dtype].name}")
         return x.copy() if x.dtype.kind in "iu" else fn(x)
 
     return pointwise(name, body, ZERO, fast=REAL_NUMS, doc=doc)
@@ -358,7 +363,7 @@ def real(input: Tensor) -> Tensor:
 def imag(input: Tensor) -> Tensor:
     """The imaginary part."""
     if input.dtype.category != dt.COMPLEX:
-        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+        raise NotImplementedError("imag is not implemented for tensors with non-complex dtypes.")
     return imag_p.call(input)
 
 
@@ -381,8 +386,8 @@ def conj(input: Tensor) -> Tensor:
 
 @public("conj_physical", methods="conj_physical")
 def conj_physical(input: Tensor) -> Tensor:
-    """The complex conjugate."""
-    return conj_p.call(input)
+    """The complex conjugate; real tensors as they are."""
+    return conj_p.call(input) if input.dtype.category == dt.COMPLEX else input
 
 
 public("real", out=False)(real)
@@ -400,7 +405,7 @@ def _sgn(x: Any) -> Any:
 
 def _sign(x: Any) -> Any:
     if x.dtype.kind == "c":
-        raise RuntimeError("sign: not implemented for a complex input; use sgn for z / |z|")
+        raise NotImplementedError("sign: not implemented for a complex input; use sgn for z / |z|")
     # NaN has the sign 0, as in PyTorch.
     return x.copy() if x.dtype.kind == "b" else np.subtract(x > 0, x < 0, dtype=x.dtype)
 
@@ -410,7 +415,8 @@ def _sgn_rule(t: Any, y: Any, z: Any) -> Any:
         return None
     a = abs.call(z)
     zero = a == 0
-    return where(zero, 0, (t - y * real(conj(y) * t)) / where(zero, 1, a))
+    # t - y Re(conj(y) t), without the cancellation.
+    return where(zero, 0, y * 1j * (imag(conj(y) * t) / where(zero, 1, a)))
 
 
 sgn = public("sgn", methods="sgn", inplace="sgn_")(
@@ -438,7 +444,7 @@ class Ordered(Pointwise):
     def concrete(self, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
         for name, a in zip(("input", "other", "max"), args, strict=False):
             if a.dtype.category == dt.COMPLEX if isinstance(a, Tensor) else isinstance(a, complex):
-                raise RuntimeError(
+                raise NotImplementedError(
                     f"{self.name}: not implemented for complex numbers, which have no order (argument {name})"
                 )
         return super().concrete(args, kw)
@@ -461,12 +467,13 @@ isnan = public("isnan", methods="isnan")(
 # -- maximum, minimum, clamp: where two inputs tie, each gets half ------------------------------------------------------
 
 
-def _choose(better: Any) -> tuple[Any, Any]:
+def _choose(worse: Any) -> tuple[Any, Any]:
+    # Where one is NaN, neither is worse and both get the whole, as in PyTorch.
     def first(t: Any, y: Any, a: Any, b: Any) -> Any:
-        return where(a == b, t / 2, where(better(a, b), t, 0))
+        return where(a == b, t / 2, where(worse(a, b), 0, t))
 
     def second(t: Any, y: Any, a: Any, b: Any) -> Any:
-        return where(a == b, t / 2, where(better(a, b), 0, t))
+        return where(a == b, t / 2, where(worse(b, a), 0, t))
 
     return first, second
 
@@ -475,7 +482,7 @@ maximum = publish(
     Ordered(
         "maximum",
         np.maximum,
-        _choose(lambda a, b: a > b),
+        _choose(lambda a, b: a < b),
         fast=ORDERED,
         doc="The larger one; NaN wins; a tie is shared.",
     ),
@@ -486,7 +493,7 @@ minimum = publish(
     Ordered(
         "minimum",
         np.minimum,
-        _choose(lambda a, b: a < b),
+        _choose(lambda a, b: a > b),
         fast=ORDERED,
         doc="The smaller one; NaN wins; a tie is shared.",
     ),
@@ -655,7 +662,9 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 def _bitwise(name: str, fn: Any, dunder: str) -> Pointwise:
     def checked(a: Any, b: Any) -> Any:
         if a.dtype.kind in "fc" or np.asarray(b).dtype.kind in "fc":
-            raise RuntimeError(f"{name} is not implemented for floating-point or complex tensors (input or other)")
+            raise NotImplementedError(
+                f"{name} is not implemented for floating-point or complex tensors (input or other)"
+            )
         return fn(a, b)
 
     p = pointwise(name, checked, fast=frozenset(INTS | {dt.bool_.np.num}))
@@ -683,7 +692,7 @@ bitwise_xor = _bitwise("bitwise_xor", np.bitwise_xor, "xor")
 
 def _invert(x: Any) -> Any:
     if x.dtype.kind in "fc":
-        raise RuntimeError("bitwise_not is not implemented for floating-point or complex tensors (input)")
+        raise NotImplementedError("bitwise_not is not implemented for floating-point or complex tensors (input)")
     return np.invert(x)
 
 
