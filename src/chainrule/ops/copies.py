@@ -64,10 +64,6 @@ def _narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     return sh.narrow(input, dim, start, length)
 
 
-def _alias(input: Tensor) -> Tensor:
-    return input
-
-
 def _expand(input: Tensor, size: Any, *, implicit: bool = False) -> Tensor:
     return sh.expand(input, *sh.sizes((size,)), implicit=implicit)
 
@@ -81,7 +77,7 @@ def _squeeze(input: Tensor, dim: Any = None) -> Tensor:
 
 
 for _name, _f in {
-    "alias_copy": _alias,
+    "alias_copy": sh.alias,
     "detach_copy": detach,
     "diagonal_copy": sh.diagonal,
     "expand_copy": _expand,
@@ -123,7 +119,7 @@ def view_as_complex_copy(input: Tensor) -> Tensor:
     return _copied(view_as_complex(input))
 
 
-@public("", methods="slice_inverse", out=False)
+@public("slice_inverse", methods="slice_inverse", out=False)
 def slice_inverse(
     self: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -376,6 +377,50 @@ def is_complex(input: Tensor) -> bool:
     return input.dtype.is_complex
 
 
+@public("is_signed", methods="is_signed", out=False)
+def is_signed(input: Tensor) -> bool:
+    """Whether the type has negative numbers."""
+    return input.dtype not in (dt.uint8, dt.bool_)
+
+
+@public("is_same_size", methods="is_same_size", out=False)
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same shape."""
+    return input.shape == other.shape
+
+
+@public("get_device", methods="get_device", out=False)
+def get_device(input: Tensor) -> int:
+    """The number of the accelerator that holds the tensor: -1, the CPU."""
+    return -1
+
+
+@public("", methods="is_set_to", out=False)
+def is_set_to(self: Tensor, tensor: Tensor) -> bool:
+    """Whether both are the same view of the same memory."""
+    same = self.shape == tensor.shape and self.stride() == tensor.stride() and self.dtype is tensor.dtype
+    return same and self.data_ptr() == tensor.data_ptr()
+
+
+@public("", methods="is_pinned is_shared is_inference is_coalesced", out=False)
+def is_pinned(self: Tensor, device: Any = None) -> bool:
+    """False: memory is ordinary memory."""
+    return False
+
+
+@public("", methods="pin_memory share_memory_", out=False)
+def pin_memory(self: Tensor, device: Any = None) -> Tensor:
+    """`self`: memory is ordinary memory."""
+    return self
+
+
+@public("", methods="dim_order", out=False)
+def dim_order(self: Tensor, ambiguity_check: Any = False) -> tuple[int, ...]:
+    """The dims in the order in which they lie in memory, the slowest first."""
+    steps = self.stride()
+    return tuple(sorted(range(self.ndim), key=lambda d: -steps[d]))
+
+
 @public("result_type", out=False)
 def result_type(tensor1: Any, tensor2: Any) -> dt.DType:
     """The type of an operation between the two."""
@@ -455,7 +500,7 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     return assign(self, src.to(self.dtype), "copy_")
 
 
-@public("", methods="fill_", out=False)
+@public("fill_", methods="fill_", out=False)
 def fill_(self: Tensor, value: Any) -> Tensor:
     """Write one number to all elements."""
     from ..core.views import assign
@@ -485,10 +530,39 @@ def zero(input: Tensor) -> Tensor:
     return zeros_like(input)
 
 
-@public("", methods="zero_", out=False)
+@public("zero_", methods="zero_", out=False)
 def zero_(self: Tensor) -> Tensor:
     """Write 0 to all elements."""
     return fill_(self, 0)
+
+
+@public("", methods="set_", out=False)
+def set_(
+    self: Tensor, source: Tensor | None = None, storage_offset: int = 0, size: Any = None, stride: Any = None
+) -> Tensor:
+    """Make `self` share the memory of `source`, with other sizes and strides if given."""
+    from ..core.views import adopt, meta
+    from .shape import alias
+    from .strided import as_strided
+
+    if source is None:
+        source = Tensor(np.zeros(0, self.dtype.np))
+    if source.dtype is not self.dtype:
+        raise RuntimeError(f"set_: source has type {source.dtype}, but self has {self.dtype}")
+    if size is None:
+        y = alias(source)
+    else:
+        n = sizes((size,))
+        steps = (
+            sizes((stride,), "stride") if stride is not None else tuple(math.prod(n[i + 1 :]) for i in range(len(n)))
+        )
+        y = as_strided(source, n, steps, storage_offset)
+    m, new = meta(self), meta(y)
+    m.base, m.chain, m.views = new.base, new.chain, None
+    if new.base is not None:
+        meta(new.base).views.append(weakref.ref(self))  # type: ignore[union-attr]
+    adopt(self, y)
+    return self
 
 
 @public("resize_as_", methods="resize_as_", out=False)

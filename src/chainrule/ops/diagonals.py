@@ -12,8 +12,10 @@ from ..core.registry import public
 from ..core.samples import S, sample
 from ..core.shapes import wrap_dim
 from ..core.tensor import Tensor
+from ..core.views import assign
 from .convert import clone_p
 from .pad import constant_pad_nd
+from .pointwise import where
 from .shape import cat, diagonal, reshape, undiagonal_p
 
 
@@ -55,6 +57,24 @@ def _diagonal_copy(x: Tensor, offset: int) -> Tensor:
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     """The matrix with all elements of `input` on a diagonal."""
     return diag_embed(reshape(input, -1), offset)
+
+
+@public("", methods="fill_diagonal_", out=False)
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Write one number to the diagonal; with `wrap` it starts again below a tall matrix."""
+    n, s = self.ndim, self.shape
+    if n < 2:
+        raise RuntimeError(f"fill_diagonal_: self must have at least 2 dimensions, got {n}")
+    if n > 2 and any(k != s[0] for k in s):
+        raise RuntimeError(f"fill_diagonal_: all dimensions of self must be of equal length, got {list(s)}")
+    at = np.zeros(tuple(s), bool)
+    k = np.arange(min(s))
+    at[(k,) * n] = True
+    if wrap and n == 2 and s[0] > s[1] + 1:
+        rows = np.arange(s[0])
+        rows = rows[rows % (s[1] + 1) < s[1]]
+        at[rows, rows % (s[1] + 1)] = True
+    return assign(self, where(Tensor(at), fill_value, self).to(self.dtype), "fill_diagonal_")
 
 
 @public("trace", methods="trace")

@@ -52,6 +52,21 @@ permute_p.jvp([lambda t, y, x, *, dims: permute_p(t, dims=dims)])
 permute_p.vjp([lambda g, y, x, *, dims: permute_p(g, dims=_inverse(dims))])
 
 
+@op("alias", view=True)
+def alias_p(x: Any) -> Any:
+    """The same memory as another tensor."""
+    return x.view() if type(x) is np.ndarray else x
+
+
+alias_p.jvp([lambda t, y, x: t])
+alias_p.vjp([lambda g, y, x: g])
+
+
+def alias(x: Tensor) -> Tensor:
+    """A view of all of `x`."""
+    return alias_p(x)
+
+
 @op("expand", view=True)
 def expand_p(x: Any, *, shape: tuple[int, ...], old: tuple[int, ...]) -> Any:
     """The last axes, of sizes `old`, broadcast to `shape`."""

@@ -238,7 +238,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     return as_strided_p(input, source=source, target=_target("as_strided", size, stride, storage_offset, source))
 
 
-@public("", methods="as_strided_", out=False)
+@public("as_strided_", methods="as_strided_", out=False)
 def as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """Make `self` the view of its storage that :func:`as_strided` gives."""
     return rebind_view(self, as_strided(self, size, stride, storage_offset), "as_strided_")
