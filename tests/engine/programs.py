@@ -94,8 +94,11 @@ class _Writer:
     def dim(self, t: torch.Tensor) -> int:
         return self.integer(-t.dim(), t.dim() - 1)
 
-    def index(self, shape: Sequence[int], *, advanced: bool) -> str:
-        """What stands between the brackets of `t[...]`: ints, slices with steps, None, Ellipsis, lists, fixed masks."""
+    def index(self, shape: Sequence[int], *, advanced: bool, distinct: bool = False) -> str:
+        """What stands between the brackets of `t[...]`: ints, slices with steps, None, Ellipsis, lists, fixed masks.
+
+        A list to be written to has no place twice: PyTorch leaves open which value wins.
+        """
         parts, ellipsis, lists = [], False, False
         for size in shape:
             kinds = ["all", "slice", "slice"] + (["int"] if size else [])
@@ -114,7 +117,8 @@ class _Writer:
                 parts.append(str(self.integer(-size, size - 1)))
             elif kind == "list":
                 lists = True
-                parts.append(f"lib.tensor({[self.integer(-size, size - 1) for _ in range(self.integer(1, 3))]})")
+                places = {k % size: k for k in (self.integer(-size, size - 1) for _ in range(self.integer(1, 3)))}
+                parts.append(f"lib.tensor({list(places.values())})" if distinct else f"lib.tensor({[*places.values(), *places.values()][:3]})")
             elif kind == "mask":
                 lists = True
                 parts.append(f"lib.tensor({[bool(self.integer(0, 1)) for _ in range(size)]})")
@@ -221,7 +225,7 @@ class _Writer:
         if kind == "masked_fill_":
             return f"{name}.masked_fill_({name} < {self.choice([-0.53, -1.7])}, {self.constant()})"
         if kind == "setitem":
-            index = self.index(t.shape, advanced=self.integer(0, 2) == 0)
+            index = self.index(t.shape, advanced=self.integer(0, 2) == 0, distinct=True)
             part = eval(f"t[{index}]", {"t": t, "lib": torch})
             return f"{name}[{index}] = {self.value(part, t)}"
         if not t.dim() or not t.shape[0]:

@@ -104,6 +104,8 @@ def assign(x: Tensor, new: Any, what: str = "in-place write") -> Tensor:
         if not dt.can_cast(new.dtype, d):
             raise ChainruleError(f"{what}: result type {new.dtype} can't be cast to the tensor's type {d}")
         new = new.to(d)
+    if x._interp is not None or new._interp is not None:
+        new = _compact(new)
     _check_leaf(x, what)
     _check_overlap(x, what)
     if x._interp is None and new._interp is None:
@@ -141,6 +143,16 @@ def _check_leaf(x: Tensor, what: str) -> None:
                 f"{what}: a {'leaf' if root is x else 'view of a leaf'} Variable that requires grad is being used in an in-place "
                 f"operation. Do it inside `with no_grad():`, or work on a copy (x.clone())."
             )
+
+
+def _compact(new: Tensor) -> Tensor:
+    """A value with memory of its own for every element: what was expanded is copied before it is adopted."""
+    v = innermost(new)
+    if type(v) is np.ndarray and v.size > 1 and 0 in v.strides:
+        from ..ops.convert import clone_p
+
+        return clone_p.call(new, order="C")
+    return new
 
 
 def _check_overlap(x: Tensor, what: str) -> None:
