@@ -15,7 +15,7 @@ import numpy as np
 from . import compiler
 from .lang import NUMPY_NAMES, DType, bf16, f16, f64, precise_type
 
-STREAM_BYTES = 24 << 20  # results from this size on bypass the cache
+STREAM_BYTES = 4 << 20  # results from this size on bypass the cache: with their arguments they would fill it
 LIMIT = 4096
 
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)

@@ -7,6 +7,7 @@ pointer the entry loads itself: asking NumPy for it from Python costs a microsec
 
 from __future__ import annotations
 
+import platform
 import struct
 
 from .lang import Accumulator, DType, Kernel, Param, Value, Variable, bf16, bool_, f16, f32, f64, i32, i64, u8
@@ -62,6 +63,8 @@ PURE = {
     "param",
     "const",
 }
+
+X86 = platform.machine() in ("x86_64", "AMD64")
 
 # Below this many elements of work a grid runs on the calling thread: waking another one costs some microseconds.
 PARALLEL_THRESHOLD = 48 * 1024
@@ -654,6 +657,10 @@ class Renderer:
             self.walk(block)
 
         self.counted("%begin", "%end", "1", body)
+        if X86 and any(p.array is not None and p.array.stream for p in self.k.params):
+            # Stores past the cache are not ordered with what follows: other threads must see them.
+            self.declare("@llvm.x86.sse.sfence", "declare void @llvm.x86.sse.sfence()")
+            self.f.line("call void @llvm.x86.sse.sfence()")
         ps = ", ".join(f"{self.ptype(p)}{' noalias' if p.kind == 'array' else ''} %p.{p.name}" for p in self.k.params)
         self.finish(f"internal void @phase{number}(i64 %begin, i64 %end, {ps}) noinline")
         self.begin()
