@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes as dt
-from ..core.op import REAL_NUMS, pointwise
+from ..core.op import ZERO, pointwise
 from ..core.registry import METHODS, public
 from ..core.samples import Given, S, sample
 from ..core.tensor import Tensor
 from ..core.views import assign
+from .compiled import piecewise, smooth
 from .pointwise import where
 from .random import draw
 
@@ -55,12 +56,11 @@ def in_place_function(name: str, spaces: str, f: Any) -> None:
 
 # -- relu -------------------------------------------------------------------------------------------------------------
 
-# `y <= 0` and not `y > 0`: a NaN passes its cotangent on, as in PyTorch.
-relu_p = pointwise(
+# `x <= 0` and not `x > 0` decides: a NaN passes its cotangent on, as in PyTorch.
+relu_p = piecewise(
     "relu",
-    lambda x: np.maximum(x, 0),
-    lambda t, y, x: where(y <= 0, 0, t),
-    doc="``max(x, 0)``; the derivative at 0 is 0.",
+    (lambda x: np.maximum(x, 0), lambda k, x: k.select(x < 0.0, 0.0, x)),
+    (lambda t, x: np.where(x <= 0, t.dtype.type(0), t), lambda k, t, x: k.select(x <= 0.0, 0.0, t)),
 )
 
 
@@ -84,10 +84,16 @@ def functional_relu(input: Tensor, inplace: bool = False) -> Tensor:
     return finish("relu", input, relu(input), inplace)
 
 
-hardtanh_p = pointwise(
+hardtanh_p = piecewise(
     "hardtanh",
-    lambda x, *, lo, hi: np.minimum(np.maximum(x, x.dtype.type(lo)), x.dtype.type(hi)),
-    lambda t, y, x, *, lo, hi: where((x <= lo) | (x >= hi), 0, t),
+    (
+        lambda x, *, lo, hi: np.minimum(np.maximum(x, x.dtype.type(lo)), x.dtype.type(hi)),
+        lambda k, x, *, lo, hi: k.select(x < lo, lo, k.select(x > hi, hi, x)),
+    ),
+    (
+        lambda t, x, *, lo, hi: np.where((x <= lo) | (x >= hi), t.dtype.type(0), t),
+        lambda k, t, x, *, lo, hi: k.select(x <= lo, 0.0, k.select(x >= hi, 0.0, t)),
+    ),
     static=True,
 )
 
@@ -102,7 +108,7 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
         raise RuntimeError(
             f"hardtanh: cannot do hardtanh on an unsigned type with negative limits, got min_val={min_val}, max_val={max_val}"
         )
-    return finish("hardtanh", input, hardtanh_p.call(input, lo=min_val, hi=max_val), inplace)
+    return finish("hardtanh", input, hardtanh_p.call(input, lo=float(min_val), hi=float(max_val)), inplace)
 
 
 @public("nn.functional.relu6 _C._nn.relu6", out=False)
@@ -112,10 +118,10 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     return finish("relu6", input, hardtanh_p.call(input, lo=0.0, hi=6.0), inplace)
 
 
-leaky_relu_p = pointwise(
+leaky_relu_p = piecewise(
     "leaky_relu",
-    lambda x, *, slope: np.where(x > 0, x, x * slope),
-    lambda t, y, x, *, slope: where(x > 0, t, t * slope),
+    (lambda x, *, slope: np.where(x > 0, x, x * slope), lambda k, x, *, slope: k.select(x > 0.0, x, x * slope)),
+    (lambda t, x, *, slope: np.where(x > 0, t, t * slope), lambda k, t, x, *, slope: k.select(x > 0.0, t, t * slope)),
     static=True,
 )
 
@@ -242,17 +248,21 @@ def _keep_nan(x: Any, y: Any) -> Any:
     return np.where(np.isnan(x), x, y)
 
 
+def _shrunk(t: Any, x: Any, *, k: float) -> Any:
+    return np.where((x >= -k) & (x <= k), t.dtype.type(0), t)
+
+
 hardshrink_p = pointwise(
-    "hardshrink",
-    lambda x, *, k: np.where((x >= -k) & (x <= k), x.dtype.type(0), x),
-    lambda t, y, x, *, k: where((x >= -k) & (x <= k), 0, t),
-    static=True,
+    "hardshrink", lambda x, *, k: _shrunk(x, x, k=k), lambda t, y, x, *, k: shrink_pull_p.call(t, x, k=k), static=True
 )
 softshrink_p = pointwise(
     "softshrink",
     lambda x, *, k: _keep_nan(x, np.where(x > k, x - k, np.where(x < -k, x + k, x * 0))),
-    lambda t, y, x, *, k: where((x >= -k) & (x <= k), 0, t),
+    lambda t, y, x, *, k: shrink_pull_p.call(t, x, k=k),
     static=True,
+)
+shrink_pull_p = pointwise(
+    "shrink_pull", _shrunk, lambda s, y, t, x, *, k: shrink_pull_p.call(s, x, k=k), ZERO, static=True
 )
 
 
@@ -277,17 +287,29 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 # -- hard sigmoid, hard swish -------------------------------------------------------------------------------------------
 
-hardsigmoid_p = pointwise(
+hardsigmoid_p = piecewise(
     "hardsigmoid",
-    lambda x: np.minimum(np.maximum(x + 3, 0), 6) / 6,
-    lambda t, y, x: where((x > -3) & (x < 3), t / 6, 0),
-    fast=REAL_NUMS,
+    (
+        lambda x: np.minimum(np.maximum(x + 3, 0), 6) / 6,
+        lambda k, x: k.select(x <= -3.0, 0.0, k.select(x >= 3.0, 1.0, (x + 3.0) / 6.0)),
+    ),
+    (
+        lambda t, x: np.where((x > -3) & (x < 3), t / 6, t.dtype.type(0)),
+        lambda k, t, x: k.select(x > -3.0, k.select(x < 3.0, t / 6.0, 0.0), 0.0),
+    ),
 )
-hardswish_p = pointwise(
+hardswish_p = smooth(
     "hardswish",
-    lambda x: x * (np.minimum(np.maximum(x + 3, 0), 6) / 6),
-    lambda t, y, x: where(x <= -3, 0, where(x < 3, t * (x / 3 + 0.5), t)),
-    fast=REAL_NUMS,
+    (
+        lambda x: x * (np.minimum(np.maximum(x + 3, 0), 6) / 6),
+        lambda k, x: x * k.select(x <= -3.0, 0.0, k.select(x >= 3.0, 1.0, (x + 3.0) / 6.0)),
+    ),
+    (
+        lambda x: np.where(x <= -3, x.dtype.type(0), np.where(x < 3, x / 3 + x.dtype.type(0.5), x.dtype.type(1))),
+        lambda k, x: k.select(x <= -3.0, 0.0, k.select(x < 3.0, x / 3.0 + 0.5, 1.0)),
+    ),
+    lambda x: where((x > -3) & (x < 3), Tensor(np.asarray(1 / 3, x.dtype.np)), 0),
+    cost=1,
 )
 
 

@@ -18,23 +18,52 @@ from ..core.samples import Given, S, sample
 from ..core.shapes import wrap_dim
 from ..core.tensor import Tensor
 from .activation import finish, in_place_function, need_float
+from .compiled import smooth
 from .pointwise import _sigmoid, abs, clamp_p, exp, sigmoid, tanh, where
 from .random import draw
 from .reduce import _soft, amax, log_softmax_p, softmax_p
 
+
+def km() -> Any:
+    """The functions of the kernels' loop language, imported when first compiled."""
+    from ..kernels import math as functions
+
+    return functions
+
+
 # -- elu, celu, selu ----------------------------------------------------------------------------------------------------
 
 
-def _elu(x: Any, *, a: float, s: float, i: float) -> Any:
-    return np.where(x > 0, x * s, np.expm1(np.minimum(x, 0) * i) * (a * s))
+def _elu(x: Any, *, alpha: float, scale: float, rate: float) -> Any:
+    return np.where(x > 0, x * scale, np.expm1(np.minimum(x, 0) * rate) * (alpha * scale))
 
 
-def _elu_slope(x: Any, *, a: float, s: float, i: float) -> Any:
-    return np.where(x > 0, x.dtype.type(s), np.exp(np.minimum(x, 0) * i) * (a * s * i))
+def _elu_slope(x: Any, *, alpha: float, scale: float, rate: float) -> Any:
+    return np.where(x > 0, x.dtype.type(scale), np.exp(np.minimum(x, 0) * rate) * (alpha * scale * rate))
 
 
-elu_p = pointwise("elu", _elu, lambda t, y, x, *, a, s, i: t * elu_slope_p.call(x, a=a, s=s, i=i), static=True)
-elu_slope_p = pointwise("elu_slope", _elu_slope, lambda t, y, x, *, a, s, i: where(x > 0, 0, t * (y * i)), static=True)
+def _elu_curve(x: Any, *, alpha: float, scale: float, rate: float) -> Any:
+    up = x > 0
+    return where(up, 0, exp.call(where(up, 0, x) * rate) * (alpha * scale * rate * rate))
+
+
+elu_p = smooth(
+    "elu",
+    (
+        _elu,
+        lambda k, x, *, alpha, scale, rate: k.select(
+            x > 0.0, x * scale, km().expm1(k, k.select(x > 0.0, 0.0, x) * rate) * (alpha * scale)
+        ),
+    ),
+    (
+        _elu_slope,
+        lambda k, x, *, alpha, scale, rate: k.select(
+            x > 0.0, scale, km().exp(k, k.select(x > 0.0, 0.0, x) * rate) * (alpha * scale * rate)
+        ),
+    ),
+    _elu_curve,
+    static=True,
+)
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
 
@@ -42,14 +71,14 @@ SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """``input`` where positive, else ``alpha * (e**input - 1)``."""
     need_float("elu", input)
-    return finish("elu", input, elu_p.call(input, a=float(alpha), s=1.0, i=1.0), inplace)
+    return finish("elu", input, elu_p.call(input, alpha=float(alpha), scale=1.0, rate=1.0), inplace)
 
 
 @public("_C._nn.elu")
 def scaled_elu(input: Tensor, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Tensor:
     """``scale * input`` where positive, else ``scale * alpha * (e**(input_scale * input) - 1)``."""
     need_float("elu", input)
-    return elu_p.call(input, a=float(alpha), s=float(scale), i=float(input_scale))
+    return elu_p.call(input, alpha=float(alpha), scale=float(scale), rate=float(input_scale))
 
 
 @public("celu", out=False)
@@ -58,7 +87,7 @@ def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
     need_float("celu", input)
     if alpha == 0:
         raise RuntimeError("celu: alpha cannot be 0 (ZeroDivisionError)")
-    return elu_p.call(input, a=float(alpha), s=1.0, i=1.0 / alpha)
+    return elu_p.call(input, alpha=float(alpha), scale=1.0, rate=1.0 / alpha)
 
 
 @public("nn.functional.celu", out=False)
@@ -71,7 +100,7 @@ def functional_celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) ->
 def selu(input: Tensor) -> Tensor:
     """elu with the alpha and the scale that keep mean 0 and variance 1."""
     need_float("selu", input)
-    return elu_p.call(input, a=SELU_ALPHA, s=SELU_SCALE, i=1.0)
+    return elu_p.call(input, alpha=SELU_ALPHA, scale=SELU_SCALE, rate=1.0)
 
 
 @public("nn.functional.selu", out=False)
@@ -91,11 +120,28 @@ def _softplus(x: Any) -> Any:
     return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
 
 
-log_sigmoid_p = pointwise("log_sigmoid", _log_sigmoid, lambda t, y, x: t * sigmoid.call(-x), fast=REAL_NUMS)
-softplus_p = pointwise(
+def _bell(x: Any) -> Any:
+    """``s(x) s(-x)``, the slope of the sigmoid s, accurate in both tails."""
+    return sigmoid.call(x) * sigmoid.call(-x)
+
+
+log_sigmoid_p = smooth(
+    "log_sigmoid",
+    (_log_sigmoid, lambda k, x: km().log_sigmoid(k, x)),
+    (lambda x: _sigmoid(-x), lambda k, x: km().sigmoid(k, -x)),
+    lambda x: -_bell(x),
+)
+softplus_p = smooth(
     "softplus",
-    lambda x, *, beta, top: np.where(x * beta > top, x, _softplus(x * beta) / beta),
-    lambda t, y, x, *, beta, top: where(x * beta > top, t, t * sigmoid.call(x * beta)),
+    (
+        lambda x, *, beta, top: np.where(x * beta > top, x, _softplus(x * beta) / beta),
+        lambda k, x, *, beta, top: k.select(x * beta > top, x, km().softplus(k, x * beta) / beta),
+    ),
+    (
+        lambda x, *, beta, top: np.where(x * beta > top, x.dtype.type(1), _sigmoid(x * beta)),
+        lambda k, x, *, beta, top: k.select(x * beta > top, 1.0, km().sigmoid(k, x * beta)),
+    ),
+    lambda x, *, beta, top: where(x * beta > top, 0, _bell(x * beta) * beta),
     static=True,
 )
 
@@ -119,16 +165,29 @@ def logsigmoid(input: Tensor) -> Tensor:
 
 def _silu_slope(x: Any) -> Any:
     s = _sigmoid(x)
-    return s * (1 + x * (1 - s))
+    if x.dtype.kind == "c":
+        return s * (1 + x * (1 - s))
+    d = s * _sigmoid(-x)
+    return s + np.where(d == 0, 0, x).astype(x.dtype, copy=False) * d
 
 
-def _silu_curve(t: Any, y: Any, x: Any) -> Any:
+def _silu_curve(x: Any) -> Any:
     s = sigmoid.call(x)
-    return t * (s * (1 - s) * (x * (1 - s * 2) + 2))
+    return s * (1 - s) * (x * (1 - s * 2) + 2)
 
 
-silu_p = pointwise("silu", lambda x: x * _sigmoid(x), lambda t, y, x: t * silu_slope_p.call(x))
-silu_slope_p = pointwise("silu_slope", _silu_slope, _silu_curve)
+def _silu_slope_kernel(k: Any, x: Any) -> Any:
+    s, r = km().sigmoid(k, x), km().sigmoid(k, -x)
+    d = s * r
+    return k.fma(k.select(d > 0.0, x, d), d, s)
+
+
+def _silu(x: Any) -> Any:
+    # Far out in the complex plane e**-x has no direction: NaN, as in PyTorch.
+    return x * (1 / (1 + np.exp(-x))) if x.dtype.kind == "c" else x * _sigmoid(x)
+
+
+silu_p = smooth("silu", (_silu, lambda k, x: x * km().sigmoid(k, x)), (_silu_slope, _silu_slope_kernel), _silu_curve)
 
 
 @public("nn.functional.silu _C._nn.silu")
@@ -141,18 +200,27 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
 
 def _mish_slope(x: Any) -> Any:
     w = np.tanh(_softplus(x))
-    return w + x * (_sigmoid(x) * (1 - w * w))
+    d = _sigmoid(x) * (1 - w * w)
+    return w + np.where(d == 0, 0, x).astype(x.dtype, copy=False) * d
 
 
-def _mish_curve(t: Any, y: Any, x: Any) -> Any:
+def _mish_curve(x: Any) -> Any:
     s, w = sigmoid.call(x), tanh.call(-log_sigmoid_p.call(-x))
-    return t * (s * (1 - w * w) * (x * (1 - s - w * s * 2) + 2))
+    return s * (1 - w * w) * (x * (1 - s - w * s * 2) + 2)
 
 
-mish_p = pointwise(
-    "mish", lambda x: x * np.tanh(_softplus(x)), lambda t, y, x: t * mish_slope_p.call(x), fast=REAL_NUMS
+def _mish_slope_kernel(k: Any, x: Any) -> Any:
+    w = km().tanh(k, km().softplus(k, x))
+    d = km().sigmoid(k, x) * (1.0 - w * w)
+    return k.fma(k.select(d.eq(0.0), 0.0, x), d, w)
+
+
+mish_p = smooth(
+    "mish",
+    (lambda x: x * np.tanh(_softplus(x)), lambda k, x: x * km().tanh(k, km().softplus(k, x))),
+    (_mish_slope, _mish_slope_kernel),
+    _mish_curve,
 )
-mish_slope_p = pointwise("mish_slope", _mish_slope, _mish_curve, fast=REAL_NUMS)
 
 
 @public("nn.functional.mish _C._nn.mish")
@@ -175,16 +243,23 @@ def _cdf(x: Any) -> Any:
     return ndtr(x)
 
 
-def _gelu_curve(t: Any, y: Any, x: Any) -> Any:
+def _gelu_slope(x: Any) -> Any:
+    e = np.exp(x * x * -0.5)
+    return _cdf(x) + np.where(e == 0, 0, x).astype(x.dtype, copy=False) * (e * _NORMAL)
+
+
+def _gelu_curve(x: Any) -> Any:
     # Beyond 100 the bell is 0 in every type; the bound keeps x * x finite.
     z = clamp_p.call(x, -100.0, 100.0)
     z2 = z * z
-    return t * (exp.call(z2 * -0.5) * ((2 - z2) * _NORMAL))
+    return exp.call(z2 * -0.5) * ((2 - z2) * _NORMAL)
 
 
-gelu_p = pointwise("gelu", lambda x: x * _cdf(x), lambda t, y, x: t * gelu_slope_p.call(x), fast=REAL_NUMS)
-gelu_slope_p = pointwise(
-    "gelu_slope", lambda x: _cdf(x) + x * (np.exp(x * x * -0.5) * _NORMAL), _gelu_curve, fast=REAL_NUMS
+gelu_p = smooth(
+    "gelu",
+    (lambda x: x * _cdf(x), lambda k, x: x * km().normal_cdf(k, x)[0]),
+    (_gelu_slope, lambda k, x: km().gelu_derivative(k, x)),
+    _gelu_curve,
 )
 
 
@@ -197,20 +272,28 @@ def _gelu_tanh(x: Any) -> Any:
 def _gelu_tanh_slope(x: Any) -> Any:
     z = np.minimum(np.maximum(x, -100), 100)
     z2 = z * z
-    s = _sigmoid(z * (z2 * _K1 + _K0))
-    return s * (1 + z * ((1 - s) * (z2 * (3 * _K1) + _K0)))
+    u = z * (z2 * _K1 + _K0)
+    return _sigmoid(u) * (1 + z * (_sigmoid(-u) * (z2 * (3 * _K1) + _K0)))
 
 
-def _gelu_tanh_curve(t: Any, y: Any, x: Any) -> Any:
+def _gelu_tanh_curve(x: Any) -> Any:
     z = clamp_p.call(x, -100.0, 100.0)
     z2 = z * z
     s = sigmoid.call(z * (z2 * _K1 + _K0))
     d = z2 * (3 * _K1) + _K0
-    return t * (s * (1 - s) * (d * 2 + z * (d * d * (1 - s * 2) + z * (6 * _K1))))
+    return s * (1 - s) * (d * 2 + z * (d * d * (1 - s * 2) + z * (6 * _K1)))
 
 
-gelu_tanh_p = pointwise("gelu_tanh", _gelu_tanh, lambda t, y, x: t * gelu_tanh_slope_p.call(x), fast=REAL_NUMS)
-gelu_tanh_slope_p = pointwise("gelu_tanh_slope", _gelu_tanh_slope, _gelu_tanh_curve, fast=REAL_NUMS)
+def _gelu_tanh_kernel(k: Any, x: Any) -> Any:
+    return x * km().sigmoid(k, x * k.fma(x * x, _K1, _K0))
+
+
+gelu_tanh_p = smooth(
+    "gelu_tanh",
+    (_gelu_tanh, _gelu_tanh_kernel),
+    (_gelu_tanh_slope, lambda k, x: km().gelu_tanh_derivative(k, x)),
+    _gelu_tanh_curve,
+)
 
 
 @public("nn.functional.gelu _C._nn.gelu")

@@ -1,0 +1,87 @@
+"""Pointwise ops whose bodies run compiled on large arrays: a formula in NumPy, the same in the kernels' loop language.
+
+The NumPy formula is the specification and what runs on small or strided arrays, and without llvmlite. A derivative is an op too,
+``pull(t, x) = t * f'(x)``: one pass over memory, 16-bit floats rounded once, differentiable again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core.op import REAL_NUMS, ZERO, Pointwise, pointwise
+
+LEAST = 1 << 13  # elements from which a compiled loop is worth its call
+
+
+def compiled(name: str, plain: Callable[..., Any], kernel: Callable[..., Any], cost: int = 8) -> Callable[..., Any]:
+    """``plain(*arrays, **static)``, or on large contiguous real arrays the kernel ``kernel(k, *values, **static)``."""
+    made: dict[Any, Any] = {}
+
+    def body(*xs: Any, **static: Any) -> Any:
+        x = xs[0]
+        if x.size < LEAST or type(x) is not np.ndarray or x.dtype.num not in REAL_NUMS:
+            return plain(*xs, **static)
+        from ..kernels.calls import NotSupported
+        from ..kernels.pointwise import Pointwise as Kernel
+
+        key = tuple(static.items())
+        f = made.get(key)
+        if f is None:
+            full = "_".join(
+                [name, *(f"{v:.17g}".replace("-", "m").replace(".", "p").replace("+", "") for v in static.values())]
+            )
+            f = made[key] = Kernel(full, lambda k, *values: kernel(k, *values, **static), cost)
+        try:
+            # A cotangent that is one number spread over an array is worth a copy; what broadcasts is left to NumPy.
+            return f(*[v if v.flags.c_contiguous or v.shape != x.shape else np.ascontiguousarray(v) for v in xs])
+        except NotSupported:
+            return plain(*xs, **static)
+
+    body.__name__ = name
+    return body
+
+
+def smooth(
+    name: str,
+    f: tuple[Callable[..., Any], Callable[..., Any]],
+    slope: tuple[Callable[..., Any], Callable[..., Any]],
+    curve: Callable[..., Any],
+    *,
+    static: bool = False,
+    cost: int = 8,
+) -> Pointwise:
+    """The op of a function: `f` and its slope, each in NumPy and as a kernel, and its second derivative in ops."""
+    pull = pointwise(
+        f"{name}_pull",
+        compiled(
+            f"{name}_pull",
+            lambda t, x, **kw: t * slope[0](x, **kw),
+            lambda k, t, x, **kw: t * slope[1](k, x, **kw),
+            cost,
+        ),
+        lambda s, y, t, x, **kw: pull.call(s, x, **kw),
+        lambda s, y, t, x, **kw: s * (t * curve(x, **kw)),
+        static=static,
+    )
+    return pointwise(name, compiled(name, *f, cost), lambda t, y, x, **kw: pull.call(t, x, **kw), static=static)
+
+
+def piecewise(
+    name: str,
+    f: tuple[Callable[..., Any], Callable[..., Any]],
+    pull: tuple[Callable[..., Any], Callable[..., Any]],
+    *,
+    static: bool = False,
+) -> Pointwise:
+    """The op of a function of straight pieces: `f` and ``pull(t, x)``, each in NumPy and as a kernel."""
+    pull_p = pointwise(
+        f"{name}_pull",
+        compiled(f"{name}_pull", *pull, 1),
+        lambda s, y, t, x, **kw: pull_p.call(s, x, **kw),
+        ZERO,
+        static=static,
+    )
+    return pointwise(name, compiled(name, *f, 1), lambda t, y, x, **kw: pull_p.call(t, x, **kw), static=static)
