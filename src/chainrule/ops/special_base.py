@@ -10,6 +10,7 @@ import numpy as np
 
 from ..core.op import Pointwise, pointwise
 from ..core.registry import public
+from ..core.tensor import Tensor
 
 
 def scipy_special(name: str) -> Callable[..., Any]:
@@ -36,6 +37,13 @@ def real_only(name: str, *xs: Any) -> None:
             raise RuntimeError(
                 f"{name} is not implemented for complex tensors (input is {x.dtype}); it takes real ones"
             )
+
+
+def one_tensor(name: str, **xs: Any) -> None:
+    """Raise unless one of the arguments, given by name, is a tensor."""
+    if not any(isinstance(x, Tensor) for x in xs.values()):
+        kinds = ", ".join(f"{k} is {type(x).__name__}" for k, x in xs.items())
+        raise TypeError(f"{name}: at least one of {' and '.join(xs)} must be a tensor, but {kinds}")
 
 
 def in_double(fn: Callable[..., Any]) -> Callable[..., Any]:

@@ -15,13 +15,22 @@ from ..core.op import pointwise
 from ..core.registry import public
 from ..core.samples import Given, S, sample
 from ..core.tensor import Tensor
-from .special_base import in_double, scipy_special, unary
+from .special_base import in_double, one_tensor, scipy_special, unary
 
 # -- lgamma and its derivatives ---------------------------------------------------------------------------------------
 
+_gammaln = scipy_special("gammaln")
+
+
+def _lgamma(x: Any) -> Any:
+    # |Gamma| has poles arbitrarily far left, and C says inf at -inf; SciPy says -inf.
+    y = _gammaln(x)
+    return np.where(np.isneginf(x), np.inf, y).astype(x.dtype) if np.isneginf(x).any() else y
+
+
 lgamma = unary(
     "lgamma",
-    scipy_special("gammaln"),
+    _lgamma,
     lambda t, y, x: t * digamma.call(x),
     "``log|Gamma(x)|``; infinite at 0, -1, -2, ...",
     "lgamma special.gammaln",
@@ -58,8 +67,7 @@ def _polygamma(x: Any, *, n: int) -> Any:
     if far.any():
         at = np.where(far, x, 0.5)
         other = (-1.0) ** n * y - math.pi * _cotangent_derivative(at, n)
-        pole = (at == np.round(at)) & np.isfinite(at)
-        y = np.where(far, np.where(pole, (-1.0) ** (n + 1) * np.inf, other), y)
+        y = np.where(far, np.where(at == np.round(at), (-1.0) ** (n + 1) * np.inf, other), y)
     return y
 
 
@@ -174,6 +182,7 @@ zeta_p = pointwise(
 @public("special.zeta")
 def zeta(input: Any, other: Any) -> Tensor:
     """The Hurwitz zeta function ``sum over k >= 0 of (other + k)**-input``, differentiable in both arguments."""
+    one_tensor("zeta", input=input, other=other)
     return zeta_p.call(input, other, n=0)
 
 

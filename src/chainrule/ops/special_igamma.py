@@ -18,7 +18,7 @@ from ..core.registry import public
 from ..core.samples import Given, S, sample
 from ..core.tensor import Tensor
 from .pointwise import log, where
-from .special_base import gauss_legendre, in_double
+from .special_base import gauss_legendre, in_double, one_tensor
 from .special_gamma import digamma, polygamma_p
 
 SERIES_BELOW = 100.0  # the series needs about 9 sqrt(a) terms
@@ -203,13 +203,21 @@ igamma_in_a_p = pointwise(
 def _lower(a: Any, x: Any) -> Any:
     import scipy.special as sc
 
-    return sc.gammainc(a, x)
+    # Like pow, NaN does not spread where the other argument alone decides.
+    return _decided(sc.gammainc(a, x), a, x, 0.0)
 
 
 def _upper(a: Any, x: Any) -> Any:
     import scipy.special as sc
 
-    return sc.gammaincc(a, x)
+    return _decided(sc.gammaincc(a, x), a, x, 1.0)
+
+
+def _decided(y: Any, a: Any, x: Any, at_infinite_a: float) -> Any:
+    if not np.isnan(y).any():
+        return y
+    y = np.where(np.isposinf(a) & np.isnan(x), at_infinite_a, y)
+    return np.where(np.isnan(a) & np.isposinf(x), 1 - at_infinite_a, y)
 
 
 igamma_p = pointwise(
@@ -229,6 +237,7 @@ igammac_p = pointwise(
 
 
 def _check(name: str, input: Any, other: Any) -> None:
+    one_tensor(name, input=input, other=other)
     for arg, v in (("input", input), ("other", other)):
         if isinstance(v, Tensor) and not FLOAT <= v.dtype.category < COMPLEX:
             raise NotImplementedError(

@@ -9,7 +9,7 @@ from ..core.registry import public
 from ..core.samples import Given, S, sample
 from ..core.tensor import Tensor
 from .pointwise import log, log1p, where
-from .special_base import scipy_special, unary
+from .special_base import one_tensor, scipy_special, unary
 
 entr = unary(
     "entr",
@@ -69,8 +69,7 @@ xlog1py_p = pointwise("xlog1py", scipy_special("xlog1py"), _in_factor, _in_argum
 @public("special.xlog1py")
 def xlog1py(input: Any, other: Any) -> Tensor:
     """``input * log(1 + other)``, and 0 where `input` is 0 (NaN where `other` is NaN)."""
-    if not isinstance(input, Tensor) and not isinstance(other, Tensor):
-        raise TypeError("xlog1py: at least one of input and other must be a tensor")
+    one_tensor("xlog1py", input=input, other=other)
     return xlog1py_p.call(input, other)
 
 
