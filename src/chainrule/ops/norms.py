@@ -1,4 +1,4 @@
-"""Norms of vectors and of matrices, and distances.
+"""Norms of vectors and of matrices.
 
 The derivative of a norm is taken from one function, `_slope`: 0 at the zero vector, shared by ties for infinite orders.
 """
@@ -14,7 +14,7 @@ from ..core import dtypes as dt
 from ..core.op import op
 from ..core.registry import PUBLIC, public
 from ..core.samples import Given, S, sample
-from ..core.shapes import broadcast_shapes, sizes_of, wrap_dim
+from ..core.shapes import sizes_of, wrap_dim
 from ..core.tensor import Tensor
 from .pointwise import abs, pow_p, real, sgn, where, zeros_like
 from .reduce import axes, spread, sum, sum_p, widen
@@ -253,59 +253,6 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     return input * where(n > maxnorm, maxnorm / (n + 1e-7), 1.0)
 
 
-# -- distances --------------------------------------------------------------------------------------------------------
-
-
-@public("dist", methods="dist", out=False)
-def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
-    """The norm of order `p` of ``input - other``."""
-    return vector_norm(input - other, p)
-
-
-@public("cdist", out=False)
-def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
-    """``|x1[i] - x2[j]|`` of order `p` between all rows of two (batches of) matrices.
-
-    Computed from differences in every mode, so that close rows keep their digits; the derivative at distance 0 is 0.
-    """
-    for name, x in (("x1", x1), ("x2", x2)):
-        if x.ndim < 2:
-            raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {x.ndim}D")
-        if x.dtype.category != dt.FLOAT:
-            raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {x.dtype}")
-    if x1.shape[-1] != x2.shape[-1]:
-        raise RuntimeError(
-            f"cdist: x1 and x2 must have the same number of columns. x1: {x1.shape[-1]} x2: {x2.shape[-1]}"
-        )
-    if p < 0:
-        raise RuntimeError(f"cdist only supports non-negative p values, got {p}")
-    if compute_mode not in (
-        "use_mm_for_euclid_dist_if_necessary",
-        "use_mm_for_euclid_dist",
-        "donot_use_mm_for_euclid_dist",
-    ):
-        raise ValueError(f"cdist: {compute_mode} is not a valid value for compute_mode")
-    lead = broadcast_shapes(x1.shape[:-2], x2.shape[:-2], what="cdist: batch dimensions of x1 and x2")
-    if x1.shape[-1] == 0:
-        return Tensor(np.zeros((*lead, x1.shape[-2], x2.shape[-2]), dt.promote_types(x1.dtype, x2.dtype).np))
-    return vector_norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
-
-
-@public("pdist nn.functional.pdist", out=False)
-def pdist(input: Tensor, p: float = 2.0) -> Tensor:
-    """``|x[i] - x[j]|`` of order `p` for all pairs of rows ``i < j``; the derivative at distance 0 is 0."""
-    if input.ndim != 2:
-        raise RuntimeError(f"pdist only supports 2D tensors, got: {input.ndim}D")
-    if input.dtype.category != dt.FLOAT:
-        raise RuntimeError(f"pdist only supports floating-point dtypes, got: {input.dtype}")
-    if p < 0:
-        raise RuntimeError(f"pdist only supports non-negative p values, got {p}")
-    i, j = (Tensor(k) for k in np.triu_indices(input.shape[0], 1))
-    if i.numel() == 0 or input.shape[1] == 0:
-        return Tensor(np.zeros(i.numel(), input.dtype.np))
-    return vector_norm(input.index_select(0, i) - input.index_select(0, j), p, -1)
-
-
 # -- samples ------------------------------------------------------------------------------------------------------------
 
 for _p in (0, 0.5, 1, 1.5, 2, 2.5, 3, 4, INF, -1, -2.5, -INF):
@@ -325,8 +272,3 @@ sample("norm_except_dim", S(2, 3, 2), 2, 1)
 sample("norm_except_dim", S(2, 3), 3, -1)
 sample("renorm", S(3, 4), 2, 0, 1.5)
 sample("renorm", S(3, 4), 1.5, 1, 0.5)
-sample("dist", S(2, 3), S(3), 3)
-for _p in (0.5, 1, 1.5, 2.0, 3.0, INF):
-    sample("cdist", S(3, 2), S(2, 2), _p, cx=False)
-    sample("pdist", S(4, 3), _p, cx=False)
-sample("cdist", S(2, 1, 3, 2), S(4, 2), cx=False)
