@@ -76,7 +76,14 @@ def hash_tensor(input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: in
         raise RuntimeError(f"hash_tensor(): mode 0 (exclusive or) is the only one there is, got mode={mode}")
     if input.dtype.category == dt.COMPLEX:
         raise NotImplementedError(f"hash_tensor(): not implemented for complex input ({input.dtype})")
-    return hash_p(input, dim=axes(dim, input.ndim), keepdim=keepdim)
+    dims = axes(dim, input.ndim)
+    for d in dims:
+        if input.shape[d] == 0:
+            kind = IndexError if dim not in ((), None) else RuntimeError
+            raise kind(
+                f"hash_tensor(): Expected reduction dim {d + input.ndim} of input to have non-zero size, got {list(input.shape)}"
+            )
+    return hash_p(input, dim=dims, keepdim=keepdim)
 
 
 # -- without NaN ------------------------------------------------------------------------------------------------------
@@ -129,6 +136,8 @@ def _strips(name: str, y: Tensor, x: Any, dx: Any, dim: int) -> Tensor:
     """Twice the area between neighbours along `dim`, put last."""
     if x is not None and dx is not None:
         raise RuntimeError(f"{name}(): pass either x= or dx=, not both")
+    if y.dtype is dt.bool_ or (x is not None and x.dtype is dt.bool_):
+        raise RuntimeError(f"{name}(): received a bool input for `x` or `y`, but bool is not supported")
     if y.ndim == 0:
         raise IndexError(f"{name}(): y must have at least one dimension")
     d = wrap_dim(dim, y.ndim)
@@ -142,8 +151,6 @@ def _strips(name: str, y: Tensor, x: Any, dx: Any, dim: int) -> Tensor:
         if isinstance(dx, bool):
             raise RuntimeError(f"{name}(): Currently, we only support dx as a real number, got {dx}")
         return pair * (1 if dx is None else dx)
-    if x.dtype is dt.bool_ or y.dtype is dt.bool_:
-        raise RuntimeError(f"{name}(): received a bool input for `x` or `y`, but bool is not supported")
     if x.ndim == 0:
         raise IndexError(f"{name}(): x must have at least one dimension")
     if x.ndim == 1:

@@ -22,12 +22,14 @@ from .reduce import amax_p, amin_p, published, widen
 from .scan import ValuesIndices
 
 
-def ordered(name: str, x: Any) -> Tensor:
+def ordered(name: str, x: Any, bools: bool = True) -> Tensor:
     """`x`, after checking that it is a tensor whose type has an order."""
     if not isinstance(x, Tensor):
         raise TypeError(f"{name}(): argument 'input' must be a tensor, got {type(x).__name__}")
     if x.dtype.category == dt.COMPLEX:
         raise RuntimeError(f"{name}(): not implemented for complex input ({x.dtype}), which has no order")
+    if not bools and x.dtype is dt.bool_:
+        raise NotImplementedError(f"{name}(): not implemented for bool input; convert it to an integer type")
     return x
 
 
@@ -69,7 +71,7 @@ def argmin_p(x: Any, *, dim: int) -> Any:
 
 def _arg(p: Any, what: str) -> Any:
     def form(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-        x = ordered(p.name, input)
+        x = ordered(p.name, input, bools=False)
         n = x.ndim
         if dim is None:
             if x.numel() == 0:

@@ -336,7 +336,7 @@ def _soft(p: Any, x: Tensor, dim: Any, dtype: Any) -> Tensor:
     if x.dtype.category == dt.COMPLEX:
         raise RuntimeError(f"{p.name}: not implemented for complex input")
     if x.dtype.category < dt.FLOAT:
-        x = x.to(dt.get_default_dtype())
+        raise NotImplementedError(f"{p.name}: not implemented for input of {x.dtype}; pass dtype=")
     if x.ndim == 0:
         wrap_dim(dim, 0)
         return p(x.reshape(1), dim=-1).reshape(())

@@ -66,7 +66,7 @@ def _median(name: str, index: Any, what: str) -> Any:
     over_all = evenly(f"{name}_all", pick)
 
     def form(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-        x = ordered(name, input)
+        x = ordered(name, input, bools=False)
         if dim is not None:
             return chosen(name, index, x, dim, keepdim)
         n = x.numel()
@@ -111,7 +111,7 @@ def kthvalue_out(input: Tensor, k: int, dim: int = -1, keepdim: bool = False, *,
 @public("", methods="kthvalue", out=False)
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
     """The `k`-th smallest entry along `dim`, counted from 1: ``(values, indices)``."""
-    x = ordered("kthvalue", input)
+    x = ordered("kthvalue", input, bools=False)
     d = wrap_dim(dim, x.ndim)
     n = x.shape[d] if x.ndim else 1
     check_size("kthvalue", x.shape, d)
