@@ -10,6 +10,8 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import numpy as np
+
 from .op import Op, Pointwise, rules_arity
 from .tensor import Tensor
 from .views import assign, write_out
@@ -19,13 +21,21 @@ METHODS: dict[str, Any] = {}
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def with_out(f: Callable[..., Any]) -> Callable[..., Any]:
-    """`f` that also takes ``out=``, the tensor (or tuple of tensors) to write the result to."""
+def with_out(f: Callable[..., Any], fresh: bool = False) -> Callable[..., Any]:
+    """`f` that also takes ``out=``, the tensor (or tuple of tensors) to write the result to.
+
+    `fresh` is for functions that read their inputs while PyTorch writes: `out` may then share no memory with them at all.
+    """
 
     @functools.wraps(f)
     def call(*args: Any, out: Any = None, **kw: Any) -> Any:
+        if out is None:
+            return f(*args, **kw)
+        check_out(f.__name__, out, (*args, *kw.values()), fresh)
         y = f(*args, **kw)
-        return y if out is None else write_out(out, y)
+        if fresh and isinstance(out, Tensor) and out.dtype is not y.dtype:
+            raise RuntimeError(f"{f.__name__}: Expected out tensor to have dtype {y.dtype}, but got {out.dtype} instead")
+        return write_out(out, y)
 
     return call
 
@@ -52,6 +62,22 @@ def pointwise_function(p: Pointwise) -> Callable[..., Any]:
     return function
 
 
+def check_out(name: str, out: Any, args: tuple[Any, ...], fresh: bool) -> None:
+    """Refuse an `out` whose elements share memory with each other or, unless it is the input itself, with an input."""
+    for o in out if isinstance(out, tuple | list) else (out,):
+        v = getattr(o, "_value", None)
+        if type(v) is not np.ndarray or not v.size:
+            continue
+        if any(s == 0 and n > 1 for s, n in zip(v.strides, v.shape, strict=True)):
+            raise RuntimeError(f"{name}: unsupported operation: more than one element of out refers to a single memory location. Pass out.clone()")
+        for a in args:
+            w = getattr(a, "_value", None) if isinstance(a, Tensor) else None
+            if type(w) is np.ndarray and w.size and np.may_share_memory(v, w):
+                same = v.__array_interface__["data"] == w.__array_interface__["data"] and v.strides == w.strides and v.shape == w.shape
+                if fresh or (not same and np.shares_memory(v, w, max_work=10000)):
+                    raise RuntimeError(f"{name}: unsupported operation: out shares memory with the input of shape {list(w.shape)}. Pass a clone() as out")
+
+
 def in_place(f: Callable[..., Any], name: str) -> Callable[..., Tensor]:
     """The method that writes ``f(self, ...)`` to self and returns self."""
 
@@ -63,11 +89,11 @@ def in_place(f: Callable[..., Any], name: str) -> Callable[..., Tensor]:
     return method
 
 
-def public(names: str = "", *, methods: str = "", inplace: str = "", out: bool = True) -> Callable[[F], F]:
-    """Publish a function: `names` (dotted, under chainrule), `methods` of Tensor, `inplace` methods; with ``out=``."""
+def public(names: str = "", *, methods: str = "", inplace: str = "", out: bool = True, fresh: bool = False) -> Callable[[F], F]:
+    """Publish a function: `names` (dotted, under chainrule), `methods` of Tensor, `inplace` methods; with ``out=`` (see with_out)."""
 
     def register(f: F) -> F:
-        target: Any = pointwise_function(f) if isinstance(f, Pointwise) else with_out(f) if out else f
+        target: Any = pointwise_function(f) if isinstance(f, Pointwise) else with_out(f, fresh) if out else f
         for n in names.split():
             PUBLIC[n] = target
         as_method: Any = f.call if isinstance(f, Pointwise) else _bindable(f) if isinstance(f, Op) else f

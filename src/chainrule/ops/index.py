@@ -370,7 +370,7 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
     return index_write(input, tuple(slice(None) if i is None else i for i in indices), values, accumulate)
 
 
-@public("index_select", methods="index_select")
+@public("index_select", methods="index_select", fresh=True)
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """Entries `index` (a vector) of `dim`."""
     if index.ndim > 1:
@@ -498,7 +498,7 @@ def _one(x: Tensor) -> Tensor:
     return x.reshape(1) if x.ndim == 0 else x
 
 
-@public("gather", methods="gather")
+@public("gather", methods="gather", fresh=True)
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """``y[a][b] = input[index[a][b]][b]`` for dim 0, ``input[a][index[a][b]]`` for dim 1, and so on."""
     d = check_index("gather", input, dim, index)

@@ -105,7 +105,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     if indices.dtype not in (dt.int64, dt.int32):
         raise RuntimeError(f"take_along_dim(): dtype of indices should be Long but got {indices.dtype}")
     if dim is None:
-        return gather(input.reshape(-1), 0, indices.reshape(-1))
+        return gather(input.reshape(-1), 0, wrap_index_p(indices.reshape(-1), n=input.numel(), dim=0))
     if input.ndim != indices.ndim:
         raise RuntimeError(f"take_along_dim(): input and indices should have the same number of dimensions, but got {input.ndim} dimensions for input, and {indices.ndim} dimensions for indices")
     n = input.ndim
@@ -113,7 +113,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     shape = list(broadcast_shapes([1 if k == d else s for k, s in enumerate(input.shape)], [1 if k == d else s for k, s in enumerate(indices.shape)], what="take_along_dim"))
     xs, js = list(shape), list(shape)
     xs[d], js[d] = input.shape[d], indices.shape[d]
-    return gather(input.expand(*xs), d, indices.expand(*js))
+    return gather(input.expand(*xs), d, wrap_index_p(indices.expand(*js), n=input.shape[d], dim=d))
 
 
 # -- the flattened tensor ---------------------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ def _flat_index(name: str, input: Tensor, index: Tensor) -> Tensor:
     return wrap_index_p(index, n=input.numel(), dim=0) if index.numel() else index
 
 
-@public("take", methods="take")
+@public("take", methods="take", fresh=True)
 def take(input: Tensor, index: Tensor) -> Tensor:
     """Elements of the flattened input at `index`, in the shape of index."""
     i = _flat_index("take", input, index)
@@ -150,7 +150,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
 # -- masks ------------------------------------------------------------------------------------------------------------
 
 
-@public("masked_select", methods="masked_select")
+@public("masked_select", methods="masked_select", fresh=True)
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements of `input` where the mask holds, in one dim."""
     if mask.dtype is not dt.bool_:

@@ -157,7 +157,7 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
     _need("dot", input, 1, "self")
     _need("dot", tensor, 1, "tensor")
     if input.shape != tensor.shape:
-        raise RuntimeError(f"dot: inconsistent tensor size, expected tensor [{input.shape[0]}] and src [{tensor.shape[0]}] to have the same number of elements")
+        raise RuntimeError(f"dot: inconsistent tensor size: input has {input.shape[0]} elements, tensor (other) has {tensor.shape[0]}; they must be equal")
     return matmul(input, tensor)
 
 

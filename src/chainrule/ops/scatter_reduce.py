@@ -190,6 +190,11 @@ def segment_ids_p(lengths: Any, *, n: int) -> Any:
     return (np.arange(n)[:, None] >= ends[..., None, :]).sum(-1)
 
 
+def _lengths(offsets: Any) -> Tensor:
+    n = offsets.shape[-1]
+    return offsets.narrow(-1, 1, n - 1) - offsets.narrow(-1, 0, n - 1)
+
+
 _START = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "max": -np.inf, "min": np.inf}
 
 
@@ -201,15 +206,16 @@ def segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None = None, 
         raise RuntimeError(f"segment_reduce: unsupported reduction {reduce!r}: use sum, mean, max, min or prod")
     if lengths is None and offsets is None:
         raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined")
-    ls = offsets.diff() if lengths is None else lengths
+    ls = _lengths(offsets) if lengths is None else lengths
     ax = wrap_dim(axis, data.ndim) + data.ndim
     n, k = data.shape[ax], ls.shape[-1]
     ids = segment_ids_p(ls, n=n)
     full = ids.reshape(*ids.shape, *(1,) * (data.ndim - ax - 1)).expand(*data.shape) if ids.ndim == ax + 1 else ids.reshape(*(1,) * ax, n, *(1,) * (data.ndim - ax - 1)).expand(*data.shape)
-    shape = (*data.shape[:ax], k, *data.shape[ax + 1 :])
+    # Entries after the last segment fall into one more, which is dropped.
+    shape = (*data.shape[:ax], k + 1, *data.shape[ax + 1 :])
     start = zeros(shape, data.dtype) + (_START[reduce] if initial is None else initial)
     how = {"max": "amax", "min": "amin", "mean": "sum"}.get(reduce, reduce)
-    y = reduce_into("segment_reduce", start, ax - data.ndim, full, data, how, True)
+    y = reduce_into("segment_reduce", start, ax - data.ndim, full, data, how, True).narrow(ax, 0, k)
     if reduce == "mean":
         count = ls.to(data.dtype)
         count = count.reshape(*count.shape, *(1,) * (data.ndim - ax - 1))
@@ -248,7 +254,7 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
         if offsets.ndim != 1:
             raise ValueError(f"embedding_bag: offsets has to be a 1D Tensor, got shape {list(offsets.shape)}")
         ends = offsets if include_last_offset else cat([offsets, Tensor(np.array([input.shape[0]], offsets.dtype.np))])
-        lengths = ends.diff()
+        lengths = _lengths(ends)
     else:
         raise ValueError(f"embedding_bag: input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
     from .index_rows import embedding
