@@ -1,0 +1,170 @@
+"""What the normalisations share: an op with a kernel and a body in plain ops, its derivatives, its batching.
+
+The body is the specification: it runs where there is no kernel for the arrays, and derivatives without a rule of their own are
+taken through it. Arguments may be None (no weight, no bias, a cotangent that is zero). Leading axes, which vmap adds, broadcast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core import dtypes as dt
+from ..core.derive import jvp_through, vjp_through
+from ..core.op import Op, lift_rank
+from ..core.shapes import broadcast_shapes, sizes_of
+from ..core.tensor import PAYLOADS, Tensor
+from ..kernels import NotSupported
+from .shape import expand_p, reshape_p
+
+ndarray = np.ndarray
+Ranks = Callable[..., tuple[int, ...]]
+
+
+class Fused(Op):
+    """An op of several tensors with a kernel, a body in plain ops, and core ranks that its static data decide.
+
+    `ranks(**kw)` gives the rank of each argument without leading axes, `outs(**kw)` that of each result. `kernel` takes arrays
+    and raises NotSupported for those it has no code for. `expand` gives all arguments the same leading axes before the body runs: for
+    bodies that are derivatives, in which a cotangent or a tangent must have the shape of what it belongs to. A rule ``push(ts, y, xs, kw)`` or ``pull(g, y, xs, kw, need)`` replaces
+    differentiation of the body; `keep` says which inputs (and whether the results) it reads.
+    """
+
+    form = "fused"
+
+    def __init__(
+        self,
+        name: str,
+        body: Callable[..., Any],
+        ranks: Ranks,
+        outs: Ranks,
+        kernel: Callable[..., Any] | None = None,
+        integer_outputs: tuple[int, ...] = (),
+        expand: bool = False,
+    ) -> None:
+        super().__init__(name, self._run, integer_outputs=integer_outputs, doc=body.__doc__)
+        self.body, self.ranks, self.outs, self.kernel, self.expand = body, ranks, outs, kernel, expand
+        self.sparse_jvp = self.sparse_vjp = True
+        self.pull_rule: Any = None
+        self.push_rule: Any = None
+        self.keep: tuple[bool, tuple[bool, ...] | None] = (False, None)
+
+    def _run(self, *xs: Any, **kw: Any) -> Any:
+        if self.kernel is not None:
+            try:
+                return self.kernel(*xs, **kw)
+            except NotSupported:
+                pass
+        ys = self.plain(*[Tensor(x) if isinstance(x, ndarray) else x for x in xs], **kw)
+        return tuple([y._value for y in ys])
+
+    def plain(self, *xs: Any, **kw: Any) -> Any:
+        """The body, its results with the leading axes of all arguments."""
+        ranks = self.ranks(**kw)
+        lead: tuple[int, ...] = ()
+        for x, r in zip(xs, ranks, strict=True):
+            if isinstance(x, Tensor):
+                s = sizes_of(x)
+                if len(s) > r:
+                    lead = broadcast_shapes(lead, s[: len(s) - r])
+        if not lead:
+            return self.body(*xs, **kw)
+        if self.expand:
+            xs = tuple([_led(x, lead, r) if isinstance(x, Tensor) else x for x, r in zip(xs, ranks, strict=True)])
+        return tuple([_led(y, lead, r) for y, r in zip(self.body(*xs, **kw), self.outs(**kw), strict=True)])
+
+    def concrete(self, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
+        vals = [a._value if isinstance(a, Tensor) else a for a in args]
+        if PAYLOADS and any(type(v) in PAYLOADS for v in vals):
+            return self.body(*args, **kw)
+        return tuple([Tensor(v if type(v) is ndarray else np.asarray(v)) for v in self._run(*vals, **kw)])
+
+    def push(self, ts: list[Any], y: Any, xs: list[Any], kw: dict[str, Any]) -> Any:
+        if self.push_rule is not None:
+            return self.push_rule(ts, y, xs, kw)
+        return jvp_through(self.plain, ts, xs, kw)
+
+    def pull(self, g: Any, y: Any, xs: list[Any], kw: dict[str, Any], need: list[bool]) -> list[Any]:
+        if self.pull_rule is not None:
+            return self.pull_rule(g, y, xs, kw, need)
+        return vjp_through(self.plain, g, xs, kw, need)
+
+    def _find_keeps(self, need: tuple[bool, ...]) -> tuple[bool, tuple[bool, ...] | None]:
+        return self.keep
+
+    def batched(self, size: int, args: list[Any], flags: list[bool], kw: dict[str, Any]) -> Any:
+        leads = [
+            a.ndim - f - c if isinstance(a, Tensor) else 0
+            for a, f, c in zip(args, flags, self.ranks(**kw), strict=True)
+        ]
+        n = max(leads)
+        return self.bind(
+            *[
+                lift_rank(a, a.ndim - 1, a.ndim - 1 + n - r) if f and r < n else a
+                for a, f, r in zip(args, flags, leads, strict=True)
+            ],
+            **kw,
+        )
+
+
+def _led(x: Tensor, lead: tuple[int, ...], rank: int) -> Tensor:
+    """`x` with the leading axes `lead` before its last `rank` dims."""
+    s = tuple(sizes_of(x))
+    full = lead + s[len(s) - rank :]
+    return x if s == full else expand_p.bind(x, shape=full, old=s)
+
+
+# -- arrays -----------------------------------------------------------------------------------------------------------
+
+
+def dense(a: Any) -> Any:
+    """The array in row-major order, which the kernels need; None stays None."""
+    return a if a is None or a.flags.c_contiguous else np.ascontiguousarray(a)
+
+
+# -- tensors ----------------------------------------------------------------------------------------------------------
+
+
+def wide(x: Tensor) -> Tensor:
+    """16-bit floats as float64: what is computed from them is rounded once."""
+    return x.to(dt.float64) if x.dtype.np in dt.HALVES else x
+
+
+def narrow(y: Tensor, like: Tensor) -> Tensor:
+    """The result with the type of `like`."""
+    return y if y.dtype is like.dtype else y.to(like.dtype)
+
+
+def stats(s: Tensor, like: Tensor) -> Tensor:
+    """A kept statistic: float32 beside 16-bit floats, else of the type of `like`."""
+    d = dt.float32 if like.dtype.np in dt.HALVES else like.dtype
+    return s if s.dtype is d else s.to(d)
+
+
+def reshape(x: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """`x` with another shape, as an op of the level of `x`."""
+    old = tuple(sizes_of(x))
+    return x if old == shape else reshape_p.bind(x, shape=shape, old=old)
+
+
+def total(x: Tensor, dims: tuple[int, ...], keepdim: bool = False) -> Tensor:
+    """The sum over dims counted from the end; over none, `x`."""
+    from .reduce import sum_p
+
+    return sum_p.bind(x, dim=dims, keepdim=keepdim, old=tuple(sizes_of(x))) if dims else x
+
+
+def tensor_arg(name: str, arg: str, x: Any, optional: bool = True) -> None:
+    """Refuse what is no tensor."""
+    if not (isinstance(x, Tensor) or (optional and x is None)):
+        raise TypeError(f"{name}: {arg} must be a tensor{' or None' if optional else ''}, got {type(x).__name__}")
+
+
+def float_arg(name: str, x: Tensor) -> None:
+    """Refuse integers and complex numbers."""
+    if x.dtype.category != dt.FLOAT:
+        raise RuntimeError(
+            f"{name}: not implemented for {x.dtype}: convert the input to a floating type, input.to(chainrule.float32)"
+        )
