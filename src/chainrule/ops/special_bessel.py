@@ -11,6 +11,7 @@ Each family is closed under differentiation:
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,14 +24,12 @@ from .special_base import gauss_legendre, in_double, scipy_special, unary
 # -- J, Y, I, K of integer order --------------------------------------------------------------------------------------
 
 
-def _family(name: str, scipy_name: str, below: float, above: float) -> Pointwise:
+def _family(name: str, values: Callable[[int, Any], Any], below: float, above: float) -> Pointwise:
     """The functions F_n (n >= 2, static) with ``F_n' = below F_{n-1} + above F_{n+1}``."""
 
     @in_double
     def body(x: Any, *, n: int) -> Any:
-        import scipy.special as sc
-
-        return getattr(sc, scipy_name)(n, x)
+        return values(n, x)
 
     def rule(t: Any, y: Any, x: Any, *, n: int) -> Any:
         return t * (order(x, n - 1) * below + order(x, n + 1) * above)
@@ -42,11 +41,23 @@ def _family(name: str, scipy_name: str, below: float, above: float) -> Pointwise
     return p
 
 
+def _j(n: int, x: Any) -> Any:
+    import scipy.special as sc
+
+    # Beyond n the recurrence upwards is stable, and fits J_0 and J_1 where all of them lose digits far out.
+    far = np.abs(x) > 20 + n
+    z = np.where(far, x, 1.0)
+    before, now = sc.j0(z), sc.j1(z)
+    for k in range(1, n):
+        before, now = now, 2 * k / z * now - before
+    return np.where(far, now, sc.jv(n, np.where(far, 0, x)))
+
+
 FIRST: dict[str, tuple[Pointwise, Pointwise]] = {}
-jn_p = _family("bessel_jn", "jv", 0.5, -0.5)
-yn_p = _family("bessel_yn", "yv", 0.5, -0.5)
-in_p = _family("bessel_in", "iv", 0.5, 0.5)
-kn_p = _family("bessel_kn", "kv", -0.5, -0.5)
+jn_p = _family("bessel_jn", _j, 0.5, -0.5)
+yn_p = _family("bessel_yn", scipy_special("yn"), 0.5, -0.5)
+in_p = _family("bessel_in", scipy_special("iv"), 0.5, 0.5)
+kn_p = _family("bessel_kn", scipy_special("kn"), -0.5, -0.5)
 
 bessel_j0 = unary("bessel_j0", scipy_special("j0"), lambda t, y, x: -t * bessel_j1.call(x), "The Bessel function J_0.")
 bessel_j1 = unary(
@@ -255,23 +266,48 @@ sinc = unary(
 # -- Airy ---------------------------------------------------------------------------------------------------------------
 
 
+def _airy_both(x: Any) -> tuple[Any, Any]:
+    """``Ai(x)`` and ``Ai'(x)``, also far left, where SciPy's lose their phase."""
+    import scipy.special as sc
+
+    far = x < -60
+    value, slope, _, _ = sc.airy(np.where(far | (x > 120), 0, x))
+    value, slope = (np.where(x > 120, 0.0, v) for v in (value, slope))
+    if not far.any():
+        return value, slope
+    # Ai(-z) = (cos(p) U_even + sin(p) U_odd) / (sqrt(pi) z**(1/4)) with p = 2/3 z**(3/2) - pi/4
+    z = np.where(far, -x, 60.0).astype(np.longdouble)
+    xi = z * np.sqrt(z) * 2 / 3
+    sin, cos = np.sin(xi).astype(np.float64), np.cos(xi).astype(np.float64)
+    sin, cos = (sin - cos) * math.sqrt(0.5), (sin + cos) * math.sqrt(0.5)
+    w = (1 / xi).astype(np.float64)
+    u = [1.0]
+    for k in range(1, 10):
+        u.append(u[-1] * (6 * k - 5) * (6 * k - 3) * (6 * k - 1) / (216 * k * (2 * k - 1)))
+    v = [c * (6 * k + 1) / (1 - 6 * k) for k, c in enumerate(u)]
+
+    def alternating(c: list[float], first: int) -> Any:
+        return sum((-1) ** (k // 2) * c[k] * w**k for k in range(first, 10, 2))
+
+    root = np.sqrt(np.sqrt(z)).astype(np.float64)
+    left = (cos * alternating(u, 0) + sin * alternating(u, 1)) / (math.sqrt(math.pi) * root)
+    down = (sin * alternating(v, 0) - cos * alternating(v, 1)) * (root / math.sqrt(math.pi))
+    return np.where(far, left, value), np.where(far, down, slope)
+
+
+@in_double
 def _airy(x: Any) -> Any:
-    import scipy.special as sc
-
-    return sc.airy(x)[0]
+    return _airy_both(x)[0]
 
 
+@in_double
 def _airy_slope(x: Any) -> Any:
-    import scipy.special as sc
-
-    return sc.airy(x)[1]
+    return _airy_both(x)[1]
 
 
-airy_slope_p = pointwise(
-    "airy_slope", in_double(_airy_slope), lambda t, y, x: t * (x * airy_ai.call(x)), promote="float"
-)
+airy_slope_p = pointwise("airy_slope", _airy_slope, lambda t, y, x: t * (x * airy_ai.call(x)), promote="float")
 airy_ai = unary(
-    "airy_ai", in_double(_airy), lambda t, y, x: t * airy_slope_p.call(x), "The Airy function Ai, with ``Ai'' = x Ai``."
+    "airy_ai", _airy, lambda t, y, x: t * airy_slope_p.call(x), "The Airy function Ai, with ``Ai'' = x Ai``."
 )
 
 # -- samples ----------------------------------------------------------------------------------------------------------
@@ -284,5 +320,7 @@ for _n in ("bessel_y0", "bessel_y1", "modified_bessel_k0", "modified_bessel_k1")
 for _n in ("scaled_modified_bessel_k0", "scaled_modified_bessel_k1"):
     sample(f"special.{_n}", S(3, low=0.3, high=6.0), cx=False)
     sample(f"special.{_n}", Given([0.005, 0.5, 50.0, 1e4], grad=True), cx=False)
+sample("special.airy_ai", Given([-59.0, -61.0, 3.0], grad=True), cx=False)
+sample("special.bessel_j1", Given([-30.0, 21.0, 23.0], grad=True), cx=False)
 sample("special.i0e", Given([0.3, -2.0, 39.0, -41.0, 500.0], grad=True), cx=False)
 sample("special.i1e", Given([0.3, -2.0, 39.0, -41.0, 500.0], grad=True), cx=False)
