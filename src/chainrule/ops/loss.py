@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import math
 import warnings
 from typing import Any
@@ -14,7 +15,8 @@ from ..core.samples import Given, S, sample
 from ..core.shapes import broadcast_shapes
 from ..core.tensor import Tensor
 from .activation_smooth import log_sigmoid_p
-from .pointwise import abs, clamp_min_p, exp, log, log1p, where
+from .compiled import smooth
+from .pointwise import abs, clamp_min_p, exp, log, log1p, where, zeros_like
 
 REDUCTIONS = ("none", "mean", "sum")
 
@@ -97,6 +99,22 @@ def l1_loss(
     return weighted(abs.call(difference("l1_loss", input, target)), weight, input, r)
 
 
+huber_p = smooth(
+    "huber",
+    (
+        lambda d, *, delta: np.where(np.abs(d) > delta, (np.abs(d) - 0.5 * delta) * delta, d * d * 0.5),
+        lambda k, d, *, delta: k.select(builtins.abs(d) > delta, (builtins.abs(d) - 0.5 * delta) * delta, d * d * 0.5),
+    ),
+    (
+        lambda d, *, delta: np.minimum(np.maximum(d, d.dtype.type(-delta)), d.dtype.type(delta)),
+        lambda k, d, *, delta: k.select(d < -delta, -delta, k.select(d > delta, delta, d)),
+    ),
+    lambda d, *, delta: where(abs.call(d) > delta, 0, zeros_like(d) + 1),
+    static=True,
+    cost=1,
+)
+
+
 @public("nn.functional.smooth_l1_loss", out=False)
 def smooth_l1_loss(
     input: Tensor,
@@ -111,8 +129,9 @@ def smooth_l1_loss(
     if beta < 0:
         raise RuntimeError(f"smooth_l1_loss does not support negative values for beta, got beta={beta}")
     d = difference("smooth_l1_loss", input, target)
-    a = abs.call(d)
-    return reduced(a if beta == 0 else where(a >= beta, a - 0.5 * beta, d * d * (0.5 / beta)), r)
+    if beta == 0:
+        return reduced(abs.call(d), r)
+    return reduced(huber_p.call(d, delta=float(beta)) / beta, r)
 
 
 @public("nn.functional.huber_loss", out=False)
@@ -124,8 +143,7 @@ def huber_loss(
     if delta <= 0:
         raise RuntimeError(f"huber_loss does not support non-positive values for delta, got delta={delta}")
     d = difference("huber_loss", input, target)
-    a = abs.call(d)
-    return weighted(where(a > delta, (a - 0.5 * delta) * delta, d * d * 0.5), weight, input, r, by_weight=False)
+    return weighted(huber_p.call(d, delta=float(delta)), weight, input, r, by_weight=False)
 
 
 # -- probabilities --------------------------------------------------------------------------------------------------------

@@ -8,9 +8,9 @@ from ..core.registry import public
 from ..core.samples import Given, S, sample
 from ..core.shapes import broadcast_shapes
 from ..core.tensor import Tensor
-from .distance import pairwise_distance
 from .loss import REDUCTIONS, reduced, reduction_of
 from .pointwise import clamp_min_p, minimum, sqrt, where
+from .similarity import pairwise_distance
 
 LEAST = 9.999999960041972e-13  # PyTorch's 1e-12, a float32 constant
 

@@ -1,4 +1,4 @@
-"""Distances and similarities of vectors, normalisation to unit length, bilinear forms."""
+"""Similarities of vectors: cosine, pairwise distance, normalisation to unit length, bilinear forms."""
 
 from __future__ import annotations
 
