@@ -42,6 +42,7 @@ def _declare_copy(name: str, f: Callable[..., Any]) -> None:
     public(name, out=not many)(several if many else copy)
 
 
+@public("slice", out=False)
 def slice_(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
     """Entries ``start, start + step, ...`` before `end` of `dim`, a view."""
     d, key = _slice_key("slice", input, dim, start, end, step)

@@ -114,11 +114,19 @@ def scalar_tensor(
 ) -> Tensor:
     """A 0-d tensor."""
     return finish(
-        np.asarray(s, (dt.as_dtype(dtype) if dtype is not None else dt.get_default_dtype()).np),
+        scalar_array(s, (dt.as_dtype(dtype) if dtype is not None else dt.get_default_dtype()).np),
         None,
         requires_grad,
         device,
     )
+
+
+def scalar_array(v: Any, d: np.dtype) -> np.ndarray:
+    """A number as a 0-d array; integers wrap around in a type that is too small for them."""
+    a = np.asarray(v)
+    if a.dtype.kind == "f" and d.kind in "iu":
+        a = a.astype(np.int64)
+    return (a.real if a.dtype.kind == "c" and d.kind != "c" else a).astype(d)
 
 
 def _nonneg(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -187,7 +195,7 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, d
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
     d = dt.as_dtype(dtype) if dtype is not None else dt.scalar_dtype(fill_value)
-    return finish(np.full(shape, fill_value, d.np), None, requires_grad, device)
+    return finish(np.full(shape, scalar_array(fill_value, d.np), d.np), None, requires_grad, device)
 
 
 @public("full_like", out=False)
@@ -195,7 +203,7 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any 
               memory_format: Any = None, pin_memory: Any = None) -> Tensor:  # fmt: skip
     """A tensor with the shape and type of `input` filled with one number."""
     fill = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
-    return like_of(lambda s, d: np.full(s, fill, d), input, dtype, requires_grad, device)
+    return like_of(lambda s, d: np.full(s, scalar_array(fill, d), d), input, dtype, requires_grad, device)
 
 
 @public("", methods="new_full", out=False)
@@ -511,7 +519,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
                 f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
             )
         return assign(self, value.to(self.dtype).expand(*self.shape), "fill_")
-    return assign(self, Tensor(np.full(self.shape, value, self.dtype.np)), "fill_")
+    return assign(self, Tensor(np.full(self.shape, scalar_array(value, self.dtype.np), self.dtype.np)), "fill_")
 
 
 @public("fill", out=False)
