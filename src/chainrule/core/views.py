@@ -214,6 +214,10 @@ def scatter_view(root: Tensor, chain: tuple[Any, ...], new: Tensor) -> Tensor:
     """root with the elements that the chain selects replaced by `new`."""
     if not chain:
         return new
+    for link in chain:
+        # A view that is not a choice of elements (the parts of complex numbers) says itself how a write reaches the base.
+        if (scatter := getattr(link[0], "scatter", None)) is not None:
+            return scatter(root, chain, new)
     from ..ops.index import put_rows
 
     n = root.numel()

@@ -9,7 +9,7 @@ import numpy as np
 from ..core import dtypes as dt
 from ..core.errors import ChainruleError
 from ..core.op import REAL_NUMS, ZERO, Pointwise, op, pointwise
-from ..core.registry import public
+from ..core.registry import METHODS, public
 from ..core.samples import Given, S, sample
 from ..core.tensor import Tensor
 from ..core.views import assign
@@ -531,6 +531,14 @@ def fill(input: Tensor, value: Any) -> Tensor:
         return value.to(input.dtype).expand(*input.shape).clone()
     return input.new_full(tuple(input.shape), value)
 
+
+# -- the functions that write to their argument -----------------------------------------------------------------------
+
+_IN_PLACE = """abs acos acosh arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atanh ceil clamp clamp_max clamp_min clip
+conj_physical cos cosh deg2rad exp exp2 expm1 fix floor frac gcd lcm ldexp log log10 log1p log2 nan_to_num neg negative rad2deg
+reciprocal round rsqrt sigmoid sin sinh sqrt square tan tanh trunc xlogy"""
+for _n in _IN_PLACE.split():
+    public(f"{_n}_", out=False)(METHODS[f"{_n}_"])
 
 # -- samples ------------------------------------------------------------------------------------------------------------
 

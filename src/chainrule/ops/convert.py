@@ -83,7 +83,7 @@ def detach(input: Tensor) -> Tensor:
     return register_detached(input, y)
 
 
-@public("", methods="detach_")
+@public("detach_", methods="detach_", out=False)
 def detach_(self: Tensor) -> Tensor:
     """Cut this tensor off from what made it."""
     y = detach_p.bind(self)
@@ -172,3 +172,9 @@ def type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **kw: Any)
             raise ValueError(f"type: dtype {dtype!r} is no type's name; write chainrule.float32 or 'torch.FloatTensor'")
         return cast(self, dt.NAMES[names[short]])
     return cast(self, dt.as_dtype(dtype))
+
+
+@public("", methods="cpu", out=False)
+def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
+    """`self`: the elements are always in main memory."""
+    return self

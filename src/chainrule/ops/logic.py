@@ -140,3 +140,9 @@ def is_nonzero(input: Tensor) -> bool:
             f"is_nonzero: the truth of a tensor with {input.numel()} elements is ambiguous (input has shape {list(input.shape)})"
         )
     return bool(input)
+
+
+@public("", methods="__contains__", out=False)
+def _contains(self: Tensor, element: Any) -> bool:
+    """Whether one of the elements equals `element`."""
+    return bool((self == element).any())

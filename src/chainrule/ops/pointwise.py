@@ -12,12 +12,12 @@ import numpy as np
 from ..core import dtypes as dt
 from ..core.dispatch import innermost
 from ..core.op import ALL_NUMS, COMPLEX_NUMS, FLOAT_NUMS, REAL_NUMS, ZERO, Op, Pointwise, pointwise
-from ..core.registry import public
+from ..core.registry import prop, public
 from ..core.reverse import Masked
 from ..core.samples import Given, S, sample
 from ..core.shapes import zeros
 from ..core.tensor import PAYLOADS, Tensor
-from ..core.views import write_out
+from ..core.views import register_view, write_out
 
 INTS = frozenset(d.np.num for d in (dt.uint8, dt.int8, dt.int16, dt.int32, dt.int64))
 
@@ -390,10 +390,23 @@ def conj_physical(input: Tensor) -> Tensor:
     return conj_p.call(input) if input.dtype.category == dt.COMPLEX else input
 
 
-public("real", out=False)(real)
-public("imag", out=False)(imag)
-Tensor.real = property(real)  # type: ignore[attr-defined]
-Tensor.imag = property(imag)  # type: ignore[attr-defined]
+@prop("real")
+@public("real", out=False)
+def real_view(input: Tensor) -> Tensor:
+    """The real part, sharing memory; a real tensor itself."""
+    y = real(input)
+    if y is not input:
+        register_view(real_p, input, y, {})
+    return y
+
+
+@prop("imag")
+@public("imag", out=False)
+def imag_view(input: Tensor) -> Tensor:
+    """The imaginary part of a complex tensor, sharing memory."""
+    y = imag(input)
+    register_view(imag_p, input, y, {})
+    return y
 
 
 def _sgn(x: Any) -> Any:
@@ -722,7 +735,7 @@ def _sub_operator(self: Tensor, other: Any) -> Tensor:
 public("", methods="__add__", inplace="__iadd__")(add_p)
 public("", methods="__radd__", out=False)(_swapped(add_p))
 public("", methods="__rmul__", out=False)(_swapped(mul_p))
-public("", methods="__truediv__", inplace="__itruediv__")(div_p)
+public("", methods="__truediv__ __div__", inplace="__itruediv__ __idiv__")(div_p)
 public("", methods="__sub__", inplace="__isub__")(_sub_operator)
 
 
