@@ -163,10 +163,8 @@ def logcumsumexp_p(x: Any, *, dim: int) -> Any:
         return np.logaddexp.accumulate(x.astype(np.float32) if d in dt.HALVES else x, axis=dim).astype(d, copy=False)
     y = x.copy()
     v = np.moveaxis(y, dim, 0)
-    s = 1
-    while s < len(v):
-        v[s:] = _log_add_exp(v[:-s], v[s:])
-        s *= 2
+    for k in range(1, len(v)):  # in order: the multiple of 2 pi in the imaginary part depends on it
+        v[k] = _log_add_exp(v[k - 1], v[k])
     return y
 
 
