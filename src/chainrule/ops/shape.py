@@ -16,9 +16,9 @@ from ..core.dispatch import GRAD_MODE, innermost
 from ..core.op import op
 from ..core.registry import prop, public
 from ..core.samples import S, sample
-from ..core.shapes import broadcast_shapes, infer_size, sizes, wrap_dim, wrap_dims, zeros
+from ..core.shapes import broadcast_shapes, infer_size, sizes, sizes_of, wrap_dim, wrap_dims, zeros
 from ..core.tensor import Tensor
-from ..core.views import adopt, meta, write_out
+from ..core.views import adopt, meta, register_view, write_out
 
 # -- primitives -------------------------------------------------------------------------------------------------------
 
@@ -256,14 +256,19 @@ def named(f: str, what: str, args: tuple[Any, ...], kw: dict[str, Any]) -> tuple
 
 def _reshape(x: Tensor, shape: tuple[int, ...]) -> Tensor:
     """reshape_p, as a view where memory allows one."""
-    old = tuple(x.shape)
-    y = reshape_p.bind(x, shape=shape, old=old)
-    a, b = innermost(x), innermost(y)
-    if type(a) is not np.ndarray or np.may_share_memory(a, b) or not a.size:
-        from ..core.views import register_view
+    return _reshape_shared(x, shape)[0]
 
+
+def _reshape_shared(x: Tensor, shape: tuple[int, ...]) -> tuple[Tensor, bool]:
+    """reshape_p, and whether it is a view."""
+    old = sizes_of(x)
+    y = reshape_p.bind(x, shape=shape, old=old)
+    a = innermost(x)
+    # Contiguous memory can always be viewed; else NumPy may have copied.
+    shared = type(a) is not np.ndarray or a.flags.c_contiguous or not a.size or np.may_share_memory(a, innermost(y))
+    if shared:
         register_view(reshape_p, x, y, {"shape": shape, "old": old})
-    return y
+    return y, shared
 
 
 @public("reshape", methods="reshape", out=False)
@@ -287,9 +292,8 @@ def view(self: Tensor, *shape: Any, dtype: Any = None, size: Any = None) -> Tens
     if (len(shape) == 1 and isinstance(shape[0], dt.DType)) or dtype is not None:
         return view_dtype(self, dtype if dtype is not None else shape[0])
     want = infer_size(sizes(shape if size is None else (size,), "shape"), self.numel(), self.shape)
-    y = _reshape(self, want)
-    a, b = innermost(self), innermost(y)
-    if type(a) is np.ndarray and a.size and not np.may_share_memory(a, b):
+    y, shared = _reshape_shared(self, want)
+    if not shared:
         raise RuntimeError(
             f"view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
             f"contiguous subspaces): {list(self.shape)} with strides {list(self.stride())} to {list(want)}. Use .reshape(...) instead."

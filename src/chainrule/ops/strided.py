@@ -33,17 +33,19 @@ Geometry = tuple[tuple[int, ...], tuple[int, ...], int]
 
 
 def storage_of(x: np.ndarray) -> tuple[np.ndarray, int]:
-    """The memory at the bottom of x's views as one flat byte array, and the byte at which `x` begins in it."""
+    """The memory at the bottom of x's views as a row-major array, and the byte at which `x` begins in it."""
     root = x
     while isinstance(root.base, np.ndarray):
         root = root.base
-    start = x.__array_interface__["data"][0]
-    flat = root.transpose(np.argsort([-abs(s) for s in root.strides], kind="stable")) if root.ndim > 1 else root
-    if not flat.flags.c_contiguous:
-        # Foreign memory with gaps: the storage is what lies between its first and last element.
-        first, last = np.lib.array_utils.byte_bounds(root)
-        return np.asarray(_Bytes(root, first, last - first)), start - first
-    return flat.reshape(-1).view(np.uint8), start - root.__array_interface__["data"][0]
+    if root.flags.c_contiguous:
+        flat = root
+    else:
+        flat = root.transpose(np.argsort([-abs(s) for s in root.strides], kind="stable"))
+        if not flat.flags.c_contiguous:
+            # Foreign memory with gaps: the storage is what lies between its first and last element.
+            first, last = np.lib.array_utils.byte_bounds(root)
+            return np.asarray(_Bytes(root, first, last - first)), x.__array_interface__["data"][0] - first
+    return flat, 0 if root is x else x.__array_interface__["data"][0] - root.__array_interface__["data"][0]
 
 
 class _Bytes:
@@ -59,19 +61,22 @@ class _Bytes:
         }
 
 
-def memory_view(x: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...], start: int, what: str) -> np.ndarray:
-    """A view of x's storage with byte strides, `start` bytes from the storage's beginning."""
-    flat, _ = storage_of(x)
+def memory_view(x: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...], shift: int, what: str) -> np.ndarray:
+    """A view of x's storage with byte strides, `shift` bytes from the first element of `x`."""
     if 0 in shape:
         return np.zeros(shape, x.dtype)
-    end = start + sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) + x.itemsize
-    if start < 0 or end > flat.size:
+    flat, start = storage_of(x)
+    start += shift
+    end = start + x.itemsize
+    for n, s in zip(shape, strides, strict=True):
+        end += (n - 1) * s
+    if start < 0 or end > flat.nbytes:
         raise RuntimeError(
             f"{what}: sizes {list(shape)} and strides {[s // x.itemsize for s in strides]} at storage offset {start // x.itemsize} "
-            f"with itemsize {x.itemsize} requiring a storage size of {end} are out of bounds for storage of size {flat.size}"
+            f"with itemsize {x.itemsize} requiring a storage size of {end} are out of bounds for storage of size {flat.nbytes}"
         )
     y = np.ndarray(shape, x.dtype, flat, start, strides)
-    if y.flags.writeable and not x.flags.writeable:
+    if not x.flags.writeable:
         y.flags.writeable = False
     return y
 
@@ -158,11 +163,8 @@ def as_strided_p(x: Any, *, source: Geometry, target: Geometry) -> Any:
     lead, item = x.ndim - len(old), x.itemsize
     bytes_in = tuple([s * item for s in istride])
     if _same_layout(x.shape[lead:], x.strides[lead:], bytes_in):
-        _, begin = storage_of(x)
-        start = begin + (offset - ioffset) * item
-        return memory_view(
-            x, x.shape[:lead] + size, x.strides[:lead] + tuple([s * item for s in stride]), start, "as_strided"
-        )
+        strides = x.strides[:lead] + tuple([s * item for s in stride])
+        return memory_view(x, x.shape[:lead] + size, strides, (offset - ioffset) * item, "as_strided")
     # The value moved to memory of another layout (a copy on write): follow the addresses instead.
     at, inside, group, _ = _meet(source, target)
     if inside is not None:
@@ -275,7 +277,7 @@ def _check_bounds(name: str, x: Tensor, target: Geometry) -> None:
     v = innermost(x)
     if type(v) is not np.ndarray or 0 in target[0]:
         return
-    have = storage_of(v)[0].size
+    have = storage_of(v)[0].nbytes
     need = (target[2] + sum((n - 1) * s for n, s in zip(target[0], target[1], strict=True)) + 1) * v.itemsize
     if need > have:
         raise RuntimeError(

@@ -15,7 +15,7 @@ from ..core.tensor import Tensor
 from .convert import clone_p
 from .pad import constant_pad_nd
 from .shape import permute_p, reshape
-from .strided import memory_view, storage_of
+from .strided import memory_view
 
 # -- windows of one dim -------------------------------------------------------------------------------------------------
 
@@ -28,7 +28,7 @@ def unfold_p(x: Any, *, dim: int, size: int, step: int, gap: int, n: int) -> Any
     count = _count(n, size, step, gap)
     shape = (*x.shape[:axis], count, *x.shape[axis + 1 :], size)
     strides = (*x.strides[:axis], s * step, *x.strides[axis + 1 :], s * gap)
-    return memory_view(x, shape, strides, storage_of(x)[1], "unfold")
+    return memory_view(x, shape, strides, 0, "unfold")
 
 
 def _count(n: int, size: int, step: int, gap: int) -> int:
