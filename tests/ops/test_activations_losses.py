@@ -48,6 +48,8 @@ COMPILED = [
     ("gelu", {}),
     ("gelu_tanh", {}),
     ("huber", {"delta": 0.75}),
+    ("softsign", {}),
+    ("tanhshrink", {}),
 ]
 SMOOTH = ["elu", "celu", "selu", "softplus", "logsigmoid", "silu", "mish", "gelu", "softsign", "tanhshrink"]
 

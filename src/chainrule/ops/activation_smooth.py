@@ -6,20 +6,21 @@ cancellation in the tails at any order.
 
 from __future__ import annotations
 
+import builtins
 import math
 from typing import Any
 
 import numpy as np
 
 from ..core import dtypes as dt
-from ..core.op import REAL_NUMS, op, pointwise
+from ..core.op import op
 from ..core.registry import public
 from ..core.samples import Given, S, sample
 from ..core.shapes import wrap_dim
 from ..core.tensor import Tensor
 from .activation import finish, in_place_function, need_float
 from .compiled import smooth
-from .pointwise import _sigmoid, abs, clamp_p, exp, sigmoid, tanh, where
+from .pointwise import _sigmoid, abs, clamp_p, exp, reciprocal, sgn, sigmoid, tanh, where
 from .random import draw
 from .reduce import _soft, amax, log_softmax_p, softmax_p
 
@@ -120,7 +121,7 @@ def _softplus(x: Any) -> Any:
     return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
 
 
-def _bell(x: Any) -> Any:
+def sigmoid_slope(x: Any) -> Any:
     """``s(x) s(-x)``, the slope of the sigmoid s, accurate in both tails."""
     return sigmoid.call(x) * sigmoid.call(-x)
 
@@ -129,7 +130,7 @@ log_sigmoid_p = smooth(
     "log_sigmoid",
     (_log_sigmoid, lambda k, x: km().log_sigmoid(k, x)),
     (lambda x: _sigmoid(-x), lambda k, x: km().sigmoid(k, -x)),
-    lambda x: -_bell(x),
+    lambda x: -sigmoid_slope(x),
 )
 softplus_p = smooth(
     "softplus",
@@ -141,7 +142,7 @@ softplus_p = smooth(
         lambda x, *, beta, top: np.where(x * beta > top, x.dtype.type(1), _sigmoid(x * beta)),
         lambda k, x, *, beta, top: k.select(x * beta > top, 1.0, km().sigmoid(k, x * beta)),
     ),
-    lambda x, *, beta, top: where(x * beta > top, 0, _bell(x * beta) * beta),
+    lambda x, *, beta, top: where(x * beta > top, 0, sigmoid_slope(x * beta) * beta),
     static=True,
 )
 
@@ -309,26 +310,39 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
 
 # -- soft signs, gates ------------------------------------------------------------------------------------------------------
 
-softsign_p = pointwise(
+softsign_p = smooth(
     "softsign",
-    lambda x: x / (1 + np.abs(x)),
-    lambda t, y, x: t / (abs.call(x) + 1) ** 2,
-    promote="float",
-    fast=REAL_NUMS,
+    (lambda x: x / (1 + np.abs(x)), lambda k, x: x / (builtins.abs(x) + 1.0)),
+    (
+        lambda x: np.square(1 / (1 + np.abs(x))),
+        lambda k, x: (1.0 / (builtins.abs(x) + 1.0)) * (1.0 / (builtins.abs(x) + 1.0)),
+    ),
+    lambda x: sgn.call(x) * -2 * reciprocal.call(abs.call(x) + 1) ** 3,
+    cost=1,
 )
-tanhshrink_p = pointwise("tanhshrink", lambda x: x - np.tanh(x), lambda t, y, x: t * tanh.call(x) ** 2, promote="float")
+tanhshrink_p = smooth(
+    "tanhshrink",
+    (lambda x: x - np.tanh(x), lambda k, x: x - km().tanh(k, x)),
+    (lambda x: np.square(np.tanh(x)), lambda k, x: km().tanh(k, x) * km().tanh(k, x)),
+    lambda x: tanh.call(x) * (1 - tanh.call(x) ** 2) * 2,
+)
+
+
+def _floating(x: Tensor) -> Tensor:
+    return x if x.dtype.category >= dt.FLOAT else x.to(dt.get_default_dtype())
 
 
 @public("nn.functional.softsign", out=False)
 def softsign(input: Tensor) -> Tensor:
     """``input / (1 + |input|)``."""
-    return input / (abs.call(input) + 1) if input.dtype.category == dt.COMPLEX else softsign_p.call(input)
+    x = _floating(input)
+    return x / (abs.call(x) + 1) if x.dtype.category == dt.COMPLEX else softsign_p.call(x)
 
 
 @public("nn.functional.tanhshrink", out=False)
 def tanhshrink(input: Tensor) -> Tensor:
     """``input - tanh(input)``."""
-    return tanhshrink_p.call(input)
+    return tanhshrink_p.call(_floating(input))
 
 
 @public("nn.functional.glu _C._nn.glu")

@@ -14,8 +14,8 @@ from ..core.registry import public
 from ..core.samples import Given, S, sample
 from ..core.shapes import broadcast_shapes
 from ..core.tensor import Tensor
-from .activation_smooth import log_sigmoid_p
-from .compiled import smooth
+from .activation_smooth import km, log_sigmoid_p, sigmoid_slope
+from .compiled import compiled, smooth
 from .pointwise import abs, clamp_min_p, exp, log, log1p, where, zeros_like
 
 REDUCTIONS = ("none", "mean", "sum")
@@ -194,6 +194,40 @@ def binary_cross_entropy(
     return reduced(loss if weight is None else loss * weight, r)
 
 
+def _bce_logits(x: Any, z: Any) -> Any:
+    # All terms are positive for targets in [0, 1]: nothing cancels.
+    return np.where(x >= 0, (1 - z) * x, -z * x) + np.log1p(np.exp(-np.abs(x)))
+
+
+def _bce_logits_kernel(k: Any, x: Any, z: Any) -> Any:
+    return k.select(x >= 0.0, (1.0 - z) * x, -z * x) + km().log1p(k, km().exp(k, -builtins.abs(x)))
+
+
+def _bce_logits_pull(g: Any, x: Any, z: Any) -> Any:
+    e = np.exp(-np.abs(x))
+    return g * (np.where(x >= 0, (1 - z) - z * e, (1 - z) * e - z) / (1 + e))
+
+
+def _bce_logits_pull_kernel(k: Any, g: Any, x: Any, z: Any) -> Any:
+    e = km().exp(k, -builtins.abs(x))
+    return g * (k.select(x >= 0.0, (1.0 - z) - z * e, (1.0 - z) * e - z) / (e + 1.0))
+
+
+bce_logits_p = pointwise(
+    "bce_logits",
+    compiled("bce_logits", _bce_logits, _bce_logits_kernel),
+    lambda t, y, x, z: bce_logits_pull_p.call(t, x, z),
+    lambda t, y, x, z: -t * x,
+)
+bce_logits_pull_p = pointwise(
+    "bce_logits_pull",
+    compiled("bce_logits_pull", _bce_logits_pull, _bce_logits_pull_kernel),
+    lambda s, y, g, x, z: bce_logits_pull_p.call(s, x, z),
+    lambda s, y, g, x, z: s * (g * sigmoid_slope(x)),
+    lambda s, y, g, x, z: -s * g,
+)
+
+
 @public("nn.functional.binary_cross_entropy_with_logits", out=False)
 def binary_cross_entropy_with_logits(
     input: Tensor,
@@ -210,11 +244,11 @@ def binary_cross_entropy_with_logits(
         raise ValueError(
             f"binary_cross_entropy_with_logits: target size ({list(target.shape)}) must be the same as input size ({list(input.shape)})"
         )
-    # Both logarithms on their own side of 0: neither the loss nor any derivative cancels in a tail.
-    yes = target * log_sigmoid_p.call(input)
-    if pos_weight is not None:
-        yes = yes * pos_weight
-    loss = (target - 1) * log_sigmoid_p.call(-input) - yes
+    if pos_weight is None:
+        loss = bce_logits_p.call(input, target)
+    else:
+        # Both logarithms on their own side of 0: neither the loss nor any derivative cancels in a tail.
+        loss = (target - 1) * log_sigmoid_p.call(-input) - target * log_sigmoid_p.call(input) * pos_weight
     return reduced(loss if weight is None else loss * weight, r)
 
 
