@@ -22,7 +22,7 @@ def compiled(name: str, plain: Callable[..., Any], kernel: Callable[..., Any], c
 
     def body(*xs: Any, **static: Any) -> Any:
         x = xs[0]
-        if x.size < LEAST or type(x) is not np.ndarray or x.dtype.num not in REAL_NUMS:
+        if type(x) is not np.ndarray or x.size < LEAST or x.dtype.num not in REAL_NUMS:
             return plain(*xs, **static)
         from ..kernels.calls import NotSupported
         from ..kernels.pointwise import Pointwise as Kernel
