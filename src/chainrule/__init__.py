@@ -40,7 +40,7 @@ __version__ = "0.1.0"
 
 for _d in _dt.ALL:
     globals()[_d.name] = _d
-for _alias in ("half", "float", "double", "short", "int", "long", "cfloat", "cdouble"):
+for _alias in ("half", "float", "double", "short", "int", "long", "chalf", "cfloat", "cdouble"):
     globals()[_alias] = _dt.NAMES[_alias]
 
 inf, nan, pi, e, newaxis = _math.inf, _math.nan, _math.pi, _math.e, None
@@ -58,3 +58,15 @@ def is_inference(x: Tensor) -> bool:
 def typename(obj: _Any) -> str:
     """The type's name, as PyTorch prints it."""
     return "chainrule.Tensor" if isinstance(obj, Tensor) else type(obj).__name__
+
+
+_LAZY = ("nested", "nn", "optim", "utils", "testing")
+
+
+def __getattr__(name: str) -> _Any:
+    """Parts that are imported when first used, so that ``import chainrule`` stays quick."""
+    if name in _LAZY:
+        import importlib
+
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

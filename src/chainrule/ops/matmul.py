@@ -38,7 +38,7 @@ def matmul_p(a: Any, b: Any) -> Any:
         return np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(d)
     if a.ndim > 2 and b.ndim == 2 and a.flags.c_contiguous:
         # One large product instead of many small ones.
-        return np.matmul(a.reshape(-1, a.shape[-1]), b).reshape(*a.shape[:-1], b.shape[-1])
+        return np.matmul(a.reshape(math.prod(a.shape[:-1]), a.shape[-1]), b).reshape(*a.shape[:-1], b.shape[-1])
     if a.shape[-1] == 1:
         # Outer products: a broadcast multiplication beats many products of thin matrices.
         return a * b
@@ -63,6 +63,12 @@ def product(a: Tensor, b: Tensor) -> Tensor:
     return matmul_p.bind(a, b)
 
 
+def _rows(x: Tensor) -> Tensor:
+    """All leading dims as one."""
+    s = sizes_of(x)
+    return x.reshape(-1, s[-1]) if x.is_nested else x.reshape(math.prod(s[:-1]), s[-1])
+
+
 def _matmul_ga(g: Any, y: Any, a: Any, b: Any) -> Any:
     return product(g, _h(b))
 
@@ -71,7 +77,7 @@ def _matmul_gb(g: Any, y: Any, a: Any, b: Any) -> Any:
     # Where b has no leading axes but a has, the sum over them is part of one larger product.
     na = len(sizes_of(a))
     if na > 2 and len(sizes_of(b)) == 2 and g.ndim == na:
-        return product(_h(a.reshape(-1, a.shape[-1])), g.reshape(-1, g.shape[-1]))
+        return product(_h(_rows(a)), _rows(g))
     return product(_h(a), g)
 
 
