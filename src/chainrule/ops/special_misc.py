@@ -37,7 +37,7 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
     """
     if eps is None or eps < 0:
         return logit_p.call(input)
-    x = input if input.is_floating_point() else input.to(_default())
+    x: Any = input if input.is_floating_point() else input.to(_default())
     # In this order `eps` wins over ``1 - eps`` should they cross.
     return logit_p.call(where(x < eps, eps, where(x > 1 - eps, 1 - eps, x)))
 
