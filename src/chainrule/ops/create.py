@@ -525,17 +525,14 @@ def fill_(self: Tensor, value: Any) -> Tensor:
 @public("fill", out=False)
 def fill(input: Tensor, value: Any) -> Tensor:
     """A tensor like `input` with one number everywhere; differentiable in a `value` that is a tensor."""
+    from .pointwise import where_p
+
     if not isinstance(value, Tensor):
-        return full_like(input, value)
-    if value.ndim:
+        value = Tensor(scalar_array(value, input.dtype.np))
+    elif value.ndim:
         raise RuntimeError(f"fill only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
-    return value.to(input.dtype).expand(*input.shape).clone()
-
-
-@public("", out=False)
-def zero(input: Tensor) -> Tensor:
-    """Zeros like `input`."""
-    return zeros_like(input)
+    # Not an expanded value: the result depends on `input`, with derivative zero.
+    return where_p.call(Tensor(np.asarray(True)), value.to(input.dtype), input)
 
 
 @public("zero_", methods="zero_", out=False)

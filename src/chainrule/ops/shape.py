@@ -696,6 +696,9 @@ def cat(tensors: Any, dim: int = 0, *, axis: int | None = None, out: Any = None)
     n = kept[0].ndim
     d = wrap_dim(dim, n)
     ref = kept[0].shape
+    if len(kept) != len(xs):
+        # Empty vectors go with anything: as nothing along `dim` they stay in the graph.
+        kept = [reshape(x, (*ref[: d + n], 0, *ref[d + n + 1 :])) if x.shape == (0,) else x for x in xs]
     for i, x in enumerate(kept):
         s = x.shape
         if len(s) != n:
