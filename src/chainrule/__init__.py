@@ -8,7 +8,12 @@ from typing import Any as _Any
 # A 0/0 or an overflow inside an op is a value (NaN, inf), as in PyTorch, not a warning.
 _warnings.filterwarnings("ignore", r".*encountered in", RuntimeWarning, r"chainrule\.")
 
+import math as _math  # noqa: E402
+
+from . import autograd, func  # noqa: E402
+from . import ops as _ops  # noqa: E402
 from .core import dtypes as _dt  # noqa: E402
+from .core import imperative as _imperative  # noqa: E402
 from .core.device import (  # noqa: E402
     channels_last,
     channels_last_3d,
@@ -20,21 +25,24 @@ from .core.device import (  # noqa: E402
     sparse_csr,
     strided,
 )
+from .core.dtypes import DType as dtype  # noqa: E402
 from .core.dtypes import can_cast, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype  # noqa: E402
-from .core.dtypes import DType as dtype  # noqa: E402, N813
 from .core.errors import ChainruleError, EscapedError, MissingRuleError  # noqa: E402
+from .core.imperative import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
 from .core.printing import set_printoptions  # noqa: E402
 from .core.registry import PUBLIC as _PUBLIC  # noqa: E402
 from .core.registry import fill as _fill  # noqa: E402
 from .core.tensor import Size, Tensor  # noqa: E402
-from . import ops as _ops  # noqa: E402
-from .ops.random import Generator, default_generator  # noqa: E402
-from .core import imperative as _imperative  # noqa: E402
-from .core.imperative import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled  # noqa: E402
-from . import autograd, func  # noqa: E402
-from .func import vmap  # noqa: E402
 from .custom import custom_op  # noqa: E402
-import math as _math  # noqa: E402
+from .func import vmap  # noqa: E402
+from .ops.random import Generator, default_generator  # noqa: E402
 
 __version__ = "0.1.0"
 

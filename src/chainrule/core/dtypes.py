@@ -71,18 +71,27 @@ float16 = DType("float16", np.float16, FLOAT, 1)
 bfloat16 = DType("bfloat16", ml_dtypes.bfloat16, FLOAT, 1)
 float32 = DType("float32", np.float32, FLOAT, 2)
 float64 = DType("float64", np.float64, FLOAT, 3)
+complex32 = DType("complex32", ml_dtypes.complex32, COMPLEX, 1)
 complex64 = DType("complex64", np.complex64, COMPLEX, 2)
 complex128 = DType("complex128", np.complex128, COMPLEX, 3)
 
 ALL = (
-    bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64, float16, bfloat16, float32, float64, complex64, complex128,
+    bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64, float16, bfloat16, float32, float64,
+    complex32, complex64, complex128,
 )  # fmt: skip
 NAMES: dict[str, DType] = {d.name: d for d in ALL} | {
     "half": float16, "float": float32, "double": float64, "short": int16, "int": int32, "long": int64,
-    "cfloat": complex64, "cdouble": complex128,
+    "chalf": complex32, "cfloat": complex64, "cdouble": complex128,
 }  # fmt: skip
 FROM_NP: dict[np.dtype, DType] = {d.np: d for d in ALL}
 HALVES = frozenset((float16.np, bfloat16.np))
+# What 16-bit parts are computed in, and what a result computed so becomes.
+WORK = {float16.np: float32.np, bfloat16.np: float32.np, complex32.np: complex64.np}
+NARROW = {
+    float16.np: {float32.np: float16.np, complex64.np: complex32.np},
+    bfloat16.np: {float32.np: bfloat16.np},
+    complex32.np: {complex64.np: complex32.np, float32.np: float16.np},
+}
 
 _default = float32
 
@@ -120,7 +129,9 @@ def as_dtype(d: Any) -> DType:
     try:
         return FROM_NP[np.dtype(d)]
     except (TypeError, KeyError):
-        raise TypeError(f"{d!r} is not a data type chainrule knows; use one of {', '.join(x.name for x in ALL)}") from None
+        raise TypeError(
+            f"{d!r} is not a data type chainrule knows; use one of {', '.join(x.name for x in ALL)}"
+        ) from None
 
 
 @functools.cache
@@ -141,7 +152,7 @@ def promote_types(a: DType, b: DType) -> DType:
             return float32
         return a if a.rank > b.rank else b
     if b.category == COMPLEX and a.category == FLOAT:
-        return complex128 if a is float64 else b
+        return complex128 if a is float64 else complex64 if b is complex32 and a is not float16 else b
     return b
 
 
@@ -204,7 +215,7 @@ def can_cast(from_: DType, to: DType) -> bool:
     return not (from_.category == INT and to.category == BOOL)
 
 
-class finfo:  # noqa: N801 - PyTorch's name
+class finfo:
     """Machine limits of a floating type: eps, max, min, tiny, bits."""
 
     def __init__(self, dtype: DType | None = None) -> None:
@@ -216,7 +227,7 @@ class finfo:  # noqa: N801 - PyTorch's name
         self.resolution = float(info.resolution)
 
 
-class iinfo:  # noqa: N801 - PyTorch's name
+class iinfo:
     """Limits of an integer type: max, min, bits."""
 
     def __init__(self, dtype: DType) -> None:

@@ -31,7 +31,7 @@ OPS: dict[str, Op] = {}
 FLOAT_NUMS = frozenset(d.np.num for d in (dt.float32, dt.float64, dt.complex64, dt.complex128))
 REAL_NUMS = frozenset(d.np.num for d in (dt.float32, dt.float64))
 INT_NUMS = frozenset(d.np.num for d in (dt.uint8, dt.int8, dt.int16, dt.int32, dt.int64))
-COMPLEX_NUMS = frozenset(d.np.num for d in (dt.complex64, dt.complex128))
+COMPLEX_NUMS = frozenset(d.np.num for d in (dt.complex32, dt.complex64, dt.complex128))
 ALL_NUMS = FLOAT_NUMS | INT_NUMS | frozenset((dt.bool_.np.num,))
 
 
@@ -353,7 +353,7 @@ class Pointwise(Op):
         d = dt.result_of(kinds)
         if self.promote == "float" and d.category < dt.FLOAT:
             d = dt.get_default_dtype()
-        work = np.float32 if d.np in dt.HALVES else d.np
+        work = dt.WORK.get(d.np, d.np)
         vals = [
             _scalar(v, work) if isinstance(v, bool | int | float | complex) else v if getattr(v, "dtype", work) == work else v.astype(work)
             for v in vals
@@ -362,8 +362,8 @@ class Pointwise(Op):
             r = PAYLOADS[next(type(v) for v in vals if type(v) in PAYLOADS)](self)(*vals, **kw)
         else:
             r = self.fn(*vals, **kw)
-        if work is not d.np and r.dtype == work:
-            r = r.astype(d.np)
+        if work is not d.np and (narrow := dt.NARROW[d.np].get(r.dtype)) is not None:
+            r = r.astype(narrow)
         return Tensor(r if type(r) is ndarray or type(r) in PAYLOADS else np.asarray(r))
 
     def push(self, ts: list[Any], y: Any, xs: list[Any], kw: dict[str, Any]) -> Any:

@@ -18,7 +18,12 @@ _options: dict[str, Any] = {"precision": 4, "threshold": 1000, "edgeitems": 3, "
 def set_printoptions(precision: int | None = None, threshold: int | None = None, edgeitems: int | None = None,
                      linewidth: int | None = None, profile: str | None = None, sci_mode: bool | None = None) -> None:  # fmt: skip
     """Set how tensors print: digits, when to summarise, width, scientific notation."""
-    for k, v in {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}.items():
+    for k, v in {
+        "precision": precision,
+        "threshold": threshold,
+        "edgeitems": edgeitems,
+        "linewidth": linewidth,
+    }.items():
         if v is not None:
             _options[k] = v
     _options["sci_mode"] = sci_mode
@@ -37,7 +42,12 @@ def _formatter(a: np.ndarray) -> Any:
 
         return {"all": both}
     f = np.abs(a[np.isfinite(a) & (a != 0)].astype(np.float64))
-    if _options["sci_mode"] or (_options["sci_mode"] is None and f.size and (f.max() / f.min() > 1000 or f.max() > 1e8 or f.min() < 1e-4) and not bool((f == np.floor(f)).all() and f.max() < 1e8)):
+    if _options["sci_mode"] or (
+        _options["sci_mode"] is None
+        and f.size
+        and (f.max() / f.min() > 1000 or f.max() > 1e8 or f.min() < 1e-4)
+        and not bool((f == np.floor(f)).all() and f.max() < 1e8)
+    ):
         return {"all": lambda v: f"{float(v):.{p}e}"}
     if f.size == 0 or bool((f == np.floor(f)).all()):
         return {"all": lambda v: f"{float(v):.0f}." if np.isfinite(v) else str(float(v))}
@@ -86,10 +96,14 @@ def tensor_repr(x: Tensor) -> str:
     if i is not None and x._value._interp is not None:
         return f"GradTensor(level={int(i.level)}, value=\n{x._value!r})"
     name = "Parameter containing:\ntensor" if type(x).__name__ == "Parameter" else "tensor"
-    body = array_text(v.astype(np.float32) if v.dtype in dt.HALVES else v, 7)
+    body = array_text(v.astype(dt.WORK[v.dtype]) if v.dtype in dt.WORK else v, 7)
     notes = []
     d = x.dtype
-    if d not in (dt.get_default_dtype(), dt.int64, dt.bool_) and not (d is dt.get_default_dtype().to_complex()) or not v.size:
+    if (
+        (d not in (dt.get_default_dtype(), dt.int64, dt.bool_)
+        and d is not dt.get_default_dtype().to_complex())
+        or not v.size
+    ):
         notes.append(f"dtype={d}")
     if not v.size and v.ndim != 1:
         notes.insert(0, f"size={tuple(v.shape)}")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .op import Op
 
 _FIRST, _SECOND, _BOTH = (True, False), (False, True), (True, True)
-_COMPLEX = frozenset((dt.complex64.np.num, dt.complex128.np.num))
+_COMPLEX = frozenset((dt.complex32.np.num, dt.complex64.np.num, dt.complex128.np.num))
 _NONE: dict[str, Any] = {}
 _count = itertools.count().__next__
 _by_seq = operator.attrgetter("seq")
@@ -357,7 +357,9 @@ def walk_back(
         rules = op.pull_rules
         if rules is not None and simple and not masks:
             # The common case: one rule an input. Those of a pointwise op are its forward rules, conjugated.
-            cx = op.linear_rules and (g._value.dtype.num in _COMPLEX if g._interp is None else g.dtype.category == dt.COMPLEX)
+            cx = op.linear_rules and (
+                g._value.dtype.num in _COMPLEX if g._interp is None else g.dtype.category == dt.COMPLEX
+            )
             if cx:
                 g = g.conj()
             if free:
@@ -381,7 +383,9 @@ def walk_back(
                     grads[p] = prev + gi
             continue
         if rewrap is not None:
-            xs = [Tensor(x, rewrap, p) if p is not None and x is not None else x for x, p in zip(xs, parents, strict=True)]
+            xs = [
+                Tensor(x, rewrap, p) if p is not None and x is not None else x for x, p in zip(xs, parents, strict=True)
+            ]
             if y is not None:
                 y = tuple([Tensor(v, rewrap, Pick(n, k)) for k, v in enumerate(y)]) if n.nout else Tensor(y, rewrap, n)
         need = [p is not None and (keep is None or p in live) for p in parents]
@@ -454,8 +458,25 @@ def walk_forward(inputs: list[tuple[Node, Any]], outputs: list[Tensor], level: R
         t = n.op.push(tin, n.y, n.args, n.kw)
         if t is None:
             continue
-        ts[n] = tuple(None if v is None else fit_tangent(v, w) for v, w in zip(t, n.y, strict=True)) if n.nout else fit_tangent(t, n.y)
+        ts[n] = (
+            tuple(None if v is None else fit_tangent(v, w) for v, w in zip(t, n.y, strict=True))
+            if n.nout
+            else fit_tangent(t, n.y)
+        )
     return [ts.get(o._aux) if o._interp is level else None for o in outputs]
 
 
-__all__ = ["EAGER", "Leaf", "Masked", "Node", "Pick", "Reverse", "fit_cotangent", "imperative", "meta", "reachable", "walk_back", "walk_forward"]
+__all__ = [
+    "EAGER",
+    "Leaf",
+    "Masked",
+    "Node",
+    "Pick",
+    "Reverse",
+    "fit_cotangent",
+    "imperative",
+    "meta",
+    "reachable",
+    "walk_back",
+    "walk_forward",
+]

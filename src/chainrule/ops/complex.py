@@ -69,6 +69,9 @@ def polar(abs: Tensor, angle: Tensor) -> Tensor:
 @op("view_as_real", view=True)
 def view_as_real_p(z: Any) -> Any:
     """Real and imaginary parts along a new last axis, sharing memory."""
+    if z.dtype == dt.complex32.np:
+        z = z.astype(np.complex64)
+        return np.stack([z.real, z.imag], -1).astype(np.float16)
     part = z.real
     return np.lib.stride_tricks.as_strided(part, (*z.shape, 2), (*z.strides, part.itemsize))
 
@@ -76,6 +79,8 @@ def view_as_real_p(z: Any) -> Any:
 @op("view_as_complex", view=True)
 def view_as_complex_p(x: Any) -> Any:
     """Pairs along the last axis as complex numbers, sharing memory where they lie side by side."""
+    if x.dtype == np.float16:
+        return _join(x[..., 0].astype(np.float32), x[..., 1].astype(np.float32)).astype(dt.complex32.np)
     if x.strides[-1] != x.itemsize:
         return _join(x[..., 0], x[..., 1])
     return x.view(np.complex128 if x.dtype == np.float64 else np.complex64)[..., 0]

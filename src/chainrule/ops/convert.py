@@ -17,7 +17,9 @@ _THROUGH = {np.dtype(np.int8): np.int32, np.dtype(np.int16): np.int32, np.dtype(
 
 
 def _cast(x: Any, *, dtype: np.dtype) -> Any:
-    if x.dtype.kind == "c" and dtype.kind != "c":
+    if x.dtype == dt.complex32.np:
+        x = x.astype(np.complex64)
+    if x.dtype.kind == "c" and dtype.kind not in "cW":
         if dtype.kind == "b":
             return np.not_equal(x, 0)
         x = x.real
@@ -142,7 +144,7 @@ def _converter(name: str, d: dt.DType) -> None:
     public("", methods=name, out=False)(method)
 
 
-for _n in ("bool", "half", "float", "double", "short", "int", "long", "cfloat", "cdouble", "bfloat16"):
+for _n in ("bool", "half", "float", "double", "short", "int", "long", "chalf", "cfloat", "cdouble", "bfloat16"):
     _converter(_n, dt.NAMES[_n])
 _converter("byte", dt.uint8)
 _converter("char", dt.int8)
@@ -156,7 +158,7 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
 
 _LEGACY = {
     "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "uint8": "Byte", "int8": "Char", "int16": "Short",
-    "int32": "Int", "int64": "Long", "bool": "Bool", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
+    "int32": "Int", "int64": "Long", "bool": "Bool", "complex32": "ComplexHalf", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
 }  # fmt: skip
 
 

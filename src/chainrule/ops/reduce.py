@@ -39,8 +39,8 @@ def _accumulate(fn: Any, x: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
     d = x.dtype
     if d.num in FLOAT_NUMS:
         return fn(x, dim, None, None, keepdim)
-    if d in dt.HALVES:
-        return fn(x, axis=dim, keepdims=keepdim, dtype=np.float32).astype(d)
+    if d in dt.WORK:
+        return fn(x, axis=dim, keepdims=keepdim, dtype=dt.WORK[d]).astype(d)
     return fn(x, axis=dim, keepdims=keepdim, dtype=np.int64)
 
 

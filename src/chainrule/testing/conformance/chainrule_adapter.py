@@ -149,6 +149,8 @@ class ChainruleLibrary(Library):
         if getattr(t, "is_sparse", False) or getattr(t, "is_sparse_csr", False):
             t = t.to_dense()
         array = np.array(t.numpy())
+        if array.dtype.kind == "W":
+            return array.astype(np.complex64)
         return (
             array.astype(np.float32)
             if array.dtype.kind == "V" or (array.dtype.itemsize == 2 and array.dtype.kind not in "iub")
