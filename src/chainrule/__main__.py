@@ -10,8 +10,12 @@ def main(argv: list[str] | None = None) -> int:
     """Run a command; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m chainrule", description="Differentiable NumPy.")
     commands = parser.add_subparsers(dest="command", required=True)
-    cover = commands.add_parser("coverage", help="list the public names that PyTorch has and chainrule does not, with the reason")
-    cover.add_argument("--all", action="store_true", help="list what is out of scope too, not only what is still to come")
+    cover = commands.add_parser(
+        "coverage", help="list the public names that PyTorch has and chainrule does not, with the reason"
+    )
+    cover.add_argument(
+        "--all", action="store_true", help="list what is out of scope too, not only what is still to come"
+    )
     cover.add_argument("--namespace", default="", help="only this namespace, e.g. nn.functional or Tensor")
     commands.add_parser("info", help="version, number of ops and methods")
     args = parser.parse_args(argv)
@@ -23,7 +27,9 @@ def main(argv: list[str] | None = None) -> int:
     from chainrule.core.op import OPS
     from chainrule.core.registry import METHODS, PUBLIC
 
-    print(f"chainrule {chainrule.__version__}: {len(OPS)} ops, {len(PUBLIC)} public functions, {len(METHODS)} Tensor methods")
+    print(
+        f"chainrule {chainrule.__version__}: {len(OPS)} ops, {len(PUBLIC)} public functions, {len(METHODS)} Tensor methods"
+    )
     return 0
 
 

@@ -112,7 +112,10 @@ class CustomOp(Op):
                 def rule(*a: Any, **k: Any) -> Any:
                     yy = tuple(a[n:m]) if isinstance(y, tuple) else a[n]
                     gg = list(a[m:]) if isinstance(y, tuple) else a[m]
-                    r = [v() if callable(v) and not isinstance(v, Tensor) else v for v in _as_tuple(vjp(gg, yy, *a[:n], **k))]
+                    r = [
+                        v() if callable(v) and not isinstance(v, Tensor) else v
+                        for v in _as_tuple(vjp(gg, yy, *a[:n], **k))
+                    ]
                     present[:] = [i for i, v in enumerate(r) if v is not None]
                     return tuple(r[i] for i in present)
 
@@ -137,7 +140,17 @@ class CustomOp(Op):
                 full[i] = x
             return self(*full, **kw)
 
-        check(Case(self.name, f, [args[i].to(dt.complex128 if args[i].dtype.category == dt.COMPLEX else dt.float64).numpy() for i in free]), seed)
+        check(
+            Case(
+                self.name,
+                f,
+                [
+                    args[i].to(dt.complex128 if args[i].dtype.category == dt.COMPLEX else dt.float64).numpy()
+                    for i in free
+                ],
+            ),
+            seed,
+        )
 
 
 def fill_none(t: Any, where: list[int], n: int) -> list[Any]:

@@ -31,9 +31,13 @@ def _is_diff(x: Any) -> bool:
 
 def _need_diff(name: str, x: Any) -> Tensor:
     if not isinstance(x, Tensor):
-        raise ValueError(f"{name}: expected tensors to differentiate with respect to, got {type(x).__name__}; pass a tensor, or choose other argnums")
+        raise ValueError(
+            f"{name}: expected tensors to differentiate with respect to, got {type(x).__name__}; pass a tensor, or choose other argnums"
+        )
     if x.dtype.category < dt.FLOAT:
-        raise RuntimeError(f"{name}: only tensors of floating point or complex type have derivatives, got {x.dtype}; convert with .to(chainrule.float32)")
+        raise RuntimeError(
+            f"{name}: only tensors of floating point or complex type have derivatives, got {x.dtype}; convert with .to(chainrule.float32)"
+        )
     return x
 
 
@@ -100,7 +104,9 @@ def _check_cotangent(name: str, g: Any, y: Tensor) -> Tensor:
     if not isinstance(g, Tensor):
         raise RuntimeError(f"{name}: expected a tensor as the cotangent, got {type(g).__name__}")
     if g.shape != y.shape:
-        raise RuntimeError(f"{name}: the cotangent has shape {list(g.shape)}, but the output it belongs to has shape {list(y.shape)}")
+        raise RuntimeError(
+            f"{name}: the cotangent has shape {list(g.shape)}, but the output it belongs to has shape {list(y.shape)}"
+        )
     d = y.dtype
     if g.dtype is not d:
         if g.dtype.category == dt.COMPLEX and d.category != dt.COMPLEX:
@@ -117,11 +123,15 @@ def _split_args(argnums: Argnums, args: tuple[Any, ...], name: str) -> tuple[int
         if not isinstance(i, int):
             raise RuntimeError(f"{name}: argnums must be int or tuple of ints, got {type(i).__name__}")
         if not -len(args) <= i < len(args):
-            raise RuntimeError(f"{name}: argnums={argnums} but the function was called with only {len(args)} positional arguments")
+            raise RuntimeError(
+                f"{name}: argnums={argnums} but the function was called with only {len(args)} positional arguments"
+            )
     return tuple(i % len(args) for i in nums)
 
 
-def _gradient(f: Any, argnums: Argnums, has_aux: bool, args: tuple[Any, ...], kw: dict[str, Any]) -> tuple[Any, Any, Any]:
+def _gradient(
+    f: Any, argnums: Argnums, has_aux: bool, args: tuple[Any, ...], kw: dict[str, Any]
+) -> tuple[Any, Any, Any]:
     """Gradient, value and auxiliary output of `f`."""
     one = argnums == 0 and args and type(args[0]) is Tensor
     if one:
@@ -144,9 +154,14 @@ def _gradient(f: Any, argnums: Argnums, has_aux: bool, args: tuple[Any, ...], kw
                 raise RuntimeError("grad: with has_aux=True the function must return (output, aux)")
             out, aux = out
         if not isinstance(out, Tensor):
-            raise RuntimeError(f"grad: expected the function to return a tensor, got {type(out).__name__}" + ("; use has_aux=True to return more than the loss" if isinstance(out, tuple) else ""))
+            raise RuntimeError(
+                f"grad: expected the function to return a tensor, got {type(out).__name__}"
+                + ("; use has_aux=True to return more than the loss" if isinstance(out, tuple) else "")
+            )
         if sizes_of(out):
-            raise RuntimeError(f"grad: expected the function to return a scalar (0-d) tensor, got one of shape {list(out.shape)}; sum it, or use vjp or jacrev")
+            raise RuntimeError(
+                f"grad: expected the function to return a scalar (0-d) tensor, got one of shape {list(out.shape)}; sum it, or use vjp or jacrev"
+            )
         node = out._aux if out._interp is level else None
         value = _lower(level, out)
         level.returned = flatten(aux)[0] if has_aux else []
@@ -154,7 +169,9 @@ def _gradient(f: Any, argnums: Argnums, has_aux: bool, args: tuple[Any, ...], kw
         gs = [_zeros(x._value) for x in xs]
     else:
         if value.dtype.category == dt.COMPLEX:
-            raise RuntimeError(f"grad: expected a real result, got {value.dtype}; take .real or .abs() of it, or use vjp")
+            raise RuntimeError(
+                f"grad: expected a real result, got {value.dtype}; take .real or .abs() of it, or use vjp"
+            )
         got = walk_back([(node, _ONES[value.dtype])])
         gs = [got[x._aux] if x._aux in got else _zeros(x._value) for x in xs]
     if has_aux:
@@ -204,9 +221,13 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = Fa
     (tensor(9.), tensor(6.))
     """
     if not isinstance(primals, tuple):
-        raise RuntimeError(f"jvp: expected primals to be a tuple, e.g. jvp(f, (x,), (t,)), got {type(primals).__name__}")
+        raise RuntimeError(
+            f"jvp: expected primals to be a tuple, e.g. jvp(f, (x,), (t,)), got {type(primals).__name__}"
+        )
     if not isinstance(tangents, tuple):
-        raise RuntimeError(f"jvp: expected tangents to be a tuple, e.g. jvp(f, (x,), (t,)), got {type(tangents).__name__}")
+        raise RuntimeError(
+            f"jvp: expected tangents to be a tuple, e.g. jvp(f, (x,), (t,)), got {type(tangents).__name__}"
+        )
     xs, spec = flatten(primals)
     ts, tspec = flatten(tangents)
     if spec != tspec:
@@ -256,7 +277,9 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
             raise RuntimeError(f"linearize: the tangents have the structure {tspec}, but the inputs have {spec}")
         for t, x in zip(ts, leaves, strict=True):
             if t.shape != x.shape:
-                raise RuntimeError(f"linearize: a tangent has shape {list(t.shape)}, but its input has shape {list(x.shape)}")
+                raise RuntimeError(
+                    f"linearize: a tangent has shape {list(t.shape)}, but its input has shape {list(x.shape)}"
+                )
         out = walk_forward([(x._aux, t) for x, t in zip(xs, ts, strict=True)], ys, level, order)
         return unflatten([_zeros(y) if t is None else t for t, y in zip(out, low, strict=True)], yspec)
 
@@ -272,14 +295,20 @@ def _batch_size(dims: list[Any], leaves: list[Any]) -> int:
         if d is None:
             continue
         if not isinstance(x, Tensor):
-            raise ValueError(f"vmap: got in_dim={d} for an input that is no tensor but {type(x).__name__}; use None for it in in_dims")
+            raise ValueError(
+                f"vmap: got in_dim={d} for an input that is no tensor but {type(x).__name__}; use None for it in in_dims"
+            )
         n = x.ndim
         if not -n <= d < n:
-            raise ValueError(f"vmap: got in_dim={d} for an input of dimensionality {n} (shape {list(x.shape)}), so in_dim must be in [{-n}, {n})")
+            raise ValueError(
+                f"vmap: got in_dim={d} for an input of dimensionality {n} (shape {list(x.shape)}), so in_dim must be in [{-n}, {n})"
+            )
         if size is None:
             size = x.shape[d]
         elif x.shape[d] != size:
-            raise ValueError(f"vmap: expected all tensors to have the same size in the mapped dimension, got sizes {size} and {x.shape[d]}")
+            raise ValueError(
+                f"vmap: expected all tensors to have the same size in the mapped dimension, got sizes {size} and {x.shape[d]}"
+            )
     if size is None:
         raise ValueError("vmap: at least one input must be mapped over, but in_dims has only None")
     return size
@@ -337,13 +366,16 @@ def vmap(
         odims = broadcast_prefix(out_dims, parts[0])
         from .ops.shape import cat
 
-        return unflatten([xs[0] if d is None else cat(list(xs), d) for d, *xs in zip(odims, *[f[0] for f in flat], strict=True)], flat[0][1])
+        return unflatten(
+            [xs[0] if d is None else cat(list(xs), d) for d, *xs in zip(odims, *[f[0] for f in flat], strict=True)],
+            flat[0][1],
+        )
 
     return mapped
 
 
 # Set by chainrule.nested: takes over when a mapped input is ragged.
-_nested_entry: Callable[..., Any] = lambda *a: None  # noqa: E731
+_nested_entry: Callable[..., Any] = lambda *a: None
 
 
 def set_nested_entry(f: Callable[..., Any]) -> None:
@@ -353,23 +385,42 @@ def set_nested_entry(f: Callable[..., Any]) -> None:
 
 
 def _refuse_leaf(x: Any, d: int) -> Any:
-    raise ValueError(f"vmap: got in_dim={d} for an input that is no tensor but {type(x).__name__}; give it None in in_dims, or bind it with a lambda")
+    raise ValueError(
+        f"vmap: got in_dim={d} for an input that is no tensor but {type(x).__name__}; give it None in in_dims, or bind it with a lambda"
+    )
 
 
-def _run_vmap(func: Any, every: list[Any], dims: list[Any], n: int, spec: Any, kspec: Any, size: int, out_dims: Any, randomness: str) -> Any:
+def _run_vmap(
+    func: Any,
+    every: list[Any],
+    dims: list[Any],
+    n: int,
+    spec: Any,
+    kspec: Any,
+    size: int,
+    out_dims: Any,
+    randomness: str,
+) -> Any:
     if size == 0:
         raise ValueError("vmap: the mapped dimension has size 0; there is no example to run the function on")
     with Batching(size, randomness) as level:
-        xs = [x if d is None else Tensor(pin(x.movedim(d, 0) if d % x.ndim else x), level) for x, d in zip(every, dims, strict=True)]
+        xs = [
+            x if d is None else Tensor(pin(x.movedim(d, 0) if d % x.ndim else x), level)
+            for x, d in zip(every, dims, strict=True)
+        ]
         out = func(*unflatten(xs[:n], spec), **unflatten(xs[n:], kspec))
         ys, yspec = flatten(out)
         for y in ys:
             if not isinstance(y, Tensor):
-                raise ValueError(f"vmap: the function must only return tensors (in tuples, lists or dicts), got {type(y).__name__}")
+                raise ValueError(
+                    f"vmap: the function must only return tensors (in tuples, lists or dicts), got {type(y).__name__}"
+                )
         try:
             odims = broadcast_prefix(out_dims, out)
         except ValueError as e:
-            raise ValueError(f"vmap: out_dims={out_dims!r} is not compatible with the structure of the outputs: {e}") from None
+            raise ValueError(
+                f"vmap: out_dims={out_dims!r} is not compatible with the structure of the outputs: {e}"
+            ) from None
         level.returned = ys
     results = []
     for y, d in zip(ys, odims, strict=True):
@@ -438,7 +489,9 @@ def jacrev(func: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = Fa
         rows, _ = flatten(rows)
         # rows[k]: cotangents of input k, one for each output element
         blocks = [_split_rows(r, ys) for r in rows]
-        result = unflatten([_inputs_tree(unflatten([b[j] for b in blocks], xspec), argnums) for j in range(len(ys))], yspec)
+        result = unflatten(
+            [_inputs_tree(unflatten([b[j] for b in blocks], xspec), argnums) for j in range(len(ys))], yspec
+        )
         return (result, out[2]) if has_aux else result
 
     return jacobian
@@ -448,7 +501,14 @@ def _inputs_tree(tree: Any, argnums: Argnums) -> Any:
     return tree[0] if isinstance(argnums, int) else tree
 
 
-def jacfwd(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error", chunk_size: int | None = None) -> Callable[..., Any]:
+def jacfwd(
+    func: Callable[..., Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    *,
+    randomness: str = "error",
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:
     """``x -> J(x)``, by one batched forward pass over the unit tangents. Shape: output dims, then input dims."""
 
     @functools.wraps(func)
@@ -473,7 +533,9 @@ def jacfwd(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
         if not builtin_any(x.numel() for x in xs):
             raise RuntimeError("jacfwd: the inputs have no elements")
         # The tangents' batch axis goes last: output dims first, then input dims.
-        out = vmap(push, out_dims=(0, None) if has_aux else 0, randomness=randomness, chunk_size=chunk_size)(*_basis(xs))
+        out = vmap(push, out_dims=(0, None) if has_aux else 0, randomness=randomness, chunk_size=chunk_size)(
+            *_basis(xs)
+        )
         cols, aux = out if has_aux else (out, None)
         cs, cspec = flatten(cols)
 
@@ -509,7 +571,15 @@ def hessian(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any
 # -- modules ----------------------------------------------------------------------------------------------------------
 
 
-def functional_call(module: Any, parameter_and_buffer_dicts: Any, args: Any = None, kwargs: Any = None, *, tie_weights: bool = True, strict: bool = False) -> Any:
+def functional_call(
+    module: Any,
+    parameter_and_buffer_dicts: Any,
+    args: Any = None,
+    kwargs: Any = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Any:
     """Call a module with these parameters and buffers in place of its own."""
     from .nn.functional_call import functional_call as call
 
@@ -535,5 +605,3 @@ def debug_unwrap(x: Tensor, *, recurse: bool = True) -> Tensor:
         if not recurse:
             break
     return x
-
-

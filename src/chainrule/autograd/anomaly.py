@@ -51,7 +51,7 @@ def _check(node: Node, gs: Any) -> None:
         )
 
 
-class detect_anomaly:  # noqa: N801 - PyTorch's name
+class detect_anomaly:
     """Inside, a NaN that is born in an op or in its derivative raises, naming the op and your line."""
 
     def __init__(self, check_nan: bool = True) -> None:
@@ -66,7 +66,7 @@ class detect_anomaly:  # noqa: N801 - PyTorch's name
         ANOMALY.on, ANOMALY.note, ANOMALY.check = self._before  # type: ignore[method-assign]
 
 
-class set_detect_anomaly(detect_anomaly):  # noqa: N801 - PyTorch's name
+class set_detect_anomaly(detect_anomaly):
     """Turn anomaly detection on or off, from here on or inside a ``with``."""
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:

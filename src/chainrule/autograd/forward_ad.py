@@ -36,7 +36,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
     levels[-1].__exit__(None, None, None)
 
 
-class dual_level:  # noqa: N801 - PyTorch's name
+class dual_level:
     """A level of dual numbers as a context manager."""
 
     def __enter__(self) -> int:
@@ -49,14 +49,18 @@ class dual_level:  # noqa: N801 - PyTorch's name
 def _level(level: int | None, what: str) -> Forward:
     levels = _LEVELS.get()
     if not levels:
-        raise RuntimeError(f"{what}: trying to use forward AD without a dual level; write `with forward_ad.dual_level():` around it")
+        raise RuntimeError(
+            f"{what}: trying to use forward AD without a dual level; write `with forward_ad.dual_level():` around it"
+        )
     return levels[-1 if level is None else level]
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
     """The dual number of a primal and a tangent of the same shape."""
     if tangent.shape != tensor.shape:
-        raise RuntimeError(f"make_dual: the tangent has shape {list(tangent.shape)}, but the primal has shape {list(tensor.shape)}")
+        raise RuntimeError(
+            f"make_dual: the tangent has shape {list(tangent.shape)}, but the primal has shape {list(tensor.shape)}"
+        )
     if tensor.dtype.category < 2:
         raise ValueError(f"make_dual: expected a floating point or complex primal, got {tensor.dtype}")
     return Tensor(pin(tensor), _level(level, "make_dual"), fit_tangent(tangent, tensor))

@@ -118,7 +118,9 @@ class FunctionOp(CustomOp):
         out = _as_tuple(y)
         ctx._settle(full, out)
         self.integer_outputs = frozenset(k for k, o in enumerate(out) if any(o is m for m in ctx._non_differentiable))
-        ctx._dirty_places = [(k, i) for k, o in enumerate(out) for i, a in enumerate(full) if o is a and any(o is d for d in ctx._dirty)]  # type: ignore[attr-defined]
+        ctx._dirty_places = [
+            (k, i) for k, o in enumerate(out) for i, a in enumerate(full) if o is a and any(o is d for d in ctx._dirty)
+        ]  # type: ignore[attr-defined]
         fresh = tuple(Tensor(o._value, o._interp, o._aux) if any(o is a for a in full) else o for o in out)
         return fresh if isinstance(y, tuple | list) else fresh[0]
 
@@ -130,7 +132,9 @@ class FunctionOp(CustomOp):
 
         if not self.ctx.materialize_grads:
             return list(vs)
-        return [zeros_like_tensor(o) if v is None and isinstance(o, Tensor) else v for v, o in zip(vs, like, strict=True)]
+        return [
+            zeros_like_tensor(o) if v is None and isinstance(o, Tensor) else v for v, o in zip(vs, like, strict=True)
+        ]
 
     def _jvp(self, t: Any, y: Any, xs: list[Any]) -> Any:
         self._see(xs, y)
@@ -144,10 +148,14 @@ class FunctionOp(CustomOp):
         gs = self._zeros(_as_tuple(g), _as_tuple(y))
         out = _as_tuple(self.cls.backward(self.ctx, *gs))  # type: ignore[attr-defined]
         if len(out) < len(self.args):
-            raise RuntimeError(f"function {self.name}.backward returned an incorrect number of gradients (expected {len(self.args)}, got {len(out)})")
+            raise RuntimeError(
+                f"function {self.name}.backward returned an incorrect number of gradients (expected {len(self.args)}, got {len(out)})"
+            )
         for i, (v, a) in enumerate(zip(out, self.args, strict=False)):
             if v is not None and not isinstance(a, Tensor):
-                raise RuntimeError(f"function {self.name}.backward returned a gradient for argument {i}, which is no tensor but {type(a).__name__}; return None")
+                raise RuntimeError(
+                    f"function {self.name}.backward returned a gradient for argument {i}, which is no tensor but {type(a).__name__}; return None"
+                )
         return tuple(out[i] for i in self.tensors)
 
     def batched(self, size: int, args: list[Any], flags: list[bool], kw: dict[str, Any]) -> Any:
@@ -167,7 +175,8 @@ class FunctionOp(CustomOp):
         out, odims = self.cls.vmap(Info, tuple(dims), *full)  # type: ignore[attr-defined]
         outs = _as_tuple(out)
         ds = odims if isinstance(odims, tuple | list) else (odims,) * len(outs)
-        moved = tuple(o.expand(size, *o.shape) if d is None else o.movedim(d, 0) if d else o for o, d in zip(outs, ds, strict=True))
+        moved = tuple(
+            o.expand(size, *o.shape) if d is None else o.movedim(d, 0) if d else o
+            for o, d in zip(outs, ds, strict=True)
+        )
         return moved if isinstance(out, tuple | list) else moved[0]
-
-

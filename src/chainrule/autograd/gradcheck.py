@@ -49,7 +49,7 @@ def _analytical(f: Callable[..., Any], xs: list[Tensor], k: int, forward: bool, 
     if forward:
         basis = np.eye(n, dtype=x.dtype.np).reshape(n, *x.shape)
         rows = np.concatenate([basis[:, None], 1j * basis[:, None]], 1).reshape(2 * n, *x.shape) if cx else basis
-        push = lambda t: F.jvp(one, (x,), (t,))[1]  # noqa: E731
+        push = lambda t: F.jvp(one, (x,), (t,))[1]
         outs = F.vmap(push)(Tensor(rows)) if batched else list(zip(*[push(Tensor(r)) for r in rows], strict=True))
         return [(o.numpy() if batched else np.stack([v.numpy() for v in o])).reshape(len(rows), -1) for o in outs]
     ys, pull = F.vjp(one, x)
@@ -64,7 +64,11 @@ def _analytical(f: Callable[..., Any], xs: list[Tensor], k: int, forward: bool, 
                 return pull(tuple(g if i == j else Tensor(np.zeros(v.shape, v.dtype.np)) for i, v in enumerate(ys)))[0]  # noqa: B023
 
             gt = Tensor(gs.astype(y.dtype.np))
-            rows = (F.vmap(back)(gt).numpy() if batched else np.stack([back(gt.select(0, i)).numpy() for i in range(m)])) if m else np.zeros((0, n))
+            rows = (
+                (F.vmap(back)(gt).numpy() if batched else np.stack([back(gt.select(0, i)).numpy() for i in range(m)]))
+                if m
+                else np.zeros((0, n))
+            )
             rows = rows.reshape(m, n)
             # Re <u e_i, J t> for t = 1 and t = i
             real = np.stack([rows.real, rows.imag], 2).reshape(m, 2 * n) if cx else rows.real
@@ -150,7 +154,15 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
     ys = f(*xs)
     if grad_outputs is None:
         rng = np.random.default_rng(0)
-        gs = [Tensor((rng.standard_normal(y.shape) + (1j * rng.standard_normal(y.shape) if y.dtype.category == dt.COMPLEX else 0)).astype(y.dtype.np)) for y in ys]
+        gs = [
+            Tensor(
+                (
+                    rng.standard_normal(y.shape)
+                    + (1j * rng.standard_normal(y.shape) if y.dtype.category == dt.COMPLEX else 0)
+                ).astype(y.dtype.np)
+            )
+            for y in ys
+        ]
     else:
         gs = [g.detach() for g in ([grad_outputs] if isinstance(grad_outputs, Tensor) else grad_outputs)]
     n = len(xs)

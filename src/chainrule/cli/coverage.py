@@ -18,19 +18,40 @@ SPACES = {
 
 # (pattern of the name, reason). The first that matches counts.
 REASONS: list[tuple[str, str]] = [
-    (r".*(cuda|cudnn|miopen|mps|xpu|mkldnn|mkl|hip|ipu|xla|hpu|mtia|maia|vulkan|metal|opaque|fbgemm|vitals).*", "another device or vendor library"),
-    (r".*(quant|fake_|qint|q_per|q_scale|q_zero|int_repr|qscheme|per_channel|per_tensor|dequant|rnn_.*_cell_q|quint).*", "quantisation"),
-    (r".*(float8|bits\d|uint[1-7]$|int[1-7]$|float4|storage|Storage|dlpack|shared_memory|share_memory|is_shared|pin|untyped|record_stream|sym_|Sym[A-Z]).*",
-     "storages, sub-byte types and symbolic shapes of PyTorch itself"),
-    (r".*(jit|script|compile|fx|export|dynamo|inductor|functorch|aot|cond$|while_loop|vitals|library|classes|_C|_VF|package|hub|onnx|profiler|monitor|futures|distributed|multiprocessing|backends|accelerator|overrides|torch_function|torch_dispatch|autocast|amp).*",
-     "PyTorch's compiler, tracer, dispatcher or tooling"),
-    (r".*(sparse|coalesce|crow_|ccol_|row_indices|col_indices|hspmm|smm|sspaddmm|to_dense|to_mkl|indices$|values_copy).*", "sparse tensors: later"),
+    (
+        r".*(cuda|cudnn|miopen|mps|xpu|mkldnn|mkl|hip|ipu|xla|hpu|mtia|maia|vulkan|metal|opaque|fbgemm|vitals).*",
+        "another device or vendor library",
+    ),
+    (
+        r".*(quant|fake_|qint|q_per|q_scale|q_zero|int_repr|qscheme|per_channel|per_tensor|dequant|rnn_.*_cell_q|quint).*",
+        "quantisation",
+    ),
+    (
+        r".*(float8|bits\d|uint[1-7]$|int[1-7]$|float4|storage|Storage|dlpack|shared_memory|share_memory|is_shared|pin|untyped|record_stream|sym_|Sym[A-Z]).*",
+        "storages, sub-byte types and symbolic shapes of PyTorch itself",
+    ),
+    (
+        r".*(jit|script|compile|fx|export|dynamo|inductor|functorch|aot|cond$|while_loop|vitals|library|classes|_C|_VF|package|hub|onnx|profiler|monitor|futures|distributed|multiprocessing|backends|accelerator|overrides|torch_function|torch_dispatch|autocast|amp).*",
+        "PyTorch's compiler, tracer, dispatcher or tooling",
+    ),
+    (
+        r".*(sparse|coalesce|crow_|ccol_|row_indices|col_indices|hspmm|smm|sspaddmm|to_dense|to_mkl|indices$|values_copy).*",
+        "sparse tensors: later",
+    ),
     (r".*(names|named_|align_|refine_|rename|has_names|name_from).*", "named tensors, which PyTorch itself gave up"),
     (r"^_.*|.*_(backward|forward)$", "private, or a backward that is derived here"),
-    (r".*(Tensor|Dtype|Type|Error|Warning|Module|Parser|Stream|Event|Graph|Node|Interface|Value|Block|Decl|Function|Future|Backend|Config|Mode|Guard)$", "a class of PyTorch's implementation"),
-    (r".*(conv|pool|unfold|fold|upsample|interpolate|grid_|affine_grid|pixel_|lstm|gru|rnn|multi_head|attention|fft|stft|istft|hann|hamming|bartlett|blackman|kaiser|ctc).*", "to come: convolution, pooling, resampling, recurrence, attention, Fourier"),
-    (r".*(svd|eig|qr|lu|lstsq|pinv|inv|det|cholesky|ldl|matrix_|tensorinv|tensorsolve|householder|ormqr|orgqr|geqrf|triangular|solve|lobpcg|pca|cond|vecdot|cross|multi_dot|chain_matmul|vander|expm|logdet|slogdet|trace).*",
-     "to come: linear algebra"),
+    (
+        r".*(Tensor|Dtype|Type|Error|Warning|Module|Parser|Stream|Event|Graph|Node|Interface|Value|Block|Decl|Function|Future|Backend|Config|Mode|Guard)$",
+        "a class of PyTorch's implementation",
+    ),
+    (
+        r".*(conv|pool|unfold|fold|upsample|interpolate|grid_|affine_grid|pixel_|lstm|gru|rnn|multi_head|attention|fft|stft|istft|hann|hamming|bartlett|blackman|kaiser|ctc).*",
+        "to come: convolution, pooling, resampling, recurrence, attention, Fourier",
+    ),
+    (
+        r".*(svd|eig|qr|lu|lstsq|pinv|inv|det|cholesky|ldl|matrix_|tensorinv|tensorsolve|householder|ormqr|orgqr|geqrf|triangular|solve|lobpcg|pca|cond|vecdot|cross|multi_dot|chain_matmul|vander|expm|logdet|slogdet|trace).*",
+        "to come: linear algebra",
+    ),
 ]
 
 
@@ -69,7 +90,10 @@ def gaps(only: str = "") -> list[tuple[str, str, str]]:
                 continue
             # What a namespace only imports for its own use is not part of it.
             home = getattr(value, "__module__", None) or ""
-            if home.startswith(("typing", "collections", "functools", "builtins", "contextlib", "enum")) and theirs != "torch.Tensor":
+            if (
+                home.startswith(("typing", "collections", "functools", "builtins", "contextlib", "enum"))
+                and theirs != "torch.Tensor"
+            ):
                 continue
             out.append((theirs, n, _reason(n)))
     return out

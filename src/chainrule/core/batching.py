@@ -82,8 +82,10 @@ class Batching(Interpreter):
 
     def shape_of(self, x: Tensor) -> tuple[int, ...]:
         v = x._value
-        shape = (v._value.shape if v._interp is None else v._interp.shape_of(v))[1:]
-        if PAYLOADS:
+        full = v._value.shape if v._interp is None else v._interp.shape_of(v)
+        shape = full[1:]
+        if PAYLOADS and full and hasattr(full[0], "each"):
+            # This level maps over the components of a nest: the ragged sizes are its own.
             shape = tuple([type(s)(s.values, self) if type(s) in PAYLOADS and s.level is None else s for s in shape])
         return shape
 

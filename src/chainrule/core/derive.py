@@ -21,7 +21,11 @@ def _transpose(f: Any, like: list[Any], gs: list[Any]) -> list[Any]:
         xs = [None if v is None else Tensor(zeros_like_tensor(v), level, Leaf()) for v in like]
         leaves = [None if x is None else x._aux for x in xs]
         ys = f(xs)
-        starts = [(y._aux, g) for y, g in zip(ys, gs, strict=True) if isinstance(y, Tensor) and y._interp is level and g is not None]
+        starts = [
+            (y._aux, g)
+            for y, g in zip(ys, gs, strict=True)
+            if isinstance(y, Tensor) and y._interp is level and g is not None
+        ]
     got = walk_back(starts)
     return [None if n is None else got.get(n) for n in leaves]
 

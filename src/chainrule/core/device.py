@@ -28,7 +28,7 @@ channels_last = _Name("channels_last")
 channels_last_3d = _Name("channels_last_3d")
 
 
-class device:  # noqa: N801 - PyTorch's name
+class device:
     """A place for tensors: ``device("cpu")``."""
 
     __slots__ = ("index", "type")
@@ -42,7 +42,9 @@ class device:  # noqa: N801 - PyTorch's name
         self.type, self.index = name, int(number) if number else index
 
     def __repr__(self) -> str:
-        return f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"
+        return (
+            f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"
+        )
 
     def __str__(self) -> str:
         return self.type if self.index is None else f"{self.type}:{self.index}"

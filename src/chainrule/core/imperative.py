@@ -40,7 +40,7 @@ class _Mode:
         return run
 
 
-class no_grad(_Mode):  # noqa: N801
+class no_grad(_Mode):
     """Nothing inside is recorded: ``with no_grad(): ...`` or ``@no_grad()``."""
 
     def __init__(self, f: Any = None) -> None:
@@ -54,21 +54,21 @@ class no_grad(_Mode):  # noqa: N801
         return self(f)
 
 
-class enable_grad(_Mode):  # noqa: N801
+class enable_grad(_Mode):
     """Recording is on inside, even within ``no_grad``."""
 
     def __init__(self) -> None:
         super().__init__(True)
 
 
-class inference_mode(_Mode):  # noqa: N801
+class inference_mode(_Mode):
     """Like ``no_grad``; tensors made inside are ordinary ones."""
 
     def __init__(self, mode: bool = True) -> None:
         super().__init__(not mode)
 
 
-class set_grad_enabled(_Mode):  # noqa: N801
+class set_grad_enabled(_Mode):
     """Recording on or off from here on, or inside a ``with``."""
 
     def __init__(self, mode: bool) -> None:
@@ -99,14 +99,18 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     if not requires_grad:
         if self._interp is not None and self._interp.kind == "reverse":
             if not self.is_leaf:
-                raise ChainruleError("you can only change requires_grad flags of leaf variables; use .detach() to get a tensor that doesn't require grad")
+                raise ChainruleError(
+                    "you can only change requires_grad flags of leaf variables; use .detach() to get a tensor that doesn't require grad"
+                )
             inner = self._value
             self._value, self._interp, self._aux = inner._value, inner._interp, inner._aux
         return self
     if self.requires_grad:
         return self
     if self.dtype.category < dt.FLOAT:
-        raise ChainruleError(f"only Tensors of floating point and complex dtype can require gradients, not {self.dtype}")
+        raise ChainruleError(
+            f"only Tensors of floating point and complex dtype can require gradients, not {self.dtype}"
+        )
     level = imperative()
     inner = Tensor(self._value, self._interp, self._aux)
     self._value, self._interp = inner, level
@@ -139,7 +143,9 @@ def _set_grad(self: Tensor, g: Any) -> None:
         if not isinstance(g, Tensor):
             raise TypeError(f"assigned grad expected to be a Tensor or None but got {type(g).__name__}")
         if g.shape != self.shape:
-            raise RuntimeError(f"assigned grad has data of a different size: {list(g.shape)} for a tensor of shape {list(self.shape)}")
+            raise RuntimeError(
+                f"assigned grad has data of a different size: {list(g.shape)} for a tensor of shape {list(self.shape)}"
+            )
     meta(self).grad = g
 
 
@@ -200,29 +206,51 @@ def _starts(name: str, outputs: Sequence[Tensor], grads: Sequence[Any], create_g
     starts = []
     for y, g in zip(outputs, grads, strict=True):
         if y._interp is None or y._interp.kind != "reverse":
-            raise ChainruleError(f"{name}: an output does not require grad and has no grad_fn; was it computed from a tensor with requires_grad=True, outside of no_grad()?")
+            raise ChainruleError(
+                f"{name}: an output does not require grad and has no grad_fn; was it computed from a tensor with requires_grad=True, outside of no_grad()?"
+            )
         if g is None:
             if y.numel() != 1:
-                raise ChainruleError(f"{name}: grad can be implicitly created only for scalar outputs, this one has shape {list(y.shape)}; pass its gradient")
+                raise ChainruleError(
+                    f"{name}: grad can be implicitly created only for scalar outputs, this one has shape {list(y.shape)}; pass its gradient"
+                )
             if y.dtype.category == dt.COMPLEX:
-                raise ChainruleError(f"{name}: grad can be implicitly created only for real scalar outputs but got {y.dtype}")
+                raise ChainruleError(
+                    f"{name}: grad can be implicitly created only for real scalar outputs but got {y.dtype}"
+                )
             g = zeros(tuple(y.shape), y.dtype) + 1
         elif g.shape != y.shape:
-            raise ChainruleError(f"{name}: mismatch in shape: the gradient has shape {list(g.shape)} and the output has shape {list(y.shape)}")
+            raise ChainruleError(
+                f"{name}: mismatch in shape: the gradient has shape {list(g.shape)} and the output has shape {list(y.shape)}"
+            )
         if not create_graph and g._interp is not None and g._interp is y._interp:
             g = g.detach()
         if g.dtype is not y.dtype:
             if g.dtype.category == dt.COMPLEX and y.dtype.category != dt.COMPLEX:
-                raise ChainruleError(f"{name}: for real outputs the gradient must be real, got {g.dtype} for an output of type {y.dtype}")
+                raise ChainruleError(
+                    f"{name}: for real outputs the gradient must be real, got {g.dtype} for an output of type {y.dtype}"
+                )
             g = g.to(y.dtype)
         starts.append((y._aux, g))
     return starts
 
 
-def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
     """Add to ``.grad`` of the leaves (or of `inputs`) the gradients of the tensors."""
     ys = [tensors] if isinstance(tensors, Tensor) else list(tensors)
-    gs = [None] * len(ys) if grad_tensors is None else [grad_tensors] if isinstance(grad_tensors, Tensor) else list(grad_tensors)
+    gs = (
+        [None] * len(ys)
+        if grad_tensors is None
+        else [grad_tensors]
+        if isinstance(grad_tensors, Tensor)
+        else list(grad_tensors)
+    )
     retain = create_graph if retain_graph is None else retain_graph
     wanted = None
     boxes: dict[Node, Tensor] = {}
@@ -235,7 +263,12 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     level: Any = ys[0]._interp
     token = GRAD_MODE.set(create_graph)
     try:
-        got = walk_back(_starts("backward", ys, gs, create_graph), wanted=wanted, free=not retain, rewrap=level if create_graph else None)
+        got = walk_back(
+            _starts("backward", ys, gs, create_graph),
+            wanted=wanted,
+            free=not retain,
+            rewrap=level if create_graph else None,
+        )
     finally:
         GRAD_MODE.reset(token)
     for node, g in got.items():
@@ -248,7 +281,9 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
             h(x)
 
 
-def _backward(self: Tensor, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
+def _backward(
+    self: Tensor, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
+) -> None:
     """Add to ``.grad`` of the leaves the gradient of this tensor (a scalar, or with its cotangent `gradient`)."""
     backward(self, gradient, retain_graph, create_graph, inputs)
 
@@ -267,7 +302,13 @@ def grad(
     """The gradients of the outputs with respect to the inputs, as a tuple, leaving ``.grad`` alone."""
     ys = [outputs] if isinstance(outputs, Tensor) else list(outputs)
     xs = [inputs] if isinstance(inputs, Tensor) else list(inputs)
-    gs = [None] * len(ys) if grad_outputs is None else [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs)
+    gs = (
+        [None] * len(ys)
+        if grad_outputs is None
+        else [grad_outputs]
+        if isinstance(grad_outputs, Tensor)
+        else list(grad_outputs)
+    )
     if is_grads_batched:
         from ..func import vmap
 
@@ -277,13 +318,20 @@ def grad(
         return vmap(one)(*gs)
     for x in xs:
         if x._interp is None or x._interp.kind != "reverse":
-            raise ChainruleError("grad: one of the differentiated Tensors does not require grad; call x.requires_grad_() before it is used")
+            raise ChainruleError(
+                "grad: one of the differentiated Tensors does not require grad; call x.requires_grad_() before it is used"
+            )
     retain = create_graph if retain_graph is None else retain_graph
     allow = materialize_grads if allow_unused is None else allow_unused
     level: Any = ys[0]._interp
     token = GRAD_MODE.set(create_graph)
     try:
-        got = walk_back(_starts("grad", ys, gs, create_graph), wanted=[x._aux for x in xs], free=not retain, rewrap=level if create_graph else None)
+        got = walk_back(
+            _starts("grad", ys, gs, create_graph),
+            wanted=[x._aux for x in xs],
+            free=not retain,
+            rewrap=level if create_graph else None,
+        )
     finally:
         GRAD_MODE.reset(token)
     out: list[Any] = []
@@ -291,7 +339,9 @@ def grad(
         g = got.get(x._aux)
         if g is None:
             if not allow:
-                raise ChainruleError(f"grad: input {i} (shape {list(x.shape)}) appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior.")
+                raise ChainruleError(
+                    f"grad: input {i} (shape {list(x.shape)}) appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior."
+                )
             if materialize_grads:
                 g = zeros(tuple(x.shape), x.dtype)
         out.append(g)

@@ -20,6 +20,7 @@ import numpy as np
 
 from . import dtypes as dt
 from .batching import grow
+from .dispatch import innermost
 from .errors import missing
 from .shapes import zeros
 from .tensor import PAYLOADS, Tensor
@@ -47,7 +48,13 @@ Rule = Callable[..., Any]
 
 
 def _loads(code: CodeType, names: set[str]) -> set[str]:
-    used = {str(i.argval) for i in dis.get_instructions(code) if i.opname.startswith("LOAD") for n in (i.argval,) if n in names}
+    used = {
+        str(i.argval)
+        for i in dis.get_instructions(code)
+        if i.opname.startswith("LOAD")
+        for n in (i.argval,)
+        if n in names
+    }
     # Instructions that load two variables at once carry a tuple.
     for i in dis.get_instructions(code):
         if isinstance(i.argval, tuple):
@@ -153,6 +160,8 @@ class Op:
                 if i is not None and (top is None or i.level > top.level):
                     top = i
         if PAYLOADS:
+            if self.form == "pointwise":
+                args = ragged_operands(args)
             i = ragged_level(args, kw)
             if i is not None and (top is None or i.level > top.level):
                 top = i
@@ -213,7 +222,10 @@ class Op:
         gs = rule(g, y, *xs, **kw)
         if type(gs) is not tuple and type(gs) is not list:
             gs = (gs,)
-        return [(v() if callable(v) and not isinstance(v, Tensor) else v) if n else None for v, n in zip(gs, need, strict=False)]
+        return [
+            (v() if callable(v) and not isinstance(v, Tensor) else v) if n else None
+            for v, n in zip(gs, need, strict=False)
+        ]
 
     def keeps(self, need: tuple[bool, ...]) -> tuple[bool, tuple[bool, ...] | None]:
         """What reverse mode must save: (the output?, which inputs); None stands for all inputs."""
@@ -241,7 +253,10 @@ class Op:
         if rule == "trailing":
             return self.bind(*args, **kw)
         if rule == "expand":
-            return self.bind(*[grow(a, size) if isinstance(a, Tensor) and not f else a for a, f in zip(args, flags, strict=True)], **kw)
+            return self.bind(
+                *[grow(a, size) if isinstance(a, Tensor) and not f else a for a, f in zip(args, flags, strict=True)],
+                **kw,
+            )
         if callable(rule):
             return rule(size, args, flags, **kw)
         raise missing(self.name, "batching rule")
@@ -256,6 +271,23 @@ def ragged_level(args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
                 if type(r) in PAYLOADS and r.level is not None and (top is None or r.level.level > top.level):
                     top = r.level
     return top
+
+
+def ragged_operands(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Ragged sizes among the operands of a pointwise op as tensors: one number for each component."""
+    if not any(type(a) in PAYLOADS for a in args):
+        return args
+    tensors = [a for a in args if isinstance(a, Tensor)]
+    nd = max(t.ndim for t in tensors)
+    out = []
+    for a in args:
+        if type(a) in PAYLOADS:
+            v = a.values
+            if v.dtype.kind == "f":
+                v = v.astype(next((innermost(t).dtype for t in tensors if is_float(t)), v.dtype))
+            a = Tensor(Tensor(v), a.level) if a.level is not None else Tensor(v.reshape((-1, *(1,) * (nd - 1))))
+        out.append(a)
+    return tuple(out)
 
 
 def payload_in(kw: dict[str, Any]) -> type | None:
@@ -278,7 +310,7 @@ def merge_uses(rules: list[Rule], n: int) -> tuple[bool, tuple[bool, ...] | None
             return True, None
         keep_y |= 1 in used
         for i in range(n):
-                # Arguments gathered by *xs are kept together, or not at all.
+            # Arguments gathered by *xs are kept together, or not at all.
             keep_x[i] |= (i + 2 in used) if i + 2 < code.co_argcount else star
     return keep_y, tuple(keep_x)
 
@@ -355,7 +387,11 @@ class Pointwise(Op):
             d = dt.get_default_dtype()
         work = dt.WORK.get(d.np, d.np)
         vals = [
-            _scalar(v, work) if isinstance(v, bool | int | float | complex) else v if getattr(v, "dtype", work) == work else v.astype(work)
+            _scalar(v, work)
+            if isinstance(v, bool | int | float | complex)
+            else v
+            if getattr(v, "dtype", work) == work
+            else v.astype(work)
             for v in vals
         ]
         if PAYLOADS and any(type(v) in PAYLOADS for v in vals):
@@ -402,11 +438,14 @@ class Pointwise(Op):
         ds = [a.dtype for a in args if isinstance(a, Tensor)]
         if any(d is not ds[0] for d in ds) and self.promote != "none":
             kinds = [
-                (a.dtype, r) if isinstance(a, Tensor) else (dt.scalar_dtype(a), -1) for a, r in zip(args, ranks, strict=True)
+                (a.dtype, r) if isinstance(a, Tensor) else (dt.scalar_dtype(a), -1)
+                for a, r in zip(args, ranks, strict=True)
             ]
             d = dt.result_of(kinds)
             args = [a.to(d) if isinstance(a, Tensor) and a.dtype is not d else a for a in args]
-        return self.call(*[lift_rank(a, r, n) if f and r < n else a for a, f, r in zip(args, flags, ranks, strict=True)], **kw)
+        return self.call(
+            *[lift_rank(a, r, n) if f and r < n else a for a, f, r in zip(args, flags, ranks, strict=True)], **kw
+        )
 
 
 def lift_rank(a: Tensor, have: int, want: int) -> Tensor:
@@ -541,7 +580,12 @@ def op(
     def declare(f: Callable[..., Any]) -> Op:
         cls = CoreOp if core is not None else Op
         o = cls(
-            name or f.__name__, f, batch=batch, view=view, differentiable=differentiable, integer_outputs=integer_outputs
+            name or f.__name__,
+            f,
+            batch=batch,
+            view=view,
+            differentiable=differentiable,
+            integer_outputs=integer_outputs,
         )
         if core is not None:
             o.core = [len([d for d in part.strip("() ").split(",") if d]) for part in core.split("->")[0].split("),")]

@@ -34,7 +34,9 @@ def with_out(f: Callable[..., Any], fresh: bool = False) -> Callable[..., Any]:
         check_out(f.__name__, out, (*args, *kw.values()), fresh)
         y = f(*args, **kw)
         if fresh and isinstance(out, Tensor) and out.dtype is not y.dtype:
-            raise RuntimeError(f"{f.__name__}: Expected out tensor to have dtype {y.dtype}, but got {out.dtype} instead")
+            raise RuntimeError(
+                f"{f.__name__}: Expected out tensor to have dtype {y.dtype}, but got {out.dtype} instead"
+            )
         return write_out(out, y)
 
     return call
@@ -69,13 +71,21 @@ def check_out(name: str, out: Any, args: tuple[Any, ...], fresh: bool) -> None:
         if type(v) is not np.ndarray or not v.size:
             continue
         if any(s == 0 and n > 1 for s, n in zip(v.strides, v.shape, strict=True)):
-            raise RuntimeError(f"{name}: unsupported operation: more than one element of out refers to a single memory location. Pass out.clone()")
+            raise RuntimeError(
+                f"{name}: unsupported operation: more than one element of out refers to a single memory location. Pass out.clone()"
+            )
         for a in args:
             w = getattr(a, "_value", None) if isinstance(a, Tensor) else None
             if type(w) is np.ndarray and w.size and np.may_share_memory(v, w):
-                same = v.__array_interface__["data"] == w.__array_interface__["data"] and v.strides == w.strides and v.shape == w.shape
+                same = (
+                    v.__array_interface__["data"] == w.__array_interface__["data"]
+                    and v.strides == w.strides
+                    and v.shape == w.shape
+                )
                 if fresh or (not same and np.shares_memory(v, w, max_work=10000)):
-                    raise RuntimeError(f"{name}: unsupported operation: out shares memory with the input of shape {list(w.shape)}. Pass a clone() as out")
+                    raise RuntimeError(
+                        f"{name}: unsupported operation: out shares memory with the input of shape {list(w.shape)}. Pass a clone() as out"
+                    )
 
 
 def in_place(f: Callable[..., Any], name: str) -> Callable[..., Tensor]:
@@ -89,7 +99,9 @@ def in_place(f: Callable[..., Any], name: str) -> Callable[..., Tensor]:
     return method
 
 
-def public(names: str = "", *, methods: str = "", inplace: str = "", out: bool = True, fresh: bool = False) -> Callable[[F], F]:
+def public(
+    names: str = "", *, methods: str = "", inplace: str = "", out: bool = True, fresh: bool = False
+) -> Callable[[F], F]:
     """Publish a function: `names` (dotted, under chainrule), `methods` of Tensor, `inplace` methods; with ``out=`` (see with_out)."""
 
     def register(f: F) -> F:

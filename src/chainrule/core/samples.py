@@ -50,7 +50,9 @@ class Given:
 class Sample:
     """A call of a public function: its name or the function, its arguments (specs or plain data), whether complex too."""
 
-    def __init__(self, name: str, f: Callable[..., Any] | None, args: tuple[Any, ...], kw: dict[str, Any], cx: bool) -> None:
+    def __init__(
+        self, name: str, f: Callable[..., Any] | None, args: tuple[Any, ...], kw: dict[str, Any], cx: bool
+    ) -> None:
         self.name, self.f, self.args, self.kw, self.cx = name, f, args, kw, cx
 
     def __repr__(self) -> str:

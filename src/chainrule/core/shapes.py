@@ -47,7 +47,9 @@ def wrap_dims(dims: Any, n: int, what: str = "dim") -> tuple[int, ...]:
         return (wrap_dim(dims, n, what),) if n or wrap_dim(dims, n, what) else ()
     out = tuple(wrap_dim(d, n, what) for d in dims)
     if len(set(out)) != len(out):
-        raise RuntimeError(f"{what}: dim {next(d for d in out if out.count(d) > 1)} appears multiple times in the list of dims")
+        raise RuntimeError(
+            f"{what}: dim {next(d for d in out if out.count(d) > 1)} appears multiple times in the list of dims"
+        )
     return out if out else tuple(range(-n, 0))
 
 
@@ -56,13 +58,17 @@ def sizes(args: Sequence[Any], what: str = "size") -> tuple[int, ...]:
     if len(args) == 1 and isinstance(args[0], list | tuple):
         args = args[0]
     try:
-        return tuple([a if type(a) in PAYLOADS else operator.index(a) for a in args])
+        return tuple(
+            [a if type(a) is int or type(a) in PAYLOADS or hasattr(a, "each") else operator.index(a) for a in args]
+        )
     except TypeError:
         raise TypeError(f"{what} must be ints or a tuple of ints, got {args!r}") from None
 
 
 def infer_size(shape: tuple[int, ...], numel: int, have: Any) -> tuple[int, ...]:
     """`shape` with its -1 replaced so that it has `numel` elements."""
+    if PAYLOADS and hasattr(numel, "infer_size"):
+        return numel.infer_size(shape, have)  # type: ignore[attr-defined]
     unknown = [i for i, n in enumerate(shape) if n == -1]
     if any(n < -1 for n in shape):
         raise RuntimeError(f"invalid shape dimension {min(shape)} in shape {list(shape)}")
@@ -73,7 +79,9 @@ def infer_size(shape: tuple[int, ...], numel: int, have: Any) -> tuple[int, ...]
         known *= n if n != -1 else 1
     if unknown:
         if known == 0:
-            raise RuntimeError(f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size -1 can be any value")
+            raise RuntimeError(
+                f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size -1 can be any value"
+            )
         if numel % known:
             raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel} (shape {list(have)})")
         return tuple(n if n != -1 else numel // known for n in shape)

@@ -236,7 +236,9 @@ class Tensor:
         """The only element as a Python number."""
         v = self.concrete("item()")
         if v.size != 1:
-            raise ChainruleError(f"a Tensor with {v.size} elements cannot be converted to Scalar (item() wants exactly one)")
+            raise ChainruleError(
+                f"a Tensor with {v.size} elements cannot be converted to Scalar (item() wants exactly one)"
+            )
         r = v.reshape(()).item()
         return float(r) if dt.FROM_NP[v.dtype].category == dt.FLOAT else r
 

@@ -9,7 +9,9 @@ from typing import Any
 _REGISTRY: dict[type, tuple[Callable[[Any], tuple[list[Any], Any]], Callable[[list[Any], Any], Any]]] = {}
 
 
-def register(cls: type, flatten: Callable[[Any], tuple[list[Any], Any]], unflatten: Callable[[list[Any], Any], Any]) -> None:
+def register(
+    cls: type, flatten: Callable[[Any], tuple[list[Any], Any]], unflatten: Callable[[list[Any], Any], Any]
+) -> None:
     """Teach trees a container: `flatten(x) -> (children, context)`, `unflatten(children, context) -> x`."""
     _REGISTRY[cls] = (flatten, unflatten)
 
@@ -23,7 +25,11 @@ class Spec:
         self.kind, self.context, self.children, self.leaves = kind, context, children, leaves
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Spec) and (self.kind, self.context, self.children) == (other.kind, other.context, other.children)
+        return isinstance(other, Spec) and (self.kind, self.context, self.children) == (
+            other.kind,
+            other.context,
+            other.children,
+        )
 
     def __hash__(self) -> int:
         return hash((self.kind, self.children))
@@ -107,7 +113,11 @@ def broadcast_prefix(prefix: Any, tree: Any, is_leaf: Callable[[Any], bool] = la
     if node is None:
         return [prefix] * len(flatten(tree)[0])
     tnode = _node(tree)
-    if tnode is None or len(tnode[0]) != len(node[0]) or (tnode[1] is not None and node[1] is not None and tnode[1] != node[1]):
+    if (
+        tnode is None
+        or len(tnode[0]) != len(node[0])
+        or (tnode[1] is not None and node[1] is not None and tnode[1] != node[1])
+    ):
         raise ValueError(f"the structure of {prefix!r} does not match that of the inputs {flatten(tree)[1]}")
     out = []
     for p, t in zip(node[0], tnode[0], strict=True):

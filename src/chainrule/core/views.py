@@ -126,7 +126,9 @@ def assign(x: Tensor, new: Any, what: str = "in-place write") -> Tensor:
 
 def _fit(x: Tensor, new: Tensor, what: str) -> Tensor:
     shape = x.shape
-    if len(new.shape) <= len(shape) and all(a in (1, b) for a, b in zip(reversed(new.shape), reversed(shape), strict=False)):
+    if len(new.shape) <= len(shape) and all(
+        a in (1, b) for a, b in zip(reversed(new.shape), reversed(shape), strict=False)
+    ):
         return new.expand(*shape)
     raise ChainruleError(
         f"{what}: output with shape {list(shape)} doesn't match the broadcast shape {list(new.shape)}; "
@@ -138,7 +140,11 @@ def _check_leaf(x: Tensor, what: str) -> None:
     if x._interp is not None and GRAD_MODE.get():
         root = root_of(x)
         # Only leaves that somebody marked with requires_grad: the variables of func.grad have no owner.
-        if getattr(root._aux, "owner", None) is not None and root._interp is not None and (root is x or x._interp is root._interp):
+        if (
+            getattr(root._aux, "owner", None) is not None
+            and root._interp is not None
+            and (root is x or x._interp is root._interp)
+        ):
             raise ChainruleError(
                 f"{what}: a {'leaf' if root is x else 'view of a leaf'} Variable that requires grad is being used in an in-place "
                 f"operation. Do it inside `with no_grad():`, or work on a copy (x.clone())."
@@ -157,7 +163,12 @@ def _compact(new: Tensor) -> Tensor:
 
 def _check_overlap(x: Tensor, what: str) -> None:
     v = innermost(x)
-    if type(v) is np.ndarray and 0 in v.strides and v.size > 1 and any(s == 0 and n > 1 for s, n in zip(x.stride(), x.shape, strict=True)):
+    if (
+        type(v) is np.ndarray
+        and 0 in v.strides
+        and v.size > 1
+        and any(s == 0 and n > 1 for s, n in zip(x.stride(), x.shape, strict=True))
+    ):
         raise ChainruleError(
             f"{what}: more than one element of the written-to tensor refers to a single memory location (it was expanded). "
             f"Write to a copy instead: x = x.clone()."
@@ -166,7 +177,13 @@ def _check_overlap(x: Tensor, what: str) -> None:
 
 def _keep_leaf(x: Tensor, new: Tensor) -> Tensor:
     """With gradients off, a write to a leaf changes its value and leaves it a leaf."""
-    if x._interp is not None and x._interp.kind == "reverse" and x.is_leaf and new._interp is not x._interp and not GRAD_MODE.get():
+    if (
+        x._interp is not None
+        and x._interp.kind == "reverse"
+        and x.is_leaf
+        and new._interp is not x._interp
+        and not GRAD_MODE.get()
+    ):
         return Tensor(new, x._interp, x._aux)
     return new
 
@@ -249,7 +266,9 @@ def write_out(out: Any, y: Any) -> Any:
     if not isinstance(out, Tensor):
         raise TypeError(f"out= must be a tensor, got {type(out).__name__}")
     if out.requires_grad and GRAD_MODE.get():
-        raise ChainruleError("out=... arguments don't support automatic differentiation, but one of the arguments requires grad")
+        raise ChainruleError(
+            "out=... arguments don't support automatic differentiation, but one of the arguments requires grad"
+        )
     if not dt.can_cast(y.dtype, out.dtype):
         raise ChainruleError(f"result type {y.dtype} can't be cast to the desired output type {out.dtype}")
     if out.shape != y.shape:

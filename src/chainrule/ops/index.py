@@ -12,8 +12,8 @@ import numpy as np
 from ..core import dtypes as dt
 from ..core.op import lift_rank, op
 from ..core.registry import public
-from ..core.shapes import broadcast_shapes, wrap_dim, zeros
 from ..core.samples import Given, S, sample
+from ..core.shapes import broadcast_shapes, wrap_dim, zeros
 from ..core.tensor import PAYLOADS, Tensor
 from ..core.views import assign
 from .pointwise import where_p
@@ -25,7 +25,9 @@ from .shape import permute_p, slice_p
 def _aligned(size: int, args: list[Any], flags: list[bool], cores: list[int]) -> list[Any]:
     ranks = [a.ndim - f for a, f in zip(args, flags, strict=True)]
     n = max(k - c for k, c in zip(ranks, cores, strict=True))
-    return [lift_rank(a, k, n + c) if f and k - c < n else a for a, f, k, c in zip(args, flags, ranks, cores, strict=True)]
+    return [
+        lift_rank(a, k, n + c) if f and k - c < n else a for a, f, k, c in zip(args, flags, ranks, cores, strict=True)
+    ]
 
 
 def _lead(x: Any, core: int) -> tuple[int, ...]:
@@ -46,7 +48,11 @@ def _grid(lead: tuple[int, ...], have: tuple[int, ...], s: int) -> list[Any]:
 def _take(x: Any, i: Any, *, r: int, s: int, n: int) -> Any:
     lx, li = _lead(x, r + 1), _lead(i, s)
     if not li:
-        return np.take(x, i, axis=x.ndim - r - 1) if i.size or x.shape[x.ndim - r - 1] else np.zeros(lx + i.shape + x.shape[x.ndim - r :], x.dtype)
+        return (
+            np.take(x, i, axis=x.ndim - r - 1)
+            if i.size or x.shape[x.ndim - r - 1]
+            else np.zeros(lx + i.shape + x.shape[x.ndim - r :], x.dtype)
+        )
     if not lx:
         return x[i]
     lead = np.broadcast_shapes(lx, li)
@@ -56,7 +62,10 @@ def _take(x: Any, i: Any, *, r: int, s: int, n: int) -> Any:
     return y if y.shape == want else np.broadcast_to(y, want)
 
 
-take_rows_p = op("take_rows", batch=lambda size, xs, flags, *, r, s, n: take_rows_p.bind(*_aligned(size, xs, flags, [r + 1, s]), r=r, s=s, n=n))(_take)
+take_rows_p = op(
+    "take_rows",
+    batch=lambda size, xs, flags, *, r, s, n: take_rows_p.bind(*_aligned(size, xs, flags, [r + 1, s]), r=r, s=s, n=n),
+)(_take)
 take_rows_p.__doc__ = "Rows `i` of the `n` rows of `x`."
 
 
@@ -171,11 +180,15 @@ def put_rows(x: Tensor, i: Tensor, v: Tensor) -> Tensor:
 def _as_index(k: Any, pos: int) -> Any:
     if isinstance(k, Tensor):
         if k.dtype.category >= dt.FLOAT:
-            raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors, got {k.dtype} at position {pos}")
+            raise IndexError(
+                f"tensors used as indices must be long, int, byte or bool tensors, got {k.dtype} at position {pos}"
+            )
         return k.to(dt.bool_) if k.dtype is dt.uint8 else k
     a = np.asarray(k) if not (isinstance(k, list | tuple) and len(k) == 0) else np.zeros(0, np.int64)
     if a.dtype.kind not in "iub":
-        raise IndexError(f"only integers, slices, ellipsis, None and integer or boolean tensors are valid indices (got {k!r})")
+        raise IndexError(
+            f"only integers, slices, ellipsis, None and integer or boolean tensors are valid indices (got {k!r})"
+        )
     return Tensor(a)
 
 
@@ -235,7 +248,9 @@ class Plan:
             elif k.dtype is dt.bool_:
                 for j, m in enumerate(k.shape):
                     if m != shape[axis + j]:
-                        raise IndexError(f"the shape of the mask {list(k.shape)} at index {j} does not match the shape of the indexed tensor {list(shape)} at index {axis + j}")
+                        raise IndexError(
+                            f"the shape of the mask {list(k.shape)} at index {j} does not match the shape of the indexed tensor {list(shape)} at index {axis + j}"
+                        )
                 found = np.nonzero(k.concrete("indexing with a boolean mask"))
                 if k.ndim == 0:
                     found = (np.zeros(1 if bool(k.concrete("mask")) else 0, np.int64),)
@@ -274,7 +289,9 @@ class Plan:
         n = v.ndim
         sizes = [v.shape[d] for d in self.dims]
         ts = [wrap_index_p(t.to(dt.int64), n=m, dim=d) for t, m, d in zip(self.tensors, sizes, self.dims, strict=True)]
-        s = broadcast_shapes(*[t.shape for t in ts], what="shape mismatch: indexing tensors could not be broadcast together")
+        s = broadcast_shapes(
+            *[t.shape for t in ts], what="shape mismatch: indexing tensors could not be broadcast together"
+        )
         lin = ts[0]
         for t, m in zip(ts[1:], sizes[1:], strict=True):
             lin = lin * m + t
@@ -330,7 +347,9 @@ def index_write(x: Tensor, key: Any, value: Any, accumulate: bool = False) -> Te
         try:
             value = value.expand(*shape)
         except RuntimeError:
-            raise RuntimeError(f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of shape {list(shape)}") from None
+            raise RuntimeError(
+                f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of shape {list(shape)}"
+            ) from None
     if value.dtype is not x.dtype:
         value = value.to(x.dtype)
     base, i, w = x.reshape(-1), place.reshape(-1), value.reshape(-1)
@@ -342,7 +361,12 @@ def _setitem(self: Tensor, key: Any, value: Any) -> None:
     """``x[key] = value``."""
     if isinstance(value, np.ndarray | list | tuple):
         value = Tensor(np.asarray(value))
-    if isinstance(key, Tensor) and key.dtype is dt.bool_ and key.shape == self.shape and (not isinstance(value, Tensor) or value.ndim == 0):
+    if (
+        isinstance(key, Tensor)
+        and key.dtype is dt.bool_
+        and key.shape == self.shape
+        and (not isinstance(value, Tensor) or value.ndim == 0)
+    ):
         # A mask with one value for all needs no positions, so that it works under vmap too.
         v = value.to(self.dtype) if isinstance(value, Tensor) else value
         assign(self, where_p.call(key, v, self).to(self.dtype), "x[mask] = value")
@@ -366,7 +390,9 @@ Tensor.__setitem__ = _setitem  # type: ignore[attr-defined]
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """`input` with ``input[indices]`` replaced by `values`, or with them added."""
     if values.dtype is not input.dtype:
-        raise RuntimeError(f"Index put requires the source and destination dtypes match, got {input.dtype} for the destination and {values.dtype} for the source (values).")
+        raise RuntimeError(
+            f"Index put requires the source and destination dtypes match, got {input.dtype} for the destination and {values.dtype} for the source (values)."
+        )
     return index_write(input, tuple(slice(None) if i is None else i for i in indices), values, accumulate)
 
 
@@ -479,18 +505,28 @@ def check_index(name: str, input: Tensor, dim: int, index: Tensor, src: Any = No
     if index.numel() == 0:
         return d
     if max(index.ndim, 1) != max(n, 1):
-        raise RuntimeError(f"{name}(): Index tensor must have the same number of dimensions as {like} tensor: index has shape {list(index.shape)}, {like} {list(input.shape)}")
+        raise RuntimeError(
+            f"{name}(): Index tensor must have the same number of dimensions as {like} tensor: index has shape {list(index.shape)}, {like} {list(input.shape)}"
+        )
     for k in range(n):
         if k - n != d and index.ndim and index.shape[k] > input.shape[k]:
-            raise RuntimeError(f"{name}(): Size does not match at dimension {k}: expected index {list(index.shape)} to be no larger than {like} {list(input.shape)} apart from dimension {d + n}")
+            raise RuntimeError(
+                f"{name}(): Size does not match at dimension {k}: expected index {list(index.shape)} to be no larger than {like} {list(input.shape)} apart from dimension {d + n}"
+            )
     if isinstance(src, Tensor):
         if max(src.ndim, 1) != max(index.ndim, 1):
-            raise RuntimeError(f"{name}(): Index tensor must have the same number of dimensions as src tensor: {list(index.shape)} and {list(src.shape)}")
+            raise RuntimeError(
+                f"{name}(): Index tensor must have the same number of dimensions as src tensor: {list(index.shape)} and {list(src.shape)}"
+            )
         for k in range(index.ndim):
             if src.ndim and index.shape[k] > src.shape[k]:
-                raise RuntimeError(f"{name}(): Expected index {list(index.shape)} to be no larger than src {list(src.shape)} at dimension {k}")
+                raise RuntimeError(
+                    f"{name}(): Expected index {list(index.shape)} to be no larger than src {list(src.shape)} at dimension {k}"
+                )
         if src.dtype is not input.dtype:
-            raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype, got {input.dtype} and {src.dtype}")
+            raise RuntimeError(
+                f"{name}(): Expected self.dtype to be equal to src.dtype, got {input.dtype} and {src.dtype}"
+            )
     return d
 
 
@@ -535,7 +571,9 @@ def _scatter(p: Any, name: str, input: Tensor, dim: int, index: Tensor, src: Any
 
 
 @public("scatter", methods="scatter", inplace="scatter_")
-def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Tensor:
+def scatter(
+    input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
+) -> Tensor:
     """`input` with `src` (a tensor or a number) written where gather would read."""
     v = value if src is None else src
     if reduce == "add":

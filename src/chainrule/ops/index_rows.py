@@ -22,7 +22,9 @@ def _vector(name: str, index: Any, allow: tuple[dt.DType, ...] = (dt.int64, dt.i
     if not isinstance(index, Tensor):
         raise TypeError(f"{name}(): index must be a tensor, got {type(index).__name__}")
     if index.dtype not in allow:
-        raise RuntimeError(f"{name}(): Expected dtype {' or '.join(d.name for d in allow)} for index, got {index.dtype}")
+        raise RuntimeError(
+            f"{name}(): Expected dtype {' or '.join(d.name for d in allow)} for index, got {index.dtype}"
+        )
     if index.ndim > 1:
         raise IndexError(f"{name}(): Index is supposed to be a vector, but got dim: {index.ndim} for index")
     return index.reshape(-1)
@@ -40,18 +42,24 @@ def _source(name: str, input: Tensor, d: int, index: Tensor, source: Tensor) -> 
     """The source with its indexed dim in front, after PyTorch's checks."""
     n = index.numel()
     if source.dtype is not input.dtype:
-        raise RuntimeError(f"{name}(): self and source expected to have the same dtype, but got (self) {input.dtype} and (source) {source.dtype}")
+        raise RuntimeError(
+            f"{name}(): self and source expected to have the same dtype, but got (self) {input.dtype} and (source) {source.dtype}"
+        )
     if source.ndim == 0:
         if n != 1:
             raise RuntimeError(f"{name}(): when source is scalar, index should have one element (got {n})")
         return source.reshape(1) if input.ndim <= 1 else source.reshape((1,) * input.ndim).movedim(d, 0)
     if source.ndim != max(input.ndim, 1):
-        raise RuntimeError(f"{name}(): source must have as many dims as self: {list(source.shape)} and {list(input.shape)}")
+        raise RuntimeError(
+            f"{name}(): source must have as many dims as self: {list(source.shape)} and {list(input.shape)}"
+        )
     if source.shape[d] != n:
         raise IndexError(f"{name}(): Number of indices ({n}) should be equal to source.size(dim) ({source.shape[d]})")
     rest = [k for k in range(-source.ndim, 0) if k != d]
     if input.ndim and any(source.shape[k] != input.shape[k] for k in rest):
-        raise RuntimeError(f"{name}(): Source/destination tensor must have same slice shapes. Destination {list(input.shape)}, source {list(source.shape)} at dimension {d + source.ndim}")
+        raise RuntimeError(
+            f"{name}(): Source/destination tensor must have same slice shapes. Destination {list(input.shape)}, source {list(source.shape)} at dimension {d + source.ndim}"
+        )
     return source.movedim(d, 0)
 
 
@@ -88,11 +96,15 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     i = _vector("index_fill", index, (dt.int64,))
     if isinstance(value, Tensor):
         if value.ndim:
-            raise RuntimeError(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+            raise RuntimeError(
+                f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+            )
         v = value.to(input.dtype)
     else:
         if isinstance(value, complex) and input.dtype.category != dt.COMPLEX:
-            raise RuntimeError(f"index_fill: converting non-complex Tensor of type {input.dtype} to a complex value is not supported")
+            raise RuntimeError(
+                f"index_fill: converting non-complex Tensor of type {input.dtype} to a complex value is not supported"
+            )
         v = Tensor(np.asarray(value).astype(input.dtype.np))
     x = _rows_first(input, d)
     i = wrap_index_p(i, n=x.shape[0], dim=d)
@@ -107,10 +119,18 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     if dim is None:
         return gather(input.reshape(-1), 0, wrap_index_p(indices.reshape(-1), n=input.numel(), dim=0))
     if input.ndim != indices.ndim:
-        raise RuntimeError(f"take_along_dim(): input and indices should have the same number of dimensions, but got {input.ndim} dimensions for input, and {indices.ndim} dimensions for indices")
+        raise RuntimeError(
+            f"take_along_dim(): input and indices should have the same number of dimensions, but got {input.ndim} dimensions for input, and {indices.ndim} dimensions for indices"
+        )
     n = input.ndim
     d = wrap_dim(dim, n) + n
-    shape = list(broadcast_shapes([1 if k == d else s for k, s in enumerate(input.shape)], [1 if k == d else s for k, s in enumerate(indices.shape)], what="take_along_dim"))
+    shape = list(
+        broadcast_shapes(
+            [1 if k == d else s for k, s in enumerate(input.shape)],
+            [1 if k == d else s for k, s in enumerate(indices.shape)],
+            what="take_along_dim",
+        )
+    )
     xs, js = list(shape), list(shape)
     xs[d], js[d] = input.shape[d], indices.shape[d]
     return gather(input.expand(*xs), d, wrap_index_p(indices.expand(*js), n=input.shape[d], dim=d))
@@ -138,9 +158,13 @@ def take(input: Tensor, index: Tensor) -> Tensor:
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """`input` with its flattened elements at `index` replaced by (or increased by) `source`."""
     if source.dtype is not input.dtype:
-        raise RuntimeError(f"put(): self and source expected to have the same dtype, but got self.dtype = {input.dtype} and source.dtype = {source.dtype}")
+        raise RuntimeError(
+            f"put(): self and source expected to have the same dtype, but got self.dtype = {input.dtype} and source.dtype = {source.dtype}"
+        )
     if source.numel() != index.numel():
-        raise RuntimeError(f"put(): Expected source and index to have the same number of elements, but got source.numel() = {source.numel()}, index.numel() = {index.numel()}")
+        raise RuntimeError(
+            f"put(): Expected source and index to have the same number of elements, but got source.numel() = {source.numel()}, index.numel() = {index.numel()}"
+        )
     i = _flat_index("put", input, index).reshape(-1)
     x, v = input.reshape(-1), source.reshape(-1)
     y = x + add_rows_p(v, i, n=input.numel(), r=0, s=1) if accumulate else set_rows_p(x, i, v, r=0, s=1)
@@ -165,13 +189,20 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     if mask.dtype is not dt.bool_:
         raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype}")
     if source.dtype is not input.dtype:
-        raise RuntimeError(f"masked_scatter: expected self and source to have same dtypes but got {input.dtype} and {source.dtype}")
+        raise RuntimeError(
+            f"masked_scatter: expected self and source to have same dtypes but got {input.dtype} and {source.dtype}"
+        )
     shape = broadcast_shapes(input.shape, mask.shape, what="masked_scatter")
     x, m = input.expand(*shape), mask.expand(*shape)
     n = source.numel()
     nth = m.reshape(-1).to(dt.int64).cumsum(0) - 1
     if x.numel():
-        check_range_p.bind(nth.clamp(min=0), n=max(n, 1), name="masked_scatter: number of elements of source < number of ones in mask;", dim=0)
+        check_range_p.bind(
+            nth.clamp(min=0),
+            n=max(n, 1),
+            name="masked_scatter: number of elements of source < number of ones in mask;",
+            dim=0,
+        )
     if n == 0:
         return x.clone()
     v = take_rows_p(source.reshape(-1), nth.clamp(0, n - 1), r=0, s=1, n=n)
@@ -213,7 +244,11 @@ def argwhere(input: Tensor) -> Tensor:
     return nonzero(input)
 
 
-@op("nonzero_static", differentiable=False, batch=lambda _, xs, flags, **kw: nonzero_static_p.bind(*xs, **{**kw, "lead": kw["lead"] + 1}))
+@op(
+    "nonzero_static",
+    differentiable=False,
+    batch=lambda _, xs, flags, **kw: nonzero_static_p.bind(*xs, **{**kw, "lead": kw["lead"] + 1}),
+)
 def nonzero_static_p(x: Any, *, size: int, fill: int, lead: int) -> Any:
     """The first `size` positions of nonzeros of each example, padded with `fill`."""
     k = x.ndim - lead
@@ -256,10 +291,17 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
               scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:  # fmt: skip
     """Rows of the table `weight` by number; the row `padding_idx` gets no gradient."""
-    if isinstance(weight, Tensor) and isinstance(input, Tensor) and weight.dtype.category <= dt.INT and input.dtype.category >= dt.FLOAT:
+    if (
+        isinstance(weight, Tensor)
+        and isinstance(input, Tensor)
+        and weight.dtype.category <= dt.INT
+        and input.dtype.category >= dt.FLOAT
+    ):
         input, weight = weight, input  # chainrule.embedding(weight, indices), as torch.embedding has it
     if input.dtype not in (dt.int64, dt.int32):
-        raise RuntimeError(f"embedding: expected tensor for argument 'input' (indices) to be of type Long or Int, got {input.dtype}")
+        raise RuntimeError(
+            f"embedding: expected tensor for argument 'input' (indices) to be of type Long or Int, got {input.dtype}"
+        )
     if weight.ndim != 2:
         raise RuntimeError(f"embedding: 'weight' must be 2-D, got shape {list(weight.shape)}")
     n = weight.shape[0]

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes as dt
+from ..core.dispatch import innermost
 from ..core.op import FLOAT_NUMS, op
 from ..core.registry import public
-from ..core.dispatch import innermost
-from ..core.shapes import sizes_of
 from ..core.samples import S, sample
+from ..core.shapes import sizes_of
 from ..core.tensor import Tensor
 from .pointwise import scaled
 from .shape import permute_p
@@ -58,7 +58,13 @@ def product(a: Tensor, b: Tensor) -> Tensor:
     """matmul_p, by the shortest way for two concrete matrices."""
     if a._interp is None and b._interp is None:
         va, vb = a._value, b._value
-        if va.ndim == 2 and vb.ndim == 2 and va.dtype is vb.dtype and va.dtype.num in FLOAT_NUMS and type(va) is type(vb) is np.ndarray:
+        if (
+            va.ndim == 2
+            and vb.ndim == 2
+            and va.dtype is vb.dtype
+            and va.dtype.num in FLOAT_NUMS
+            and type(va) is type(vb) is np.ndarray
+        ):
             return Tensor(np.dot(va, vb))
     return matmul_p.bind(a, b)
 
@@ -88,7 +94,9 @@ matmul_p.vjp([_matmul_ga, _matmul_gb])
 def _check_dtypes(name: str, *xs: Any) -> None:
     ds = {x.dtype for x in xs if isinstance(x, Tensor)}
     if len(ds) > 1:
-        raise RuntimeError(f"{name}: expected the arguments to have the same dtype, but got {' and '.join(sorted(d.name for d in ds))}")
+        raise RuntimeError(
+            f"{name}: expected the arguments to have the same dtype, but got {' and '.join(sorted(d.name for d in ds))}"
+        )
 
 
 @public("matmul linalg.matmul", methods="matmul __matmul__")
@@ -108,13 +116,15 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         raise RuntimeError(f"matmul: both arguments to matmul need to be at least 1D, but they are {na}D and {nb}D")
     if input.dtype is not other.dtype:
         _check_dtypes("matmul", input, other)
-    if na == 2 and nb == 2 or na > 1 and nb > 1:
+    if (na == 2 and nb == 2) or (na > 1 and nb > 1):
         a, b = input, other
     else:
         a = input.reshape(1, -1) if na == 1 else input
         b = other.reshape(-1, 1) if nb == 1 else other
     if a.shape[-1] != b.shape[-2]:
-        raise RuntimeError(f"matmul: mat1 and mat2 shapes cannot be multiplied (input {list(input.shape)} and other {list(other.shape)}): the last dim of input must equal the {'only' if nb == 1 else 'second to last'} dim of other")
+        raise RuntimeError(
+            f"matmul: mat1 and mat2 shapes cannot be multiplied (input {list(input.shape)} and other {list(other.shape)}): the last dim of input must equal the {'only' if nb == 1 else 'second to last'} dim of other"
+        )
     y = matmul_p(a, b)
     if na == 1:
         y = y.squeeze(-2)
@@ -145,7 +155,9 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     _need("bmm", input, 3, "batch1")
     _need("bmm", mat2, 3, "batch2")
     if input.shape[0] != mat2.shape[0]:
-        raise RuntimeError(f"bmm: batch1 and batch2 must have same number of batches, got {input.shape[0]} and {mat2.shape[0]}")
+        raise RuntimeError(
+            f"bmm: batch1 and batch2 must have same number of batches, got {input.shape[0]} and {mat2.shape[0]}"
+        )
     return matmul(input, mat2)
 
 
@@ -163,7 +175,9 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
     _need("dot", input, 1, "self")
     _need("dot", tensor, 1, "tensor")
     if input.shape != tensor.shape:
-        raise RuntimeError(f"dot: inconsistent tensor size: input has {input.shape[0]} elements, tensor (other) has {tensor.shape[0]}; they must be equal")
+        raise RuntimeError(
+            f"dot: inconsistent tensor size: input has {input.shape[0]} elements, tensor (other) has {tensor.shape[0]}; they must be equal"
+        )
     return matmul(input, tensor)
 
 
@@ -183,13 +197,17 @@ def plus(input: Any, product: Tensor, beta: Any, alpha: Any) -> Tensor:
 
 def _fits(name: str, input: Any, product: Tensor) -> None:
     if isinstance(input, Tensor) and input.dtype is not product.dtype:
-        raise RuntimeError(f"{name}: self and the product must have the same dtype, but got {input.dtype} and {product.dtype}")
+        raise RuntimeError(
+            f"{name}: self and the product must have the same dtype, but got {input.dtype} and {product.dtype}"
+        )
     try:
         ok = np.broadcast_shapes(tuple(input.shape), tuple(product.shape)) == tuple(product.shape)
     except ValueError:
         ok = False
     if not ok:
-        raise RuntimeError(f"{name}: the expanded size of input {list(input.shape)} must match the product's shape {list(product.shape)}")
+        raise RuntimeError(
+            f"{name}: the expanded size of input {list(input.shape)} must match the product's shape {list(product.shape)}"
+        )
 
 
 @public("addmm", methods="addmm", inplace="addmm_")
@@ -210,7 +228,9 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         y = matmul(input, weight)
     elif weight.ndim == 2:
         if input.ndim == 0 or input.shape[-1] != weight.shape[-1]:
-            raise RuntimeError(f"linear: the last dim of input {list(input.shape)} must equal the last dim of weight {list(weight.shape)} (weight is [out_features, in_features])")
+            raise RuntimeError(
+                f"linear: the last dim of input {list(input.shape)} must equal the last dim of weight {list(weight.shape)} (weight is [out_features, in_features])"
+            )
         _check_dtypes("linear", input, weight, bias)
         y = matmul(input, permute_p(weight, dims=(-1, -2)))
     else:
@@ -273,10 +293,14 @@ def _parse(equation: str, ops: list[Any]) -> tuple[list[str], str]:
     left, arrow, out = eq.partition("->")
     terms = left.split(",")
     if len(terms) != len(ops):
-        raise RuntimeError(f"einsum(): the equation {equation!r} names {len(terms)} operands, but {len(ops)} were given")
+        raise RuntimeError(
+            f"einsum(): the equation {equation!r} names {len(terms)} operands, but {len(ops)} were given"
+        )
     for c in left.replace("...", "").replace(",", "") + out.replace("...", ""):
         if not c.isalpha():
-            raise RuntimeError(f"einsum(): invalid character {c!r} in the equation {equation!r}; only letters, '...', ',' and '->' are allowed")
+            raise RuntimeError(
+                f"einsum(): invalid character {c!r} in the equation {equation!r}; only letters, '...', ',' and '->' are allowed"
+            )
     free = [c for c in map(chr, range(0x391, 0x391 + 64))]
     ell = 0
     for t, x in zip(terms, ops, strict=True):
@@ -286,15 +310,22 @@ def _parse(equation: str, ops: list[Any]) -> tuple[list[str], str]:
                 raise RuntimeError(f"einsum(): operand of shape {list(x.shape)} has fewer dims than {t!r} names")
             ell = max(ell, x.ndim - len(named))
         elif x.ndim != len(named):
-            raise RuntimeError(f"einsum(): the number of subscripts in {t!r} does not match the number of dimensions of its operand, {list(x.shape)}")
+            raise RuntimeError(
+                f"einsum(): the number of subscripts in {t!r} does not match the number of dimensions of its operand, {list(x.shape)}"
+            )
     letters = free[:ell]
-    full = [t.replace("...", "".join(letters[ell - (x.ndim - len(t.replace("...", ""))) :])) for t, x in zip(terms, ops, strict=True)]
+    full = [
+        t.replace("...", "".join(letters[ell - (x.ndim - len(t.replace("...", ""))) :]))
+        for t, x in zip(terms, ops, strict=True)
+    ]
     if arrow:
         out = out.replace("...", "".join(letters))
         every = set("".join(full))
         for c in out:
             if c not in every and c not in letters:
-                raise RuntimeError(f"einsum(): output subscript {c!r} does not appear in the equation for any input operand")
+                raise RuntimeError(
+                    f"einsum(): output subscript {c!r} does not appear in the equation for any input operand"
+                )
             if out.count(c) > 1:
                 raise RuntimeError(f"einsum(): output subscript {c!r} appears more than once in the output")
         out = "".join(c for c in out if c in every)
@@ -305,7 +336,9 @@ def _parse(equation: str, ops: list[Any]) -> tuple[list[str], str]:
     for t, x in zip(full, ops, strict=True):
         for c, n in zip(t, x.shape, strict=True):
             if size.get(c, 1) not in (1, n) and n != 1:
-                raise RuntimeError(f"einsum(): operands do not broadcast: subscript {c!r} has sizes {size[c]} and {n}; shapes {[list(o.shape) for o in ops]}")
+                raise RuntimeError(
+                    f"einsum(): operands do not broadcast: subscript {c!r} has sizes {size[c]} and {n}; shapes {[list(o.shape) for o in ops]}"
+                )
             size[c] = max(size.get(c, 1), n) if n != 0 else 0
     return full, out
 
@@ -353,6 +386,7 @@ def _contract(a: Tensor, ta: str, b: Tensor, tb: str, need: set[str]) -> tuple[T
     y = matmul_p(pa.reshape(*ba, math.prod(sa), k), pb.reshape(*bb, k, math.prod(sb)))
     lead = list(y.shape[:-2])
     return y.reshape(*lead, *sa, *sb), "".join((*batch, *fa, *fb))
+
 
 # -- samples ------------------------------------------------------------------------------------------------------------
 

@@ -19,7 +19,9 @@ from .matmul import _check_dtypes, _fits, _need, bmm, matmul, mv, plus
 def _alike(name: str, input: Any, product: Tensor, beta: Any, alpha: Any) -> None:
     _fits(name, input, product)
     if product.dtype.category <= dt.INT and (isinstance(alpha, float) or isinstance(beta, float)):
-        raise RuntimeError(f"{name}: for integral input tensors, arguments alpha and beta must not be floating point numbers")
+        raise RuntimeError(
+            f"{name}: for integral input tensors, arguments alpha and beta must not be floating point numbers"
+        )
 
 
 @public("outer ger", methods="outer ger")
@@ -37,7 +39,9 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any
     _need("addr", vec2, 1, "vec2")
     p = outer(vec1, vec2)
     if input.ndim > 2 or np.broadcast_shapes(tuple(input.shape), tuple(p.shape)) != tuple(p.shape):
-        raise RuntimeError(f"addr: input {list(input.shape)} does not broadcast to the outer product's shape {list(p.shape)}")
+        raise RuntimeError(
+            f"addr: input {list(input.shape)} does not broadcast to the outer product's shape {list(p.shape)}"
+        )
     return plus(input, p, beta, alpha)
 
 
@@ -67,7 +71,9 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alph
     _need("addbmm", batch1, 3, "batch1")
     _need("addbmm", batch2, 3, "batch2")
     if batch1.shape[0] != batch2.shape[0] or batch1.shape[2] != batch2.shape[1]:
-        raise RuntimeError(f"addbmm: batch1 {list(batch1.shape)} and batch2 {list(batch2.shape)} must have the same number of batches and matching inner sizes")
+        raise RuntimeError(
+            f"addbmm: batch1 {list(batch1.shape)} and batch2 {list(batch2.shape)} must have the same number of batches and matching inner sizes"
+        )
     _check_dtypes("addbmm", batch1, batch2)
     b, n, m = batch1.shape
     p = matmul(batch1.permute(1, 0, 2).reshape(n, b * m), batch2.reshape(b * m, batch2.shape[2]))
@@ -81,7 +87,9 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     if input.ndim == 0 or other.ndim == 0:
         return input * other
     if input.shape[-1] != other.shape[-1]:
-        raise RuntimeError(f"inner() the last dimension must match on both input tensors but got shapes {list(input.shape)} and {list(other.shape)}")
+        raise RuntimeError(
+            f"inner() the last dimension must match on both input tensors but got shapes {list(input.shape)} and {list(other.shape)}"
+        )
     return tensordot(input, other, ([-1], [-1]))
 
 
@@ -92,7 +100,9 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
         dims = dims.tolist()
     if isinstance(dims, int):
         if dims < 0 or dims > min(a.ndim, b.ndim):
-            raise RuntimeError(f"tensordot expects dims >= 0 and at most the number of dims of a and b, but got dims={dims}")
+            raise RuntimeError(
+                f"tensordot expects dims >= 0 and at most the number of dims of a and b, but got dims={dims}"
+            )
         da, db = list(range(a.ndim - dims, a.ndim)), list(range(dims))
     else:
         da, db = ([v] if isinstance(v, int) else list(v) for v in dims)
@@ -102,7 +112,9 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     da, db = [wrap_dim(d, a.ndim, "dims") + a.ndim for d in da], [wrap_dim(d, b.ndim, "dims") + b.ndim for d in db]
     for x, y in zip(da, db, strict=True):
         if a.shape[x] != b.shape[y] and 1 not in (a.shape[x], b.shape[y]):
-            raise RuntimeError(f"tensordot: contracted dimensions need to match, but first has size {a.shape[x]} in dim {x} and second has size {b.shape[y]} in dim {y}")
+            raise RuntimeError(
+                f"tensordot: contracted dimensions need to match, but first has size {a.shape[x]} in dim {x} and second has size {b.shape[y]} in dim {y}"
+            )
     for x, y in zip(da, db, strict=True):
         if a.shape[x] != b.shape[y]:
             a, b = (a, b.sum(y, True)) if a.shape[x] == 1 else (a.sum(x, True), b)
@@ -123,16 +135,24 @@ def multi_dot(*tensors: Any) -> Tensor:
         return xs[0]
     for i, x in enumerate(xs):
         if x.ndim != 2 and not (x.ndim == 1 and i in (0, len(xs) - 1)):
-            raise RuntimeError(f"multi_dot: tensor {i} must be {'1D or 2D' if i in (0, len(xs) - 1) else '2D'} but got {x.ndim}D")
+            raise RuntimeError(
+                f"multi_dot: tensor {i} must be {'1D or 2D' if i in (0, len(xs) - 1) else '2D'} but got {x.ndim}D"
+            )
     _check_dtypes("multi_dot", *xs)
     sizes = [1 if xs[0].ndim == 1 else xs[0].shape[0], *[x.shape[-1] if x.ndim == 2 else 1 for x in xs]]
     if xs[0].ndim == 1:
         sizes[1] = xs[0].shape[0]
     for i in range(len(xs) - 1):
         if xs[i].shape[-1] != xs[i + 1].shape[0]:
-            raise RuntimeError(f"multi_dot: tensors {i} and {i + 1} with shapes {list(xs[i].shape)} and {list(xs[i + 1].shape)} cannot be multiplied")
+            raise RuntimeError(
+                f"multi_dot: tensors {i} and {i + 1} with shapes {list(xs[i].shape)} and {list(xs[i + 1].shape)} cannot be multiplied"
+            )
     n = len(xs)
-    mats = [xs[0].unsqueeze(0) if xs[0].ndim == 1 else xs[0], *xs[1:-1], xs[-1].unsqueeze(1) if xs[-1].ndim == 1 else xs[-1]]
+    mats = [
+        xs[0].unsqueeze(0) if xs[0].ndim == 1 else xs[0],
+        *xs[1:-1],
+        xs[-1].unsqueeze(1) if xs[-1].ndim == 1 else xs[-1],
+    ]
     dims = [mats[0].shape[0], *[m.shape[1] for m in mats]]
     cost = [[0] * n for _ in range(n)]
     split = [[0] * n for _ in range(n)]

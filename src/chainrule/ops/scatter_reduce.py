@@ -54,7 +54,9 @@ def _extremum(name: str, fn: Any) -> Any:
     def _(t: Any, y: Any, x: Any, i: Any, src: Any, *, dim: int, include: bool) -> Any:
         own, part, count = share(y, x, i, src, dim, include, t[0])
         ts = t[2] if t[2].shape == i.shape else t[2][tuple(slice(0, m) for m in i.shape)]
-        return (t[0] * own + scatter_add_p(zeros(tuple(y.shape), t[0].dtype), i, ts * part, dim=dim, ss=tuple(i.shape))) / count
+        return (
+            t[0] * own + scatter_add_p(zeros(tuple(y.shape), t[0].dtype), i, ts * part, dim=dim, ss=tuple(i.shape))
+        ) / count
 
     @p.vjp
     def _(g: Any, y: Any, x: Any, i: Any, src: Any, *, dim: int, include: bool) -> Any:
@@ -150,21 +152,31 @@ def reduce_into(name: str, input: Tensor, d: int, index: Tensor, src: Tensor, re
         y = scatter_add_p(base, i, s, dim=d, ss=ss)
         if reduce == "mean":
             count = hits + 1 if include else hits.clamp(min=1)
-            y = y / count.to(x.dtype.to_real()) if x.dtype.category >= dt.FLOAT else y.div(count.to(x.dtype), rounding_mode="floor")
+            y = (
+                y / count.to(x.dtype.to_real())
+                if x.dtype.category >= dt.FLOAT
+                else y.div(count.to(x.dtype), rounding_mode="floor")
+            )
     return y.to(input.dtype).reshape(*input.shape)
 
 
 @public("scatter_reduce", methods="scatter_reduce", inplace="scatter_reduce_")
-def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True) -> Tensor:
+def scatter_reduce(
+    input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
     """`input` with `src` reduced ("sum", "prod", "mean", "amax", "amin") into the places that gather would read."""
     if reduce not in _NAMES:
-        raise RuntimeError(f"scatter_reduce: reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+        raise RuntimeError(
+            f"scatter_reduce: reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"
+        )
     d = check_index("scatter_reduce", input, dim, index, src, "self")
     return reduce_into("scatter_reduce", input, d, index, src, reduce, include_self)
 
 
 @public("index_reduce", methods="index_reduce", inplace="index_reduce_")
-def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True) -> Tensor:
+def index_reduce(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
     """`input` with `source` reduced ("prod", "mean", "amax", "amin") into the entries `index` of `dim`."""
     if reduce not in _NAMES[1:]:
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
@@ -177,7 +189,9 @@ def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
     shape[d] = i.shape[0]
     full = list(x.shape)
     full[d] = i.shape[0]
-    return reduce_into("index_reduce", x, d, i.reshape(*shape).expand(*full), src.expand(*full), reduce, include_self).reshape(*input.shape)
+    return reduce_into(
+        "index_reduce", x, d, i.reshape(*shape).expand(*full), src.expand(*full), reduce, include_self
+    ).reshape(*input.shape)
 
 
 # -- segments ---------------------------------------------------------------------------------------------------------
@@ -210,7 +224,11 @@ def segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None = None, 
     ax = wrap_dim(axis, data.ndim) + data.ndim
     n, k = data.shape[ax], ls.shape[-1]
     ids = segment_ids_p(ls, n=n)
-    full = ids.reshape(*ids.shape, *(1,) * (data.ndim - ax - 1)).expand(*data.shape) if ids.ndim == ax + 1 else ids.reshape(*(1,) * ax, n, *(1,) * (data.ndim - ax - 1)).expand(*data.shape)
+    full = (
+        ids.reshape(*ids.shape, *(1,) * (data.ndim - ax - 1)).expand(*data.shape)
+        if ids.ndim == ax + 1
+        else ids.reshape(*(1,) * ax, n, *(1,) * (data.ndim - ax - 1)).expand(*data.shape)
+    )
     # Entries after the last segment fall into one more, which is dropped.
     shape = (*data.shape[:ax], k + 1, *data.shape[ax + 1 :])
     start = zeros(shape, data.dtype) + (_START[reduce] if initial is None else initial)
@@ -238,12 +256,18 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     if mode not in ("sum", "mean", "max"):
         raise ValueError(f"embedding_bag: mode has to be one of sum, mean or max, got {mode!r}")
     if per_sample_weights is not None and mode != "sum":
-        raise NotImplementedError(f"embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got mode='{mode}').")
+        raise NotImplementedError(
+            f"embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got mode='{mode}')."
+        )
     if per_sample_weights is not None and per_sample_weights.shape != input.shape:
-        raise ValueError(f"embedding_bag: If per_sample_weights ({list(per_sample_weights.shape)}) is not None, then it must have the same shape as the input ({list(input.shape)})")
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights ({list(per_sample_weights.shape)}) is not None, then it must have the same shape as the input ({list(input.shape)})"
+        )
     if input.ndim == 2:
         if offsets is not None:
-            raise ValueError("embedding_bag: if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences.")
+            raise ValueError(
+                "embedding_bag: if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences."
+            )
         bags, n = input.shape
         lengths = Tensor(np.full(bags, n))
         input = input.reshape(-1)
@@ -269,13 +293,23 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     keep = (input != pad).unsqueeze(-1) if pad is not None else None
     if mode == "max":
         start = zeros((bags, rows.shape[1]), rows.dtype) + float("-inf")
-        y = reduce_into("embedding_bag", start, -2, ids, rows if keep is None else where(keep, rows, float("-inf")), "amax", True)
+        y = reduce_into(
+            "embedding_bag", start, -2, ids, rows if keep is None else where(keep, rows, float("-inf")), "amax", True
+        )
         return where(y == float("-inf"), 0, y)
     kept = rows if keep is None else where(keep, rows, 0)
     y = reduce_into("embedding_bag", zeros((bags, rows.shape[1]), rows.dtype), -2, ids, kept, "sum", True)
     if mode == "mean":
         ones = (zeros((total, 1), rows.dtype) + 1) if keep is None else keep.to(rows.dtype)
-        count = reduce_into("embedding_bag", zeros((bags, 1), rows.dtype), -2, ids.narrow(1, 0, 1) if rows.shape[1] else ids, ones, "sum", True)
+        count = reduce_into(
+            "embedding_bag",
+            zeros((bags, 1), rows.dtype),
+            -2,
+            ids.narrow(1, 0, 1) if rows.shape[1] else ids,
+            ones,
+            "sum",
+            True,
+        )
         y = y / count.clamp(min=1)
     return y
 
@@ -286,10 +320,19 @@ _I = Given([[0, 1, 0, 3], [2, 2, 1, 0]])
 for _r in _NAMES:
     sample("scatter_reduce", S(4, 4), 0, _I, S(2, 4), _r, cx=_r in ("sum", "prod", "mean"))
     sample("scatter_reduce", S(4, 4), 0, _I, S(2, 4), _r, include_self=False, cx=False)
-sample("scatter_reduce", Given([0.0, 2.0, 0.0], grad=True), 0, Given([0, 0, 2, 2]), Given([0.0, 3.0, 0.0, 1.0], grad=True), "prod")
+sample(
+    "scatter_reduce",
+    Given([0.0, 2.0, 0.0], grad=True),
+    0,
+    Given([0, 0, 2, 2]),
+    Given([0.0, 3.0, 0.0, 1.0], grad=True),
+    "prod",
+)
 for _r in _NAMES[1:]:
     sample("index_reduce", S(4, 3), 0, Given([0, 2, 0]), S(3, 3), _r, cx=False)
 for _r in _START:
-    sample("segment_reduce", S(5, 2), _r, lengths=Given([2, 0, 3]) if _r in ("sum", "prod") else Given([2, 1, 2]), cx=False)
+    sample(
+        "segment_reduce", S(5, 2), _r, lengths=Given([2, 0, 3]) if _r in ("sum", "prod") else Given([2, 1, 2]), cx=False
+    )
 for _r in ("sum", "mean", "max"):
     sample("nn.functional.embedding_bag", Given([0, 2, 2, 1]), S(4, 3), Given([0, 1]), mode=_r, cx=False)

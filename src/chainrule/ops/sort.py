@@ -92,21 +92,35 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 
 
 @public("unique", methods="unique", out=False)
-def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
     """The different values (or slices of `dim`), in order; where each element went; how often each occurs."""
     v = input.concrete("unique()")
     if dim is not None:
         dim = wrap_dim(dim, input.ndim) + input.ndim
         if 0 in v.shape and v.shape[dim] == 0 and v.ndim > 1 and any(s == 0 for k, s in enumerate(v.shape) if k != dim):
-            raise RuntimeError("unique: There are 0 sized dimensions, and they aren't selected by dim, so unique cannot be applied")
+            raise RuntimeError(
+                "unique: There are 0 sized dimensions, and they aren't selected by dim, so unique cannot be applied"
+            )
     u, inv, counts = np.unique(v, return_inverse=True, return_counts=True, axis=dim)
     inv = inv.reshape(v.shape if dim is None else (-1,))
-    out = [Tensor(u)] + [Tensor(inv.astype(np.int64))] * return_inverse + [Tensor(counts.astype(np.int64))] * return_counts
+    out = (
+        [Tensor(u)]
+        + [Tensor(inv.astype(np.int64))] * return_inverse
+        + [Tensor(counts.astype(np.int64))] * return_counts
+    )
     return out[0] if len(out) == 1 else tuple(out)
 
 
 @public("unique_consecutive", methods="unique_consecutive", out=False)
-def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
+def unique_consecutive(
+    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
     """The values (or slices of `dim`) that differ from the one before; where each went; how long each run is."""
     v = input.concrete("unique_consecutive()")
     d = 0 if dim is None else wrap_dim(dim, input.ndim) + input.ndim
@@ -147,22 +161,34 @@ def searchsorted(sorted_sequence: Tensor, input: Any = None, *, out_int32: bool 
         if side not in ("left", "right"):
             raise RuntimeError(f"searchsorted(): side can only be 'left' or 'right' but got {side}")
         if right and side == "left":
-            raise RuntimeError("searchsorted(): side and right can't be set to opposites, got side of left while right was True")
+            raise RuntimeError(
+                "searchsorted(): side and right can't be set to opposites, got side of left while right was True"
+            )
         right = side == "right"
     if not isinstance(v, Tensor):
         v = Tensor(np.asarray(v, sorted_sequence.dtype.np))
     seq = sorted_sequence
     if seq.ndim == 0:
-        raise RuntimeError("searchsorted(): sorted_sequence (boundaries) must have at least one dim, but it is a scalar")
+        raise RuntimeError(
+            "searchsorted(): sorted_sequence (boundaries) must have at least one dim, but it is a scalar"
+        )
     if v.ndim == 0 and seq.ndim > 1:
-        raise RuntimeError(f"searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got boundaries tensor dim({seq.ndim})")
+        raise RuntimeError(
+            f"searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got boundaries tensor dim({seq.ndim})"
+        )
     if seq.dtype is not v.dtype:
-        raise RuntimeError(f"searchsorted(): boundaries and input value tensors should have same dtype, but got {seq.dtype} and {v.dtype}")
+        raise RuntimeError(
+            f"searchsorted(): boundaries and input value tensors should have same dtype, but got {seq.dtype} and {v.dtype}"
+        )
     if seq.ndim > 1 and tuple(seq.shape[:-1]) != tuple(v.shape[:-1]):
-        raise RuntimeError(f"searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value tensor must match, got {list(seq.shape)} and {list(v.shape)}")
+        raise RuntimeError(
+            f"searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value tensor must match, got {list(seq.shape)} and {list(v.shape)}"
+        )
     if sorter is not None:
         if sorter.shape != seq.shape:
-            raise RuntimeError(f"searchsorted(): boundary and sorter must have the same size, but got {list(seq.shape)} and {list(sorter.shape)}")
+            raise RuntimeError(
+                f"searchsorted(): boundary and sorter must have the same size, but got {list(seq.shape)} and {list(sorter.shape)}"
+            )
         if sorter.dtype is not dt.int64:
             raise RuntimeError(f"searchsorted(): sorter must be a tensor of long dtype but got {sorter.dtype}")
         s = sorter.concrete("searchsorted with a sorter")

@@ -30,19 +30,33 @@ class _Safe(pickle.Unpickler):
     _BUILTINS = frozenset("dict list set tuple frozenset int float str bytes bool complex slice range".split())
 
     def find_class(self, module: str, name: str) -> Any:
-        plain = module == "builtins" and name in self._BUILTINS or (module, name) == ("collections", "OrderedDict")
+        plain = (module == "builtins" and name in self._BUILTINS) or (module, name) == ("collections", "OrderedDict")
         ours = (module, name) in {
             ("chainrule.core.tensor", "_rebuild"), ("chainrule.core.tensor", "Tensor"), ("chainrule.core.tensor", "Size"),
             ("chainrule.core.dtypes", "_by_name"), ("chainrule.nn.parameter", "Parameter"), ("chainrule.payloads.nested", "_rebuild"),
         }  # fmt: skip
-        arrays = module.startswith("numpy") and name in ("_reconstruct", "ndarray", "dtype", "scalar", "_frombuffer") or (module, name) == ("ml_dtypes", "bfloat16")
+        arrays = (
+            (module.startswith("numpy")
+            and name in ("_reconstruct", "ndarray", "dtype", "scalar", "_frombuffer"))
+            or (module, name) == ("ml_dtypes", "bfloat16")
+        )
         if plain or ours or arrays:
             return super().find_class(module, name)
-        raise pickle.UnpicklingError(f"load: {module}.{name} is neither a tensor nor a plain container; pass weights_only=False if you trust the file")
+        raise pickle.UnpicklingError(
+            f"load: {module}.{name} is neither a tensor nor a plain container; pass weights_only=False if you trust the file"
+        )
 
 
 @public("load", out=False)
-def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights_only: bool | None = None, mmap: Any = None, **_: Any) -> Any:
+def load(
+    f: Any,
+    map_location: Any = None,
+    pickle_module: Any = None,
+    *,
+    weights_only: bool | None = None,
+    mmap: Any = None,
+    **_: Any,
+) -> Any:
     """Read what ``save`` wrote. By default only tensors and plain containers are accepted, since pickles can run code."""
     if isinstance(f, str | os.PathLike) and str(f).endswith(".safetensors"):
         from safetensors.numpy import load_file
@@ -134,5 +148,3 @@ def apply_(self: Tensor, f: Any) -> Tensor:
 
     v = self.concrete("apply_()")
     return self.copy_(Tensor(np.vectorize(f, otypes=[v.dtype])(v) if v.size else v))
-
-

@@ -35,7 +35,9 @@ def assert_close(actual: Any, expected: Any, *, rtol: float | None = None, atol:
         wide = np.complex128 if a.dtype.kind == "c" or b.dtype.kind == "c" else np.float64
         if not np.allclose(a.astype(wide), b.astype(wide), rtol=r, atol=t, equal_nan=equal_nan):
             diff = np.abs(a.astype(wide) - b.astype(wide))
-            raise AssertionError(msg or f"tensors are not close: greatest difference {np.nanmax(diff):.3e} (rtol {r}, atol {t})")
+            raise AssertionError(
+                msg or f"tensors are not close: greatest difference {np.nanmax(diff):.3e} (rtol {r}, atol {t})"
+            )
 
 
 class Counter:

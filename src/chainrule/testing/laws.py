@@ -170,7 +170,9 @@ def check_dot(case: Case, rng: np.random.Generator) -> None:
     back = pull(tuple(gs))
     for x, b in zip(xs, back, strict=True):
         if b.shape != x.shape or b.dtype is not x.dtype:
-            raise LawError(f"reverse mode: {case}: a gradient is {b.dtype}{list(b.shape)}, its input {x.dtype}{list(x.shape)}")
+            raise LawError(
+                f"reverse mode: {case}: a gradient is {b.dtype}{list(b.shape)}, its input {x.dtype}{list(x.shape)}"
+            )
     for k in range(len(xs)):
         one = [t if i == k else Tensor(np.zeros_like(t.numpy())) for i, t in enumerate(ts)]
         fwd = func.jvp(f, tuple(xs), tuple(one))[1]
@@ -208,9 +210,15 @@ def check_vmap(case: Case, rng: np.random.Generator, size: int = 3) -> None:
     _vmap_law(f"jvp of {case}", _jvp_map(f, n), [*xs, *ts], rng, size, every=False)
 
 
-def _vmap_law(name: Any, f: Callable[..., Any], xs: list[Tensor], rng: np.random.Generator, size: int, every: bool) -> None:
+def _vmap_law(
+    name: Any, f: Callable[..., Any], xs: list[Tensor], rng: np.random.Generator, size: int, every: bool
+) -> None:
     n = len(xs)
-    subsets = itertools.product((False, True), repeat=n) if every and n <= 4 else [(True,) * n, *(tuple(i == k for i in range(n)) for k in range(n))]
+    subsets = (
+        itertools.product((False, True), repeat=n)
+        if every and n <= 4
+        else [(True,) * n, *(tuple(i == k for i in range(n)) for k in range(n))]
+    )
     for picked in subsets:
         if not any(picked):
             continue
@@ -224,7 +232,9 @@ def _vmap_law(name: Any, f: Callable[..., Any], xs: list[Tensor], rng: np.random
                     v = np.stack([v * (1 + 0.05 * i) for i in range(size)], d)
                 batch.append(Tensor(v))
             got = func.vmap(f, in_dims=dims)(*batch)
-            each = [f(*[b if d is None else b.select(d, i) for b, d in zip(batch, dims, strict=True)]) for i in range(size)]
+            each = [
+                f(*[b if d is None else b.select(d, i) for b, d in zip(batch, dims, strict=True)]) for i in range(size)
+            ]
             want = [np.stack([e[k].numpy() for e in each]) for k in range(len(each[0]))]
             expect(f"vmap over {dims}", name, [g.numpy() for g in got], want, 1e-9)
 

@@ -61,7 +61,9 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
     start = _count()
     out = run()
     ys, yspec = flatten(out)
-    level = max((y._interp for y in ys if isinstance(y, Tensor) and y._interp is not None), key=lambda i: i.level, default=None)
+    level = max(
+        (y._interp for y in ys if isinstance(y, Tensor) and y._interp is not None), key=lambda i: i.level, default=None
+    )
     if not isinstance(level, Reverse):
         return out
     places = [i for i, y in enumerate(ys) if isinstance(y, Tensor) and y._interp is level and y._aux.seq > start]
@@ -104,7 +106,9 @@ def _edge(nodes: list[Node], start: int) -> list[Node]:
     return edge
 
 
-def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kw: Any) -> Any:
+def checkpoint_sequential(
+    functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kw: Any
+) -> Any:
     """Run modules one after the other, each of `segments` groups under a checkpoint."""
     fs = list(functions.children()) if hasattr(functions, "children") else list(functions)
     size = -(-len(fs) // segments)

@@ -10,8 +10,8 @@ from ...core import dtypes as dt
 from ...core.errors import ChainruleError
 from ...core.op import op
 from ...core.registry import public
-from ...core.shapes import broadcast_shapes
 from ...core.samples import S, sample
+from ...core.shapes import broadcast_shapes
 from ...core.tensor import Tensor
 from ..index import tril
 from ..matmul import matmul_p
@@ -34,9 +34,13 @@ def square(name: str, x: Any, arg: str = "A") -> None:
     if x.ndim < 2:
         raise RuntimeError(f"{name}: The input tensor {arg} must have at least 2 dimensions, got {list(x.shape)}.")
     if x.shape[-1] != x.shape[-2]:
-        raise RuntimeError(f"{name}: {arg} must be batches of square matrices, but they are {x.shape[-2]} by {x.shape[-1]} matrices")
+        raise RuntimeError(
+            f"{name}: {arg} must be batches of square matrices, but they are {x.shape[-2]} by {x.shape[-1]} matrices"
+        )
     if x.dtype.category < dt.FLOAT or x.dtype.np in dt.HALVES:
-        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as {arg} (float32, float64, complex64 or complex128). Got {x.dtype}")
+        raise RuntimeError(
+            f"{name}: Expected a floating point or complex tensor as {arg} (float32, float64, complex64 or complex128). Got {x.dtype}"
+        )
 
 
 # -- solve ------------------------------------------------------------------------------------------------------------
@@ -67,15 +71,21 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """``X`` with ``A X = B`` (or ``X A = B`` with ``left=False``); B may be a vector or a batch of vectors."""
     square("linalg.solve", A)
     if A.dtype is not B.dtype:
-        raise RuntimeError(f"linalg.solve: Expected A and B to have the same dtype, but found A of type {A.dtype} and B of type {B.dtype} instead")
+        raise RuntimeError(
+            f"linalg.solve: Expected A and B to have the same dtype, but found A of type {A.dtype} and B of type {B.dtype} instead"
+        )
     vector = B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1]))
     if vector and not left:
-        raise RuntimeError("linalg.solve: Vector broadcasting of the left hand side B is not supported for left=False. Pass a matrix.")
+        raise RuntimeError(
+            "linalg.solve: Vector broadcasting of the left hand side B is not supported for left=False. Pass a matrix."
+        )
     b = B.unsqueeze(-1) if vector else B
     if not left:
         return solve(A.mT, b.mT).mT
     if b.ndim < 2 or b.shape[-2] != A.shape[-1]:
-        raise RuntimeError(f"linalg.solve: Incompatible shapes of A {list(A.shape)} and B {list(B.shape)}: each has to have the same number of rows")
+        raise RuntimeError(
+            f"linalg.solve: Incompatible shapes of A {list(A.shape)} and B {list(B.shape)}: each has to have the same number of rows"
+        )
     broadcast_shapes(A.shape[:-2], b.shape[:-2], what="linalg.solve: batch dimensions of A and B")
     x = solve_p(A, b)
     return x.squeeze(-1) if vector else x
@@ -90,7 +100,9 @@ def cholesky_p(a: Any) -> Any:
     try:
         return np.linalg.cholesky(a)
     except np.linalg.LinAlgError:
-        raise LinAlgError("linalg.cholesky: The factorization could not be completed because the input A is not positive-definite.") from None
+        raise LinAlgError(
+            "linalg.cholesky: The factorization could not be completed because the input A is not positive-definite."
+        ) from None
 
 
 def half_tril(x: Tensor) -> Tensor:
@@ -135,6 +147,7 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     square("cholesky", input, "input")
     low = cholesky_p(input)
     return low.mH if upper else low
+
 
 # -- samples ------------------------------------------------------------------------------------------------------------
 
