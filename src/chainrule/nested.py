@@ -18,45 +18,63 @@ from typing import Any
 import numpy as np
 
 from .core import dtypes as dt
-from .core.dispatch import innermost
 from .core.errors import ChainruleError
 from .core.op import op
 from .core.registry import public
 from .core.tensor import Tensor
+from .ops.shape import cat
 from .payloads import nested_bodies as _bodies
-from .payloads.nested import NestedArray, padded, unpad
-from .payloads.ragged import Geometry, RaggedInt, geometry_of
+from .payloads.nested import NestedArray, flat, padded, unpad
+from .payloads.ragged import Nest, Packing, RaggedInt, geometry_of
 
-__all__ = ["as_nested_tensor", "from_padded", "masked_select", "narrow", "nested_tensor", "nested_tensor_from_jagged", "to_padded_tensor"]
+__all__ = [
+    "as_nested_tensor",
+    "from_padded",
+    "masked_select",
+    "narrow",
+    "nested_tensor",
+    "nested_tensor_from_jagged",
+    "to_padded_tensor",
+]
 
 
-def _geometry(shapes: list[tuple[int, ...]]) -> Geometry:
-    """The geometry of components of these shapes; dims that differ are ragged, and the first where none differs."""
+def _shape(shapes: list[tuple[int, ...]]) -> tuple[Any, ...]:
+    """The shape of a nest of components of these shapes; dims that differ are ragged, and the first where none differs."""
     k = len(shapes[0]) if shapes else 1
     for i, s in enumerate(shapes):
         if len(s) != k:
-            raise ChainruleError(f"nested_tensor: all components must have the same number of dims; component 0 has {k}, component {i} has {len(s)} (shape {s})")
+            raise ChainruleError(
+                f"nested_tensor: all components must have the same number of dims; component 0 has {k} (shape {list(shapes[0])}), "
+                f"component {i} has {len(s)} (shape {list(s)})"
+            )
     sizes = np.array(shapes, np.int64).reshape(len(shapes), k)
-    differ = [bool(len(sizes) and (sizes[:, d] != sizes[0, d]).any()) for d in range(k)]
-    if not any(differ) and k:
-        differ[0] = True
-    return Geometry(sizes, tuple(differ))
+    ragged = (sizes != sizes[:1]).any(0) if shapes else np.zeros(k, bool)
+    if k and not ragged.any():
+        ragged[0] = True
+    if not k:
+        raise ChainruleError(
+            "nested_tensor: components must have at least one dim; stack() makes one tensor of numbers"
+        )
+    return geometry_of(
+        tuple(RaggedInt(np.ascontiguousarray(sizes[:, d])) if ragged[d] else int(sizes[0, d]) for d in range(k)),
+        len(shapes),
+    ).shape
 
 
 # -- joining components, differentiably ---------------------------------------------------------------------------------
 
 
-@op("nest", batch="none")
+@op("nest")
 def nest_p(values: Any, *, shape: tuple[Any, ...]) -> Any:
-    """Flat values as a nest of components of sizes ``shape[1:]``."""
-    g = geometry_of(shape[1:], shape[0])
-    return NestedArray(values.reshape((g.total, *g.trail)), g)
+    """Flat values (the last axis) as a nest of components of sizes ``shape[1:]``."""
+    g = geometry_of(shape[1:], int(shape[0]))
+    return NestedArray(np.ascontiguousarray(values).reshape((*values.shape[:-1], *g.rows)), g)
 
 
-@op("unnest", batch="none")
+@op("unnest")
 def unnest_p(x: Any, *, shape: tuple[Any, ...]) -> Any:
     """The packed elements of a nest of shape `shape`, flat."""
-    return x.rows.reshape(-1) if isinstance(x, NestedArray) else np.broadcast_to(x, shape).reshape(-1)
+    return flat(x, len(x.lead))
 
 
 unnest_p.on(NestedArray)(unnest_p.impl)
@@ -65,6 +83,31 @@ nest_p.jvp([lambda t, y, v, *, shape: nest_p(t, shape=shape)])
 nest_p.vjp([lambda g, y, v, *, shape: unnest_p(g, shape=shape)])
 unnest_p.jvp([lambda t, y, x, *, shape: unnest_p(t, shape=shape)])
 unnest_p.vjp([lambda g, y, x, *, shape: nest_p(g, shape=shape)])
+
+
+@op("unbind_nest")
+def unbind_nest_p(x: Any, *, shape: tuple[Any, ...]) -> Any:
+    """The components of a nest of shape `shape`, as many tensors."""
+    g = x.geometry
+    at, sizes, lead = g.packing.offsets, g.packing.sizes.tolist(), x.lead
+    inner = (slice(None),) * len(g.trail)
+    return tuple(
+        x.rows[(..., slice(a, b), *inner)].reshape((*lead, *s, *g.trail))
+        for a, b, s in zip(at[:-1], at[1:], sizes, strict=True)
+    )
+
+
+unbind_nest_p.on(NestedArray)(unbind_nest_p.impl)
+
+
+@unbind_nest_p.jvp
+def _(t: Any, y: Any, x: Any, *, shape: tuple[Any, ...]) -> Any:
+    return unbind_nest_p(t[0], shape=shape)
+
+
+@unbind_nest_p.vjp
+def _(g: Any, y: Any, x: Any, *, shape: tuple[Any, ...]) -> Any:
+    return (nest_p(cat([c.reshape(-1) for c in g]), shape=shape),)
 
 
 def _as_tensor(c: Any, dtype: Any) -> Tensor:
@@ -83,18 +126,31 @@ def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any
         parts = list(ts.unbind(0))
     else:
         parts = [_as_tensor(c, dtype) for c in ts]
-    g = _geometry([tuple(p.shape) for p in parts])
-    from .ops.shape import cat
+    shape = _shape([tuple(p.shape) for p in parts])
+    joined = (
+        cat([p.reshape(-1) for p in parts])
+        if parts
+        else Tensor(np.zeros(0, (dt.get_default_dtype() if dtype is None else dt.as_dtype(dtype)).np))
+    )
+    return nest_p(joined, shape=shape)
 
-    flat = cat([p.reshape(-1) for p in parts]) if parts else Tensor(np.zeros(0, (dt.get_default_dtype() if dtype is None else dt.as_dtype(dtype)).np))
-    return nest_p(flat, shape=g.shape)
 
-
-def nested_tensor(tensor_list: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+def nested_tensor(
+    tensor_list: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
     """A new nested tensor with copies of the components: tensors, arrays or nested lists of numbers."""
     if isinstance(tensor_list, Tensor) and not tensor_list.is_nested:
         tensor_list = list(tensor_list.unbind(0))
-    parts = [c.detach() if isinstance(c, Tensor) else c for c in (tensor_list.unbind() if isinstance(tensor_list, Tensor) else tensor_list)]
+    parts = [
+        c.detach() if isinstance(c, Tensor) else c
+        for c in (tensor_list.unbind() if isinstance(tensor_list, Tensor) else tensor_list)
+    ]
     t = as_nested_tensor(parts, dtype).detach().clone()
     t = Tensor(t._value, t._interp, t._aux)
     return t.requires_grad_() if requires_grad else t
@@ -115,7 +171,7 @@ def nested_tensor_from_jagged(values: Tensor, offsets: Tensor | None = None, len
     if total != rows.shape[0] or (starts != np.concatenate([[0], np.cumsum(ls)])[:-1]).any():
         take = np.repeat(starts - np.concatenate([[0], np.cumsum(ls)])[:-1], ls) + np.arange(total)
         rows = rows.index_select(0, Tensor(take))
-    x = nest_p(rows.reshape(-1), shape=(len(ls), RaggedInt(ls), *rows.shape[1:]))
+    x = nest_p(rows.reshape(-1), shape=geometry_of((RaggedInt(ls), *rows.shape[1:]), len(ls)).shape)
     if d == 1:
         return x
     return x.movedim(1, d)
@@ -131,30 +187,32 @@ def narrow(tensor: Tensor, dim: int, start: Any, length: Any, layout: Any = None
         return np.broadcast_to(np.asarray(v.numpy() if isinstance(v, Tensor) else v, np.int64), (n,))
 
     s, m = vector(start), vector(length)
-    take = np.repeat(np.arange(n) * tensor.shape[1] + s - np.concatenate([[0], np.cumsum(m)])[:-1], m) + np.arange(int(m.sum()))
+    take = np.repeat(np.arange(n) * tensor.shape[1] + s - np.concatenate([[0], np.cumsum(m)])[:-1], m) + np.arange(
+        int(m.sum())
+    )
     rows = tensor.reshape(n * tensor.shape[1], *tensor.shape[2:]).index_select(0, Tensor(take))
-    return nest_p(rows.reshape(-1), shape=(n, RaggedInt(np.array(m)), *tensor.shape[2:]))
+    return nest_p(rows.reshape(-1), shape=geometry_of((RaggedInt(np.array(m)), *tensor.shape[2:]), n).shape)
 
 
 def masked_select(tensor: Tensor, mask: Tensor) -> Tensor:
     """The elements of each row of a matrix where the mask holds, as a nested tensor."""
     m = np.broadcast_to(mask.numpy(), tuple(tensor.shape))
-    return nest_p(tensor.expand(*m.shape)[Tensor(m)], shape=(m.shape[0], RaggedInt(m.sum(1))))
+    return nest_p(tensor.expand(*m.shape)[Tensor(m)], shape=geometry_of((RaggedInt(m.sum(1)),), m.shape[0]).shape)
 
 
 # -- padding ------------------------------------------------------------------------------------------------------------
 
 
-@op("pad_nest", batch="none")
+@op("pad_nest")
 def pad_nest_p(x: Any, *, shape: tuple[Any, ...], size: tuple[int, ...] | None, value: float) -> Any:
     """The components of a nest of shape `shape` at the corners of one array."""
     return padded(x, value, size)
 
 
-@op("unpad_nest", batch="none")
+@op("unpad_nest")
 def unpad_nest_p(a: Any, *, shape: tuple[Any, ...], size: tuple[int, ...] | None) -> Any:
     """The corners of an array as a nest of shape `shape`."""
-    return unpad(a, geometry_of(shape[1:], shape[0]))
+    return unpad(a, geometry_of(shape[1:], int(shape[0])))
 
 
 pad_nest_p.on(NestedArray)(pad_nest_p.impl)
@@ -168,51 +226,76 @@ unpad_nest_p.vjp([lambda g, y, a, *, shape, size: pad_nest_p(g, shape=shape, siz
 @public("", methods="to_padded_tensor", out=False)
 def to_padded_tensor(input: Tensor, padding: float = 0.0, output_size: Sequence[int] | None = None) -> Tensor:
     """The components at the corners of one ordinary tensor, the rest filled with `padding`."""
-    return pad_nest_p(input, shape=tuple(input.shape), size=None if output_size is None else tuple(output_size), value=float(padding))
+    return pad_nest_p(
+        input,
+        shape=_whole(input, "to_padded_tensor()"),
+        size=None if output_size is None else tuple(output_size),
+        value=float(padding),
+    )
 
 
 def from_padded(padded: Tensor, sizes: Any) -> Tensor:
     """A nested tensor from the corners of an ordinary one; `sizes` has a row of component sizes (or one length) each."""
     s = np.asarray(sizes.numpy() if isinstance(sizes, Tensor) else sizes, np.int64)
     s = s.reshape(len(s), -1)
-    full = np.concatenate([s, np.broadcast_to(np.array(padded.shape[1 + s.shape[1] :], np.int64), (len(s), padded.ndim - 1 - s.shape[1]))], 1)
-    g = Geometry(full, tuple(d < s.shape[1] for d in range(full.shape[1])))
+    g = geometry_of(
+        (*[RaggedInt(np.ascontiguousarray(s[:, d])) for d in range(s.shape[1])], *padded.shape[1 + s.shape[1] :]),
+        len(s),
+    )
     return unpad_nest_p(padded, shape=g.shape, size=tuple(padded.shape))
 
 
 # -- parts ----------------------------------------------------------------------------------------------------------------
 
 
-def _payload(x: Tensor, what: str) -> NestedArray:
-    v = innermost(x)
-    if not isinstance(v, NestedArray):
-        raise ChainruleError(f"{what} is for nested tensors; this one is dense, of shape {list(x.shape)}")
-    return v
+def _whole(x: Tensor, what: str) -> tuple[Any, ...]:
+    """The shape of a nested tensor, after checking that it is one and that its nesting dim is in sight."""
+    shape = tuple(x.shape)
+    if not shape or type(shape[0]) is not Nest:
+        why = (
+            "inside a vmap over its components it is one component"
+            if x.is_nested
+            else f"this one is dense, of shape {list(shape)}"
+        )
+        raise ChainruleError(f"{what} is for nested tensors; {why}")
+    return shape
+
+
+def _packing(x: Tensor, what: str) -> Packing:
+    shape = _whole(x, what)
+    return geometry_of(shape[1:], int(shape[0])).packing
 
 
 @public("", methods="values", out=False)
 def values(self: Tensor) -> Tensor:
     """The packed rows of a nested tensor, ``[total, ...]``, through which derivatives flow."""
-    v = _payload(self, "values()")
-    return unnest_p(self, shape=tuple(self.shape)).reshape(v.rows.shape)
+    shape = _whole(self, "values()")
+    return unnest_p(self, shape=shape).reshape(geometry_of(shape[1:], int(shape[0])).rows)
 
 
 @public("", methods="offsets", out=False)
 def offsets(self: Tensor) -> Tensor:
     """Where each component starts in ``values()``, and the end."""
-    return Tensor(_payload(self, "offsets()").geometry.offsets.copy())
+    return Tensor(_packing(self, "offsets()").offsets.copy())
 
 
 @public("", methods="lengths", out=False)
 def lengths(self: Tensor) -> Tensor:
     """The number of packed rows of each component."""
-    return Tensor(_payload(self, "lengths()").geometry.counts.copy())
+    return Tensor(_packing(self, "lengths()").counts.copy())
 
 
 @public("", methods="_nested_tensor_size", out=False)
 def nested_sizes(self: Tensor) -> Tensor:
     """The matrix of component sizes."""
-    return Tensor(_payload(self, "sizes").geometry.sizes.copy())
+    shape = _whole(self, "sizes")
+    return Tensor(geometry_of(shape[1:], int(shape[0])).sizes.copy())
+
+
+def unbind(x: Tensor) -> tuple[Tensor, ...]:
+    """The components of a nested tensor, through which derivatives flow back."""
+    shape = _whole(x, "unbind()")
+    return unbind_nest_p(x, shape=shape) if shape[0] else ()
 
 
 _installed = _bodies

@@ -1,7 +1,10 @@
 """The nested payload: one buffer of packed rows and the geometry of the components.
 
-Bodies of the structural primitives on it stand here. None of them loops over components: reductions are segment reductions,
-broadcasting repeats rows, matrix products run on a few buckets of similar lengths.
+What the bodies of ops on it share stands here. Nothing loops over components: reductions are segment reductions,
+broadcasting repeats rows, scans and products run on a few buckets of similar lengths.
+
+The buffer has shape ``[*lead, rows, *trail]``. Leading axes are those of a vmap over something other than the components
+(the rows of a Jacobian, an ensemble of weights): all such nests have one geometry.
 """
 
 from __future__ import annotations
@@ -12,16 +15,14 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes as dt
-from ..core.errors import ChainruleError, missing
-from ..core.op import Op
-from ..core.tensor import PAYLOADS
-from .ragged import Geometry, RaggedInt, geometry_of, is_ragged
+from ..core.errors import ChainruleError
+from .ragged import Geometry, Nest, Packing, RaggedInt, geometry_of, is_ragged
 
 ndarray = np.ndarray
 
 
 class NestedArray:
-    """Components of different sizes in one buffer: ``rows[total, *trail]`` and a :class:`Geometry`."""
+    """Components of different sizes in one buffer: ``rows[*lead, total, *trail]`` and a :class:`Geometry`."""
 
     __slots__ = ("__weakref__", "geometry", "rows")
     is_nested = True
@@ -31,12 +32,22 @@ class NestedArray:
         self.rows, self.geometry = rows, geometry
 
     @property
+    def axis(self) -> int:
+        """The axis of the packed rows in the buffer, from the end."""
+        return -len(self.geometry.trail) - 1
+
+    @property
+    def lead(self) -> tuple[int, ...]:
+        """The sizes of the axes in front of the nesting dim."""
+        return self.rows.shape[: self.rows.ndim - len(self.geometry.trail) - 1]
+
+    @property
     def shape(self) -> tuple[Any, ...]:
-        return self.geometry.shape
+        return (*self.lead, *self.geometry.shape)
 
     @property
     def ndim(self) -> int:
-        return self.geometry.k + 1
+        return self.rows.ndim + self.geometry.u
 
     @property
     def dtype(self) -> np.dtype:
@@ -52,7 +63,9 @@ class NestedArray:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        raise ChainruleError("a nested tensor has no strides: its components differ in size. Look at .values() and .offsets()")
+        raise ChainruleError(
+            "a nested tensor has no strides: its components differ in size. Look at .values() and .offsets()"
+        )
 
     def astype(self, d: Any, copy: bool = True) -> NestedArray:
         return NestedArray(self.rows.astype(d, copy=copy), self.geometry)
@@ -74,37 +87,88 @@ class NestedArray:
 
     def components(self) -> list[ndarray]:
         """The components as arrays that share the buffer."""
-        g = self.geometry
-        flat, width = self.rows.reshape(-1), int(np.prod(g.trail))
-        return [flat[a * width : b * width].reshape(tuple(s)) for a, b, s in zip(g.offsets[:-1], g.offsets[1:], g.sizes, strict=True)]
+        g, p = self.geometry, self.geometry.packing
+        if self.lead:
+            return [c for batch in self.rows for c in NestedArray(batch, g).components()]
+        offsets = p.offsets.tolist()
+        sizes = p.sizes.tolist()
+        return [
+            self.rows[a:b].reshape((*s, *g.trail)) for a, b, s in zip(offsets[:-1], offsets[1:], sizes, strict=True)
+        ]
+
+    def tolist(self) -> list[Any]:
+        return [c.tolist() for c in self.components()]
+
+    def __len__(self) -> int:
+        return int(self.shape[0])
 
     def __reduce__(self) -> Any:
-        return _rebuild, (self.rows, self.geometry.sizes, self.geometry.ragged, self.geometry.template)
+        c = self.geometry.columns
+        return _rebuild, (self.rows, self.geometry.n, tuple(s.values if type(s) is RaggedInt else s for s in c))
+
+    def __deepcopy__(self, memo: Any) -> NestedArray:
+        return self.copy()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> ndarray:
+        raise ChainruleError(
+            "a nested tensor is not one array: write [c.numpy() for c in x.unbind()] for a list of arrays, x.values().numpy() "
+            "for the packed rows, or x.to_padded_tensor(0.0).numpy()"
+        )
 
     def __repr__(self) -> str:
         from ..core.printing import array_text
 
-        parts = ",\n  ".join(array_text(c.astype(np.float32) if c.dtype in dt.HALVES else c, 2) for c in self.components())
+        parts = ",\n  ".join(
+            array_text(c.astype(np.float32) if c.dtype in dt.HALVES else c, 2) for c in self.components()
+        )
         name = dt.FROM_NP[self.dtype]
         note = "" if name in (dt.get_default_dtype(), dt.int64, dt.bool_) else f", dtype={name}"
-        return f"nested_tensor([\n  {parts}\n]{note})"
+        return f"nested_tensor([\n  {parts}\n]{note})" if parts else f"nested_tensor([]{note})"
 
 
-def _rebuild(rows: ndarray, sizes: ndarray, ragged: tuple[bool, ...], template: tuple[int, ...]) -> NestedArray:
-    return NestedArray(rows, Geometry(sizes, ragged, template))
+def _rebuild(rows: ndarray, n: int, columns: tuple[Any, ...]) -> NestedArray:
+    return NestedArray(rows, geometry_of(tuple(RaggedInt(c) if isinstance(c, ndarray) else c for c in columns), n))
 
 
-def pack(rows: Any, shape: tuple[Any, ...], n: int) -> Any:
+def pack(rows: Any, shape: tuple[Any, ...], n: int, lead: tuple[int, ...] = ()) -> Any:
     """Rows as a nest of `n` components of sizes `shape`, or as an ordinary array where nothing is ragged."""
     if not is_ragged(shape):
-        return np.ascontiguousarray(rows).reshape((n, *shape))
+        return np.ascontiguousarray(rows).reshape((*lead, n, *shape))
     g = geometry_of(shape, n)
-    return NestedArray(np.ascontiguousarray(rows).reshape((g.total, *g.trail)), g)
+    return NestedArray(np.ascontiguousarray(rows).reshape((*lead, *g.rows)), g)
 
 
-def nest_of(shape: tuple[Any, ...]) -> int:
+def count_of(shape: tuple[Any, ...]) -> int:
     """The number of components that a ragged shape speaks of."""
     return next(len(s.values) for s in shape if type(s) is RaggedInt)
+
+
+def nest_at(full: tuple[Any, ...], seen: int) -> int:
+    """Where the nesting dim stands in a ragged shape, whose last `seen` sizes the mapped function knows."""
+    for i, s in enumerate(full):
+        if type(s) is Nest:
+            return i
+    n = count_of(full)
+    at = len(full) - seen - 1
+    if at >= 0 and full[at] == n:
+        return at
+    first = next(i for i, s in enumerate(full) if type(s) is RaggedInt)
+    for i in range(first):
+        if full[i] == n:
+            return i
+    raise ChainruleError(
+        f"the shape {list(full)} has ragged sizes of {n} components, but no dim of that size in front of them"
+    )
+
+
+def flat(x: Any, lead: int = 0) -> ndarray:
+    """The elements in order, after `lead` leading axes."""
+    a = x.rows if isinstance(x, NestedArray) else x
+    return (
+        a.reshape((*a.shape[:lead], -1))
+        if a.size or not lead
+        else a.reshape((*a.shape[:lead], int(np.prod(a.shape[lead:]))))
+    )
 
 
 # -- pointwise: operands brought to packed rows -------------------------------------------------------------------------
@@ -117,16 +181,21 @@ def target_shape(shapes: list[tuple[Any, ...]], what: str) -> tuple[Any, ...]:
     for s in shapes:
         for d in range(1, len(s) + 1):
             a, b = out[-d], s[-d]
-            if type(b) is int and b == 1 or a == b:
+            if (type(b) is not RaggedInt and b == 1) or a is b:
                 continue
-            if type(a) is int and a == 1:
+            if type(a) is not RaggedInt and a == 1:
                 out[-d] = b
                 continue
-            raise ChainruleError(_differ(a, b, k - d, what))
+            if not np.array_equal(*np.broadcast_arrays(a.values if type(a) is RaggedInt else a, b.values if type(b) is RaggedInt else b)
+                                  if type(a) is not type(b) or type(a) is not RaggedInt else (a.values, b.values)):  # fmt: skip
+                raise ChainruleError(differ(a, b, k - d, what))
+            if type(b) is RaggedInt and type(a) is not RaggedInt:
+                out[-d] = b
     return tuple(out)
 
 
-def _differ(a: Any, b: Any, d: int, what: str) -> str:
+def differ(a: Any, b: Any, d: int, what: str) -> str:
+    """The message that names the first component in which two sizes of dim `d` differ."""
     va, vb = (np.asarray(v.values if type(v) is RaggedInt else v) for v in (a, b))
     if va.ndim and vb.ndim and va.shape != vb.shape:
         return f"{what}: the nests have {len(va)} and {len(vb)} components"
@@ -140,40 +209,37 @@ def _differ(a: Any, b: Any, d: int, what: str) -> str:
 
 
 def spread_rows(x: Any, g: Geometry, what: str = "broadcast") -> Any:
-    """An operand broadcast to the packed rows of `g`: shape ``[total or 1, *trail or ones]``."""
-    if isinstance(x, RaggedInt):
-        return x.values[g.owner].reshape((-1, *(1,) * len(g.trail)))
+    """An operand broadcast to the packed rows of `g`: shape ``[*lead, total or 1, *trail or ones]``."""
     if isinstance(x, NestedArray):
-        if x.geometry.same(g):
-            return x.rows
-        return _repeat_nested(x, g, what)
+        return x.rows if x.geometry.same(g) else _repeat_nested(x, g, what)
     if not isinstance(x, ndarray) or x.ndim == 0:
         return x
-    u, t = g.ragged_until, len(g.trail)
+    u, t = g.u, len(g.trail)
     if x.ndim <= t:
         return x.reshape((1,) * (t + 1 - x.ndim) + x.shape)
-    lead, tail = x.shape[: x.ndim - t], x.shape[x.ndim - t :]
-    if x.ndim == g.k + 1:
-        if lead[0] not in (1, g.n):
-            raise ChainruleError(f"{what}: a dense operand of shape {x.shape} does not fit a nest of {g.n} components")
-        if all(m == 1 for m in lead[1:]):
-            v = x.reshape((lead[0], *tail))
-            return v if lead[0] == 1 else v[g.owner]
-        index: list[Any] = [g.owner if lead[0] == g.n and lead[0] != 1 else np.zeros(g.total, np.int64)]
-        dims = range(u)
-        lead = lead[1:]
-    else:
-        index, dims = [], range(u - len(lead), u)
-        if all(m == 1 for m in lead):
-            return x.reshape((1, *tail))
-    for d, m in zip(dims, lead, strict=True):
+    # lead | nesting dim | u dims of rows | a row's shape
+    tail = x.shape[x.ndim - t :]
+    inner = x.shape[max(x.ndim - t - u, 0) : x.ndim - t]
+    top = x.shape[max(x.ndim - t - u - 1, 0) : x.ndim - t - u] if x.ndim > t + u else ()
+    lead = x.shape[: x.ndim - t - u - 1] if x.ndim > t + u else ()
+    if top and top[0] not in (1, g.n):
+        raise ChainruleError(
+            f"{what}: a dense operand of shape {list(x.shape)} does not fit a nest of {g.n} components"
+        )
+    if all(m == 1 for m in inner):
+        v = x.reshape((*lead, top[0] if top else 1, *tail))
+        return v if not top or top[0] == 1 else v.take(g.packing.owner, axis=-t - 1)
+    p = g.packing
+    index: list[Any] = [p.owner if top[0] == g.n else np.zeros(p.total, np.int64)] if top else []
+    for d, m in zip(range(u - len(inner), u), inner, strict=True):
+        size = g.columns[d]
         if m == 1:
-            index.append(np.zeros(g.total, np.int64))
-        elif g.columns[d] == m:
-            index.append(g.coordinates[d])
+            index.append(np.zeros(p.total, np.int64))
+        elif (size.values == m).all() if type(size) is RaggedInt else size == m:
+            index.append(p.coordinates[d])
         else:
-            raise ChainruleError(_differ(g.columns[d], m, d, what))
-    return x[tuple(index)]
+            raise ChainruleError(differ(size, m, d, what))
+    return x[(*(slice(None),) * len(lead), *index)]
 
 
 def _repeat_nested(x: NestedArray, g: Geometry, what: str) -> ndarray:
@@ -181,47 +247,50 @@ def _repeat_nested(x: NestedArray, g: Geometry, what: str) -> ndarray:
     h = x.geometry
     if h.n != g.n:
         raise ChainruleError(f"{what}: the nests have {h.n} and {g.n} components")
-    pad = g.k - h.k
     target_shape([g.columns, h.columns], what)
-    elements = _element_view(g)
-    coords = elements[1][pad:]
-    at = np.zeros(len(elements[0]), np.int64)
-    for d, c in enumerate(coords):
-        size = h.sizes[elements[0], d]
-        at = at * size + np.where(size == 1, 0, c)
-    flat = x.rows.reshape(-1)
-    starts = h.offsets[:-1] * int(np.prod(h.trail))
-    return flat[starts[elements[0]] + at].reshape((g.total, *g.trail))
+    key = ("repeat", g.trail, h.trail, h.packing.columns)
+    memo = g.packing.memo
+    source = memo.get(key)
+    if source is None:
+        owner, coords = g.elements()
+        one = [
+            np.zeros_like(c) if type(s) is not RaggedInt and s == 1 else c
+            for c, s in zip(coords[g.k - h.k :], h.columns, strict=True)
+        ]
+        source = memo[key] = h.element_at(owner, one)
+    y = flat(x, len(x.lead)).take(source, axis=-1)
+    return y.reshape((*x.lead, *g.rows))
 
 
-def _element_view(g: Geometry) -> tuple[ndarray, list[ndarray]]:
-    """Owner and coordinates of every single element."""
-    width = int(np.prod(g.trail))
-    owner = np.repeat(g.owner, width)
-    coords = [np.repeat(c, width) for c in g.coordinates]
-    inner = np.indices(g.trail).reshape(len(g.trail), -1) if g.trail else np.zeros((0, 1), np.int64)
-    return owner, [*coords, *[np.tile(i, g.total) for i in inner]]
+def component_shape(v: Any, k: int) -> tuple[Any, ...]:
+    """The sizes of an operand in the dims of a component."""
+    if isinstance(v, NestedArray):
+        return v.geometry.columns
+    return v.shape[max(v.ndim - k, 0) :]
 
 
 def pointwise_nested(fn: Callable[..., Any], vals: list[Any], name: str) -> Any:
-    """A pointwise body on operands of which at least one is nested (or a ragged size)."""
-    nests = [v.geometry for v in vals if isinstance(v, NestedArray)]
-    if not nests:
-        # A dense [components, ...] operand with a ragged size: one number for each component.
-        k = max(v.ndim for v in vals if isinstance(v, ndarray))
-        full = [v.values.reshape((-1, *(1,) * (k - 1))) if isinstance(v, RaggedInt) else v for v in vals]
-        d = next(v.dtype for v in vals if isinstance(v, ndarray))
-        return fn(*[v.astype(d) if isinstance(v, ndarray) and v.dtype.kind == "i" and d.kind in "fc" else v for v in full])
-    g = nests[0]
-    comps = [h.columns for h in nests]
-    comps += [v.shape if v.ndim <= g.k else v.shape[1:] for v in vals if isinstance(v, ndarray) and v.ndim]
-    if any(c != g.columns for c in comps):
-        g = geometry_of(target_shape(comps, name), g.n)
-    first = next(v for v in vals if isinstance(v, NestedArray)).dtype
-    rows = [spread_rows(v, g, name) for v in vals]
-    rows = [r.astype(first) if isinstance(v, RaggedInt) else r for r, v in zip(rows, vals, strict=True)]
-    y = fn(*rows)
-    want = (g.total, *g.trail)
+    """A pointwise body on operands of which at least one is nested."""
+    first = next(v for v in vals if isinstance(v, NestedArray))
+    g = first.geometry
+    for v in vals:
+        if v is not first and (
+            (isinstance(v, NestedArray) and v.geometry is not g) or (isinstance(v, ndarray) and v.ndim)
+        ):
+            break
+    else:
+        y = fn(*[v.rows if isinstance(v, NestedArray) else v for v in vals])
+        return NestedArray(y, g) if y.shape == first.rows.shape else _shaped(y, g)
+    k = max(v.geometry.k for v in vals if isinstance(v, NestedArray))
+    # A dense operand with more dims than the components and the nesting dim grows them: [N, 3, ...] with a nest [N, j].
+    g = geometry_of(
+        target_shape([component_shape(v, k) for v in vals if isinstance(v, ndarray | NestedArray)], name), g.n
+    )
+    return _shaped(fn(*[spread_rows(v, g, name) for v in vals]), g)
+
+
+def _shaped(y: Any, g: Geometry) -> NestedArray:
+    want = (*y.shape[: max(y.ndim - len(g.rows), 0)], *g.rows)
     return NestedArray(y if y.shape == want else np.broadcast_to(y, want).copy(), g)
 
 
@@ -229,180 +298,321 @@ def pointwise_nested(fn: Callable[..., Any], vals: list[Any], name: str) -> Any:
 
 
 class Segments:
-    """How reducing some dims groups the packed rows: an order, where groups start, and what is left."""
+    """How reducing some of the dims of a packing groups its rows: an order, where groups start, how long they are."""
 
-    def __init__(self, g: Geometry, dims: tuple[int, ...]) -> None:
-        k, u = g.k, g.ragged_until
-        pos = {d + k for d in dims}
-        self.inner = tuple(d - k for d in pos if d >= u)
-        outer = sorted(d for d in pos if d < u)
-        keep = [d for d in range(u) if d not in outer]
-        self.sizes = np.array(g.sizes)
-        self.sizes[:, sorted(pos)] = 1
-        kept = g.sizes[:, keep].prod(1, dtype=np.int64) if keep else np.ones(g.n, np.int64)
-        self.count = int(kept.sum())
+    def __init__(self, p: Packing, outer: tuple[int, ...]) -> None:
+        keep = [d for d in range(p.u) if d not in outer]
+        kept = p.sizes[:, keep].prod(1, dtype=np.int64) if keep else np.ones(p.n, np.int64)
         self.order: ndarray | None = None
-        self.trivial = not outer
-        if self.trivial:
-            self.lengths = np.ones(g.total, np.int64)
-            return
-        reduced = g.sizes[:, outer].prod(1, dtype=np.int64)
-        self.lengths = np.repeat(reduced, kept)
-        if outer != list(range(u - len(outer), u)):
-            starts = np.concatenate([[0], np.cumsum(kept)])[:-1]
-            at = np.zeros(g.total, np.int64)
+        self.lengths = np.repeat(p.sizes[:, list(outer)].prod(1, dtype=np.int64), kept) if keep else p.counts
+        self.starts = np.cumsum(self.lengths) - self.lengths
+        self.full = self.lengths > 0
+        self.all_full = bool(self.full.all())
+        self.nonempty = self.starts if self.all_full else self.starts[self.full]
+        if list(outer) != list(range(p.u - len(outer), p.u)):
+            starts = np.cumsum(kept) - kept
+            at = np.zeros(p.total, np.int64)
             for d in keep:
-                at = at * g.sizes[g.owner, d] + g.coordinates[d]
-            self.group = starts[g.owner] + at
+                at = at * p.sizes[p.owner, d] + p.coordinates[d]
+            self.group = starts[p.owner] + at
             self.order = np.argsort(self.group, kind="stable")
 
-    @property
-    def starts(self) -> ndarray:
-        return np.concatenate([[0], np.cumsum(self.lengths)])[:-1]
+    def sorted(self, rows: ndarray, axis: int) -> ndarray:
+        """The rows, those of a group next to each other."""
+        return rows if self.order is None else rows.take(self.order, axis=axis)
 
-    def spread(self, per_group: ndarray) -> ndarray:
-        """A value for each group, repeated for its rows in their original order."""
-        if self.trivial:
-            return per_group
-        return per_group[self.group] if self.order is not None else np.repeat(per_group, self.lengths, axis=0)
-
-    def reduce(self, ufunc: Any, rows: ndarray, identity: Any, dtype: Any = None) -> ndarray:
-        """One reduced row for each group; empty groups get the identity."""
-        if self.inner:
-            rows = ufunc.reduce(rows, axis=self.inner, keepdims=True, dtype=dtype)
-        if self.trivial:
+    def unsorted(self, rows: ndarray, axis: int) -> ndarray:
+        """The rows back in their own order."""
+        if self.order is None:
             return rows
+        back = np.empty_like(self.order)
+        back[self.order] = np.arange(len(back))
+        return rows.take(back, axis=axis)
+
+    def spread(self, per_group: ndarray, axis: int) -> ndarray:
+        """A value for each group, repeated for its rows in their original order."""
         if self.order is not None:
-            rows = rows[self.order]
-        out = np.full((len(self.lengths), *rows.shape[1:]), identity, rows.dtype if dtype is None else dtype)
-        full = self.lengths > 0
-        if full.any():
+            return per_group.take(self.group, axis=axis)
+        return np.repeat(per_group, self.lengths, axis=axis)
+
+    def reduce(self, ufunc: Any, rows: ndarray, identity: Any, axis: int, dtype: Any = None) -> ndarray:
+        """One reduced row for each group; empty groups get the identity."""
+        rows = self.sorted(rows, axis)
+        if self.all_full and len(self.lengths):
+            return ufunc.reduceat(rows, self.starts, axis=axis, dtype=dtype)
+        shape = list(rows.shape)
+        shape[axis] = len(self.lengths)
+        out = np.full(shape, identity, rows.dtype if dtype is None else dtype)
+        if len(self.nonempty):
             # reduceat returns an element, not the identity, for an empty segment: leave those out.
-            out[full] = ufunc.reduceat(rows, self.starts[full], axis=0, dtype=dtype)
+            out[(..., self.full, *(slice(None),) * (-axis - 1))] = ufunc.reduceat(
+                rows, self.nonempty, axis=axis, dtype=dtype
+            )
         return out
 
 
-def _segments(g: Geometry, dims: tuple[int, ...]) -> Segments:
-    cache = g.__dict__.setdefault("_segments", {})
-    s = cache.get(dims)
+def segments(p: Packing, outer: tuple[int, ...]) -> Segments:
+    """The segments that reducing the dims `outer` of a packing makes, found once."""
+    s = p.memo.get(("segments", outer))
     if s is None:
-        s = cache[dims] = Segments(g, dims)
+        s = p.memo["segments", outer] = Segments(p, outer)
     return s
+
+
+class Split:
+    """Dims of components (counted from the end) as dims of packed rows, which segments reduce, and dims inside of a row."""
+
+    def __init__(self, g: Geometry, dims: tuple[int, ...]) -> None:
+        self.outer = tuple(sorted(d + g.k for d in dims if d + g.k < g.u))
+        self.inner = tuple(sorted(d for d in dims if d + g.k >= g.u))
+        self.axis = -len(g.trail) - 1
+        self.segments = segments(g.packing, self.outer) if self.outer else None
+
+    def reduce(self, ufunc: Any, rows: ndarray, identity: Any, dtype: Any = None) -> ndarray:
+        """Rows reduced over the dims, which stay with size 1."""
+        if self.inner:
+            rows = ufunc.reduce(
+                rows, axis=self.inner, keepdims=True, dtype=dtype, **({} if identity is None else {"initial": identity})
+            )
+        return rows if self.segments is None else self.segments.reduce(ufunc, rows, identity, self.axis, dtype)
+
+    def spread(self, rows: ndarray) -> ndarray:
+        """Reduced rows repeated to where they came from (dims inside of rows broadcast)."""
+        return rows if self.segments is None else self.segments.spread(rows, self.axis)
 
 
 def reduced(x: NestedArray, rows: ndarray, dims: tuple[int, ...], keepdim: bool) -> Any:
     """Reduced rows as a nest, or as an ordinary array where no ragged dim is left."""
     g, k = x.geometry, x.geometry.k
-    cols = tuple(1 if d - k in dims else c for d, c in enumerate(g.columns))
-    if not keepdim:
-        cols = tuple(c for d, c in enumerate(cols) if d - k not in dims)
-    return pack(rows, cols, g.n)
+    cols = tuple([1 if d - k in dims else c for d, c in enumerate(g.columns) if keepdim or d - k not in dims])
+    return pack(rows, cols, g.n, x.lead)
 
 
-def reduce_nested(ufunc: Any, x: NestedArray, dim: tuple[int, ...], keepdim: bool, identity: Any, old: Any = None) -> Any:
-    """A ufunc reduction over dims of the components, and over the nesting dim where it is listed."""
-    k = x.geometry.k
-    over_nest = -(k + 1) in dim
-    inside = tuple(d for d in dim if d != -(k + 1))
+def inside(x: NestedArray, dim: tuple[int, ...], what: str) -> tuple[int, ...]:
+    """The dims, after checking that the nesting dim is none of them."""
+    if any(d < -x.geometry.k for d in dim):
+        raise ChainruleError(
+            f"{what}: the nesting dim of a nested tensor cannot be chosen here; take another dim, or to_padded_tensor() first"
+        )
+    return dim
+
+
+def reduce_nested(
+    ufunc: Any, x: NestedArray, dim: tuple[int, ...], keepdim: bool, identity: Any, what: str = "sum"
+) -> Any:
+    """A ufunc reduction over dims of the components, over the nesting dim and over axes in front of it where listed."""
+    g, k = x.geometry, x.geometry.k
     d = x.dtype
     work = np.float32 if d in dt.HALVES else np.int64 if d.kind in "iub" and ufunc in (np.add, np.multiply) else None
-    if over_nest and len(inside) == k:
-        y = ufunc.reduce(x.rows, axis=None, dtype=work) if x.rows.size or identity is None else np.asarray(identity, work or d)
-        y = np.asarray(y).reshape((1,) * (k + 1) if keepdim else ())
-        return y.astype(d) if d in dt.HALVES else y
-    if over_nest and not inside:
-        if any(type(c) is RaggedInt for c in x.geometry.columns):
-            raise ChainruleError("a reduction over the nesting dim alone needs components of equal sizes; reduce over the ragged dims too, or pad first")
-        y = ufunc.reduce(x.rows.reshape(x.shape), axis=0, keepdims=keepdim, dtype=work)
-        return y.astype(d) if d in dt.HALVES else y
-    s = _segments(x.geometry, inside)
-    rows = s.reduce(ufunc, x.rows, identity, work)
-    y = reduced(x, rows, inside, keepdim)
-    y = y.astype(d) if d in dt.HALVES else y
-    if over_nest:
+    within = tuple(i for i in dim if i >= -k)
+    above = tuple(i for i in dim if i < -k)
+    if (
+        above
+        and -(k + 1) in above
+        and all(type(g.columns[i]) is not RaggedInt or i in [j + k for j in within] for i in range(k))
+    ):
+        # Nothing ragged is left: one reduction over all rows.
+        lead = tuple(i + k + 1 for i in above if i != -(k + 1))
+        axes = tuple(
+            sorted(
+                {
+                    *(i + len(x.lead) for i in lead),
+                    len(x.lead),
+                    *(len(x.lead) + 1 + i - g.u + k for i in within if i + k >= g.u),
+                }
+            )
+        )
+        keep = [i for i in range(g.u) if i - k not in within]
+        if not keep:
+            extra = {} if identity is None else {"initial": identity}
+            y = np.asarray(ufunc.reduce(x.rows, axis=axes, dtype=work, **extra))
+            full = tuple(1 if i - x.ndim in dim else s for i, s in enumerate(x.shape))
+            shape = full if keepdim else tuple(s for i, s in enumerate(full) if i - x.ndim not in dim)
+            return y.reshape(tuple(int(s) for s in shape)).astype(d if d in dt.HALVES else y.dtype, copy=False)
+    if -(k + 1) in above and any(type(c) is RaggedInt and i - k not in within for i, c in enumerate(g.columns)):
+        raise ChainruleError(
+            f"{what} over the nesting dim needs components of equal sizes in the dims that stay; reduce over the ragged dims too "
+            f"(shape {list(x.shape)}, dims {sorted(i + x.ndim for i in dim)}), or pad first"
+        )
+    y: Any = x
+    if within:
+        s = Split(g, within)
+        y = reduced(x, s.reduce(ufunc, x.rows, identity, work), within, True)
+    if above:
         if isinstance(y, NestedArray):
-            raise ChainruleError("a reduction over the nesting dim needs the ragged dims to be reduced too")
-        y = ufunc.reduce(y, axis=0, keepdims=keepdim)
-    return y
+            y = NestedArray(
+                ufunc.reduce(y.rows, axis=tuple(i + k + 1 + y.axis for i in above), keepdims=True, dtype=work),
+                y.geometry,
+            )
+        else:
+            y = ufunc.reduce(y, axis=above, keepdims=True, dtype=work)
+    y = y.astype(d) if d in dt.HALVES else y
+    if keepdim or not dim:
+        return y
+    if isinstance(y, NestedArray):
+        lead = tuple(m for i, m in enumerate(y.lead) if i - y.ndim not in above)
+        return pack(y.rows, tuple(c for i, c in enumerate(y.geometry.columns) if i - k not in within), g.n, lead)
+    return y.reshape(tuple(m for i, m in enumerate(y.shape) if i - y.ndim not in dim))
 
 
-# -- padding and buckets --------------------------------------------------------------------------------------------------
+# -- lines: one ragged dim, padded in buckets --------------------------------------------------------------------------------
+
+
+def buckets(lengths: ndarray, most: int = 12) -> list[ndarray]:
+    """Numbers grouped by similar length, so that padding within a group wastes little: at most `most` groups."""
+    if not len(lengths):
+        return []
+    order = np.argsort(lengths, kind="stable")
+    cost = np.log2(lengths[order].astype(np.float64) + 1)
+    edges = np.searchsorted(cost, np.linspace(cost[0], cost[-1], most + 1)[1:-1], side="right")
+    return [part for part in np.split(order, np.unique(edges)) if len(part)]
+
+
+def line_buckets(s: Segments) -> list[tuple[ndarray, ndarray, ndarray]]:
+    """For buckets of segments: which segments, their rows as a padded matrix of numbers, and which of these are real."""
+    found = getattr(s, "lines", None)
+    if found is None:
+        found = []
+        for part in buckets(s.lengths):
+            n = s.lengths[part]
+            step = np.arange(int(n.max()))
+            real = step < n[:, None]
+            found.append((part, np.where(real, s.starts[part][:, None] + step, 0), real))
+        s.lines = found  # type: ignore[attr-defined]
+    return found
+
+
+def along(xs: list[NestedArray], dim: int, f: Any, pads: tuple[Any, ...] = (0,), whole: bool = True) -> Any:
+    """``f(*arrays, axis)`` along a dim of components of one geometry; entries after a component's end are `pads`.
+
+    `f` gives an array or a tuple of arrays: of the same shape (entries after the end are dropped again), or with
+    ``whole=False`` of size 1 along the dim.
+    """
+    x = xs[0]
+    g, k = x.geometry, x.geometry.k
+    inside(x, (dim,), "this op")
+    if dim + k >= g.u:
+        y = f(*[v.rows for v in xs], dim)
+        ys = [
+            pack(v, (*g.packing.columns, *v.shape[v.ndim - len(g.trail) :]), g.n, x.lead)
+            for v in (y if isinstance(y, tuple) else (y,))
+        ]
+        return tuple(ys) if isinstance(y, tuple) else ys[0]
+    s, axis = segments(g.packing, (dim + k,)), x.axis
+    if not whole:
+        need_entries(x, (dim,), getattr(f, "what", "this op"))
+    front = [np.moveaxis(s.sorted(v.rows, axis), axis, 0) for v in xs]
+    outs: list[ndarray] = []
+    many = False
+    lines = line_buckets(s) or [(np.zeros(0, np.int64), np.zeros((0, 0), np.int64), np.zeros((0, 0), bool))]
+    for part, at, real in lines:
+        if not at.shape[1] and len(lines) > 1:
+            continue
+        blocks = []
+        for v, pad in zip(front, pads, strict=True):
+            a = v[at] if len(v) else np.zeros((*at.shape, *v.shape[1:]), v.dtype)
+            a[~real] = pad
+            blocks.append(a)
+        y = f(*blocks, 1)
+        many = isinstance(y, tuple)
+        ys = y if isinstance(y, tuple) else (y,)
+        if not outs:
+            outs = [np.zeros((len(front[0]) if whole else len(s.lengths), *v.shape[2:]), v.dtype) for v in ys]
+        for out, v in zip(outs, ys, strict=True):
+            if whole:
+                out[at[real]] = v[real]
+            else:
+                out[part] = v[:, 0]
+    back = [np.moveaxis(o, 0, axis) for o in outs]
+    if whole:
+        res = [NestedArray(np.ascontiguousarray(s.unsorted(o, axis)), g) for o in back]
+    else:
+        res = [reduced(x, o, (dim,), True) for o in back]
+    return tuple(res) if many else res[0]
+
+
+def need_entries(x: NestedArray, dims: tuple[int, ...], what: str) -> None:
+    """Raise unless every component has entries in each of the dims."""
+    for d, size in enumerate(x.geometry.columns):
+        if d - x.geometry.k in dims and not np.all(size.values if type(size) is RaggedInt else size):
+            at = int(np.argmin(size.values)) if type(size) is RaggedInt else 0
+            raise IndexError(
+                f"{what}: component {at} has no entries in dimension {d + 1} to choose from (input of shape {list(x.shape)})"
+            )
+
+
+# -- padding and groups of components ----------------------------------------------------------------------------------------
 
 
 def padded(x: NestedArray, value: float = 0.0, size: tuple[int, ...] | None = None) -> ndarray:
     """The components at the corners of one array of the greatest sizes."""
-    g = x.geometry
-    top = tuple(int(v) for v in (g.sizes.max(0) if g.n else g.template))
-    full = tuple(size[1:]) if size is not None else top
+    g, p = x.geometry, x.geometry.packing
+    top = (*[int(v) for v in (p.sizes.max(0) if g.n else [c if type(c) is int else 0 for c in p.columns])], *g.trail)
+    full = tuple(size[len(size) - g.k :]) if size is not None else top
     for d, (a, b) in enumerate(zip(full, top, strict=True)):
         if a < b:
-            raise ChainruleError(f"to_padded_tensor: the output size {a} of dimension {d + 1} is less than the greatest component's {b}")
-    out = np.full((g.n, *full), value, x.dtype)
-    inner = tuple(slice(0, m) for m in g.trail)
-    out[(g.owner, *g.coordinates, *inner)] = x.rows
+            raise ChainruleError(
+                f"to_padded_tensor: the output size {a} of dimension {d + 1} is less than the greatest component's {b}"
+            )
+    out = np.full((*x.lead, g.n, *full), value, x.dtype) if value else np.zeros((*x.lead, g.n, *full), x.dtype)
+    out[(..., p.owner, *p.coordinates, *[slice(0, m) for m in g.trail])] = x.rows
     return out
 
 
 def unpad(a: ndarray, g: Geometry) -> NestedArray:
     """The components of geometry `g` read from the corners of an array."""
-    inner = tuple(slice(0, m) for m in g.trail)
-    return NestedArray(np.ascontiguousarray(a[(g.owner, *g.coordinates, *inner)]).reshape((g.total, *g.trail)), g)
+    p = g.packing
+    rows = a[(..., p.owner, *p.coordinates, *[slice(0, m) for m in g.trail])]
+    return NestedArray(np.ascontiguousarray(rows).reshape((*a.shape[: a.ndim - g.k - 1], *g.rows)), g)
 
 
-def buckets(lengths: ndarray, most: int = 12) -> list[ndarray]:
-    """Components grouped by similar length, so that padding within a group wastes little: at most `most` groups."""
-    if not len(lengths):
-        return []
-    order = np.argsort(lengths, kind="stable")
-    cost = lengths[order].astype(np.float64) + 1
-    edges = np.searchsorted(np.log2(cost), np.linspace(np.log2(cost[0]), np.log2(cost[-1]), most + 1)[1:-1], side="right")
-    return [part for part in np.split(order, np.unique(edges)) if len(part)]
-
-
-def pick(x: Any, members: ndarray) -> Any:
-    """Some components of a nest (or of a dense batch)."""
-    if not isinstance(x, NestedArray):
-        return x[members]
+def pick(x: Any, members: ndarray) -> NestedArray:
+    """Some components of a nest."""
     g = x.geometry
-    counts = g.counts[members]
-    rows = np.repeat(g.offsets[:-1][members] - np.concatenate([[0], np.cumsum(counts)])[:-1], counts) + np.arange(int(counts.sum()))
-    return NestedArray(x.rows[rows], g.take(members))
+    return NestedArray(x.rows.take(g.packing.rows_of(members), axis=x.axis), g.take(members))
 
 
-def join(parts: list[tuple[ndarray, Any]], shape: tuple[Any, ...], n: int, d: Any) -> Any:
-    """Components computed in groups put back in order, as a nest (or densely where nothing is ragged)."""
+def groups(g: Geometry, limit: int = 24) -> list[tuple[ndarray, tuple[int, ...]]]:
+    """Components by size, with the greatest sizes of each group: exactly where few sizes occur, else in buckets."""
+    memo = g.packing.memo
+    found = memo.get(("groups", limit))
+    if found is None:
+        ragged = [d for d, c in enumerate(g.packing.columns) if type(c) is RaggedInt]
+        sizes = g.packing.sizes
+        key = sizes[:, ragged]
+        kinds, which = np.unique(key, axis=0, return_inverse=True)
+        if len(kinds) > limit:
+            per = max(2, int(limit ** (1 / len(ragged))))
+            cost = np.log2(key.astype(np.float64) + 1)
+            low, high = cost.min(0), cost.max(0)
+            bins = np.minimum(((cost - low) / np.where(high > low, high - low, 1) * per).astype(np.int64), per - 1)
+            kinds, which = np.unique(bins, axis=0, return_inverse=True)
+        order = np.argsort(which.reshape(-1), kind="stable")
+        parts = np.split(order, np.cumsum(np.bincount(which.reshape(-1), minlength=len(kinds)))[:-1]) if g.n else []
+        found = memo["groups", limit] = [(m, tuple(int(v) for v in sizes[m].max(0))) for m in parts if len(m)]
+    return found
+
+
+def join(parts: list[tuple[ndarray, Any]], shape: tuple[Any, ...], n: int, d: Any, lead: tuple[int, ...] = ()) -> Any:
+    """Components computed in padded groups put back in order, as a nest (or densely where nothing is ragged)."""
+    none = (slice(None),) * len(lead)
     if not is_ragged(shape):
-        out = np.empty((n, *shape), d)
+        out = np.zeros((*lead, n, *[int(s) for s in shape]), d)
         for members, y in parts:
-            out[members] = y
+            out[(*none, members)] = y[(..., *[slice(0, int(s)) for s in shape])] if shape else y
         return out
     g = geometry_of(shape, n)
-    rows = np.empty((g.total, *g.trail), d)
+    p = g.packing
+    rows = np.zeros((*lead, *g.rows), d)
     for members, y in parts:
-        counts = g.counts[members]
-        at = np.repeat(g.offsets[:-1][members] - np.concatenate([[0], np.cumsum(counts)])[:-1], counts) + np.arange(int(counts.sum()))
-        trail = tuple(slice(0, m) for m in g.trail)
-        coords = [c[at] for c in g.coordinates]
-        owner = np.repeat(np.arange(len(members)), counts)
-        rows[at] = y[(owner, *coords, *trail)]
+        at = p.rows_of(members)
+        owner = np.repeat(np.arange(len(members)), p.counts[members])
+        rows[(*none, at)] = y[(*none, owner, *[c[at] for c in p.coordinates], *[slice(0, m) for m in g.trail])]
     return NestedArray(rows, g)
 
 
-def body_for(op: Op) -> Callable[..., Any]:
-    """The body of an op on nests: the one declared with ``op.on(NestedArray)``, or for pointwise ops its own on packed rows."""
-    declared = op.impls.get(NestedArray)
-    if declared is not None:
-        return declared
-    if op.form == "pointwise":
-        fn = op.fn  # type: ignore[attr-defined]
-        return lambda *vals, **kw: pointwise_nested((lambda *rows: fn(*rows, **kw)) if kw else fn, list(vals), op.name)
-    raise missing(op.name, "body for nested tensors", f"@{op.name}.on(NestedArray)")
-
-
-PAYLOADS[NestedArray] = body_for
-PAYLOADS[RaggedInt] = body_for
-
 __all__ = [
-    "NestedArray", "Segments", "buckets", "join", "nest_of", "pack", "padded", "pick", "pointwise_nested", "reduce_nested",
-    "reduced", "spread_rows", "unpad",
+    "Nest", "NestedArray", "Segments", "Split", "along", "buckets", "component_shape", "count_of", "differ", "flat", "groups", "inside",
+    "join", "need_entries", "nest_at", "pack", "padded", "pick", "pointwise_nested", "reduce_nested", "reduced", "segments",
+    "spread_rows", "target_shape", "unpad",
 ]  # fmt: skip

@@ -2,16 +2,20 @@
 
 A :class:`RaggedInt` stands where an ordinary tensor has an int in its shape. It adds, multiplies and compares like one,
 component by component, so that code written for ordinary shapes runs on ragged ones; what needs one concrete number raises.
+A :class:`Nest` is the size of the nesting dim: an int that, multiplied by ragged sizes, counts elements of all components.
 """
 
 from __future__ import annotations
 
 import functools
+import weakref
 from typing import Any
 
 import numpy as np
 
 from ..core.errors import ChainruleError
+
+ndarray = np.ndarray
 
 
 class RaggedInt:
@@ -46,7 +50,8 @@ class RaggedInt:
     def __eq__(self, other: object) -> bool:
         if isinstance(other, RaggedInt):
             return self.values is other.values or np.array_equal(self.values, other.values)
-        return isinstance(other, int) and bool((self.values == other).all())
+        # Never equal to 1, even where all components have size 1: a ragged dim is not one that broadcasts.
+        return isinstance(other, int) and other != 1 and len(self.values) > 0 and bool((self.values == other).all())
 
     def __hash__(self) -> int:
         return hash(self.values.tobytes())
@@ -59,7 +64,7 @@ class RaggedInt:
         return self._with(o, np.add)
 
     def __mul__(self, o: Any) -> Any:
-        return self._with(o, np.multiply)
+        return Nest(o.each * self.values) if type(o) is Nest else self._with(o, np.multiply)
 
     __radd__, __rmul__ = __add__, __mul__
 
@@ -75,135 +80,296 @@ class RaggedInt:
     def __rfloordiv__(self, o: Any) -> Any:
         return self._with(o, lambda a, b: b // a)
 
+    def __truediv__(self, o: Any) -> Any:
+        return self._with(o, np.true_divide)
+
+    def __rtruediv__(self, o: Any) -> Any:
+        return self._with(o, lambda a, b: b / a)
+
+    def __pow__(self, o: Any) -> Any:
+        return self._with(o, lambda a, b: a.astype(np.float64) ** b)
+
     def __mod__(self, o: Any) -> Any:
         return self._with(o, np.mod)
-
-    def sliced(self, key: slice) -> RaggedInt:
-        """The size after slicing."""
-        a, b = (_clip(v, self.values, d) for v, d in ((key.start, 0), (key.stop, self.values)))
-        step = 1 if key.step is None else int(key.step)
-        return RaggedInt(np.maximum(-(-(b - a) // step), 0), self.level)
 
     def __neg__(self) -> Any:
         return RaggedInt(-self.values, self.level)
 
     def __lt__(self, o: Any) -> bool:
-        return bool((self.values < _plain(o)).all())
+        return bool((self.values < plain(o)).all())
 
     def __le__(self, o: Any) -> bool:
-        return bool((self.values <= _plain(o)).all())
+        return bool((self.values <= plain(o)).all())
 
     def __gt__(self, o: Any) -> bool:
-        return bool((self.values > _plain(o)).all())
+        return bool((self.values > plain(o)).all())
 
     def __ge__(self, o: Any) -> bool:
-        return bool((self.values >= _plain(o)).all())
+        return bool((self.values >= plain(o)).all())
+
+    def sliced(self, key: slice) -> RaggedInt:
+        """The size after slicing."""
+        a, b = (bound(v, self.values, d) for v, d in ((key.start, 0), (key.stop, self.values)))
+        step = 1 if key.step is None else int(key.step)
+        return RaggedInt(np.maximum(-(-(b - a) // step), 0), self.level)
 
 
-def _clip(v: Any, size: Any, default: Any) -> Any:
+def bound(v: Any, size: ndarray, default: Any) -> ndarray:
+    """A slice's start or stop in each component: from the end where it is negative, and no further than the end."""
     if v is None:
-        return default
-    a = np.asarray(v.values if isinstance(v, RaggedInt) else v)
+        return np.broadcast_to(np.asarray(default), size.shape)
+    a = np.asarray(v.values if isinstance(v, RaggedInt) else int(v))
     return np.clip(np.where(a < 0, a + size, a), 0, size)
 
 
-def _plain(o: Any) -> Any:
+def plain(o: Any) -> Any:
+    """The values of a ragged size, or the number itself."""
     return o.values if isinstance(o, RaggedInt) else o
+
+
+class Nest(int):
+    """The number of components, or (multiplied by sizes) of elements in all of them; ``each`` has every component's share.
+
+    As the size of a nesting dim it also knows the sizes of the components: `columns`.
+    """
+
+    each: ndarray
+    columns: tuple[Any, ...] | None
+
+    def __new__(cls, each: ndarray, columns: tuple[Any, ...] | None = None) -> Nest:
+        n = super().__new__(cls, int(each.sum()) if columns is None else len(each))
+        n.each, n.columns = each, columns
+        return n
+
+    def __reduce__(self) -> Any:
+        return int, (int(self),)
+
+    def __mul__(self, o: Any) -> Any:
+        if type(o) is int and o == 1:
+            return self
+        if type(o) is Nest:
+            return Nest(self.each * o.each)
+        if isinstance(o, int | RaggedInt):
+            return Nest(self.each * plain(o))
+        return int.__mul__(self, o)
+
+    __rmul__ = __mul__
+
+    def infer_size(self, shape: tuple[Any, ...], have: Any) -> tuple[Any, ...]:
+        """`shape` with its -1 replaced: in front it stands for all components' rows, elsewhere for a size of its own in each."""
+        at = next((i for i, s in enumerate(shape) if type(s) is not RaggedInt and s == -1), None)
+        here = next((i for i, s in enumerate(shape) if type(s) is Nest), 0)
+        if here and at is None and type(have[0]) is Nest and all(s == 1 for s in shape[:here]):
+            return (*shape[:here], *self.infer_size(shape[here:], have))
+        known = 1
+        for i, s in enumerate(shape):
+            if i != at and (i or at == 0):
+                known = known * s
+        if at == 0:
+            if is_ragged(shape):
+                raise ChainruleError(f"reshape: the nesting dim cannot be inferred beside ragged sizes: {list(shape)}")
+            if not known or int(self) % known:
+                raise RuntimeError(
+                    f"shape '{list(shape)}' is invalid for a nested tensor of {int(self)} elements (shape {list(have)})"
+                )
+            return (int(self) // known, *shape[1:])
+        if not is_ragged(shape) and at is None:
+            if known * shape[0] == int(self):
+                return shape
+        count = next((s for s in have if type(s) is Nest), have[0])
+        if shape[0] != count:
+            raise RuntimeError(
+                f"reshape: the first size is the number of components and must stay {int(count)}, or be -1 to join all rows; got {list(shape)}"
+            )
+        first = (count, *shape[1:])
+        k = plain(known)
+        if at is None:
+            bad = np.flatnonzero(self.each != k)
+        else:
+            bad = np.flatnonzero((self.each % np.maximum(k, 1) != 0) | (np.asarray(k) == 0) & (self.each > 0))
+        if len(bad):
+            raise RuntimeError(
+                f"shape '{list(shape)}' is invalid: component {bad[0]} has {self.each[bad[0]]} elements (input of shape {list(have)})"
+            )
+        if at is None:
+            return first
+        size = RaggedInt(self.each // np.maximum(k, 1))
+        # The inferred size is an old ragged one where they agree, and uniform where the ragged dims are all named.
+        same = next((s for s in have if type(s) is RaggedInt and s == size), size)
+        named = [s for s in shape if type(s) is RaggedInt]
+        gone = [s for s in have if type(s) is RaggedInt and not any(s == m for m in named)]
+        if not gone and len(size.values) and (size.values == size.values[0]).all():
+            same = int(size.values[0])
+        return (*first[:at], same, *first[at + 1 :])
 
 
 def is_ragged(shape: Any) -> bool:
     """Whether a shape has a ragged size."""
-    for s in shape:
-        if type(s) is RaggedInt:
-            return True
-    return False
+    return any(type(s) is RaggedInt for s in shape)
 
 
-class Geometry:
-    """The sizes of all components: a matrix ``[components, dims]``, and which dims are ragged; the rest is derived, once.
+class Packing:
+    """How components lie in one buffer: their sizes in the dims up to the last ragged one; the rest is derived, once."""
 
-    The dims up to the last ragged one make packed rows, the uniform dims after it make a row's shape. ``template`` has the
-    sizes of the uniform dims, for a nest without components.
-    """
-
-    def __init__(self, sizes: np.ndarray, ragged: tuple[bool, ...], template: tuple[int, ...] = ()) -> None:
-        self.sizes, self.ragged = sizes, ragged
-        self.n, self.k = sizes.shape
-        self.template = template or (0,) * self.k
+    def __init__(self, columns: tuple[Any, ...], n: int) -> None:
+        self.columns, self.n, self.u = columns, n, len(columns)
+        self.memo: dict[Any, Any] = {}
 
     @functools.cached_property
-    def columns(self) -> tuple[Any, ...]:
-        """The size of each dim of a component: an int for a uniform dim, a RaggedInt for a ragged one."""
-        first = self.sizes[0] if self.n else self.template
-        return tuple(RaggedInt(np.ascontiguousarray(self.sizes[:, d])) if r else int(first[d]) for d, r in enumerate(self.ragged))
+    def sizes(self) -> ndarray:
+        """The matrix ``[components, dims]`` of sizes."""
+        out = np.empty((self.n, self.u), np.int64)
+        for d, s in enumerate(self.columns):
+            out[:, d] = plain(s)
+        return out
 
     @functools.cached_property
-    def shape(self) -> tuple[Any, ...]:
-        """The logical shape, the nesting dim first."""
-        return (self.n, *self.columns)
-
-    @functools.cached_property
-    def ragged_until(self) -> int:
-        """The number of leading dims of a component up to and including the last ragged one."""
-        return max((d + 1 for d, r in enumerate(self.ragged) if r), default=0)
-
-    @functools.cached_property
-    def trail(self) -> tuple[int, ...]:
-        """The shape of a packed row."""
-        return tuple(int(c) for c in self.columns[self.ragged_until :])
-
-    @functools.cached_property
-    def counts(self) -> np.ndarray:
+    def counts(self) -> ndarray:
         """Packed rows of each component."""
-        return self.sizes[:, : self.ragged_until].prod(1, dtype=np.int64)
+        return self.columns[0].values if self.u == 1 else self.sizes.prod(1, dtype=np.int64)
 
     @functools.cached_property
-    def offsets(self) -> np.ndarray:
+    def offsets(self) -> ndarray:
         """Where each component's packed rows start; one more entry for the end."""
-        return np.concatenate([[0], np.cumsum(self.counts)])
+        out = np.zeros(self.n + 1, np.int64)
+        np.cumsum(self.counts, out=out[1:])
+        return out
 
     @functools.cached_property
     def total(self) -> int:
         """Packed rows altogether."""
-        return int(self.counts.sum())
+        return int(self.offsets[-1])
 
     @functools.cached_property
-    def owner(self) -> np.ndarray:
+    def owner(self) -> ndarray:
         """The component of each packed row."""
         return np.repeat(np.arange(self.n), self.counts)
 
     @functools.cached_property
-    def coordinates(self) -> tuple[np.ndarray, ...]:
-        """The position of each packed row in each of the leading dims of its component."""
-        inside = np.arange(self.total) - self.offsets[:-1][self.owner]
+    def coordinates(self) -> tuple[ndarray, ...]:
+        """The position of each packed row in each dim of its component."""
+        inside = np.arange(self.total) - np.repeat(self.offsets[:-1], self.counts)
+        if self.u == 1:
+            return (inside,)
         out = []
-        for d in range(self.ragged_until - 1, -1, -1):
-            size = self.sizes[self.owner, d]
-            out.append(inside % np.maximum(size, 1))
-            inside = inside // np.maximum(size, 1)
+        for d in range(self.u - 1, -1, -1):
+            size = np.maximum(self.sizes[self.owner, d], 1)
+            out.append(inside % size)
+            inside = inside // size
         return tuple(reversed(out))
 
-    def row_of(self, owner: np.ndarray, coords: list[np.ndarray]) -> np.ndarray:
+    def row_of(self, owner: ndarray, coords: list[ndarray]) -> ndarray:
         """The packed row at a position of a component."""
         at = np.zeros(len(owner), np.int64)
         for d, c in enumerate(coords):
             at = at * self.sizes[owner, d] + c
         return self.offsets[:-1][owner] + at
 
+    def rows_of(self, members: ndarray) -> ndarray:
+        """The packed rows of some of the components, one after the other."""
+        counts = self.counts[members]
+        starts = np.cumsum(counts) - counts
+        return np.repeat(self.offsets[:-1][members] - starts, counts) + np.arange(int(counts.sum()))
+
+
+_PACKINGS: weakref.WeakValueDictionary[Any, Packing] = weakref.WeakValueDictionary()
+
+
+class Geometry:
+    """The sizes of all components: the dims up to the last ragged one make packed rows, the dims after it a row's shape."""
+
+    __slots__ = ("__dict__", "k", "n", "packing", "trail", "u")
+
+    def __init__(self, packing: Packing, trail: tuple[int, ...]) -> None:
+        self.packing, self.trail = packing, trail
+        self.n, self.u = packing.n, packing.u
+        self.k = packing.u + len(trail)
+
+    @functools.cached_property
+    def columns(self) -> tuple[Any, ...]:
+        """The size of each dim of a component: an int for a uniform dim, a RaggedInt for a ragged one."""
+        return (*self.packing.columns, *self.trail)
+
+    @functools.cached_property
+    def shape(self) -> tuple[Any, ...]:
+        """The logical shape, the nesting dim first."""
+        return (Nest(_ones(self.n), self.columns), *self.columns)
+
+    @functools.cached_property
+    def sizes(self) -> ndarray:
+        """The matrix ``[components, dims]`` of all sizes."""
+        t = np.broadcast_to(np.array(self.trail, np.int64), (self.n, len(self.trail)))
+        return np.concatenate([self.packing.sizes, t], 1)
+
+    @property
+    def width(self) -> int:
+        """Elements of a packed row."""
+        w = 1
+        for m in self.trail:
+            w *= m
+        return w
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """The shape of the buffer."""
+        return (self.packing.total, *self.trail)
+
     def same(self, other: Geometry) -> bool:
         """Whether two nests have components of the same sizes."""
-        return self is other or (
-            self.ragged == other.ragged and self.sizes.shape == other.sizes.shape and bool((self.sizes == other.sizes).all())
+        if self.packing is other.packing:
+            return self.trail == other.trail
+        return self.n == other.n and self.columns == other.columns
+
+    def take(self, members: ndarray) -> Geometry:
+        """The geometry of some of the components."""
+        return Geometry(
+            packing_of(
+                tuple(RaggedInt(c.values[members]) if type(c) is RaggedInt else c for c in self.packing.columns),
+                len(members),
+            ),
+            self.trail,
         )
 
-    def take(self, members: np.ndarray) -> Geometry:
-        """The geometry of some of the components."""
-        return Geometry(self.sizes[members], self.ragged, tuple(0 if r else int(c) for r, c in zip(self.ragged, self.columns, strict=True)))
+    def elements(self) -> tuple[ndarray, list[ndarray]]:
+        """Owner and coordinates of every single element."""
+        p, w = self.packing, self.width
+        inner = np.indices(self.trail).reshape(len(self.trail), -1) if self.trail else np.zeros((0, 1), np.int64)
+        return np.repeat(p.owner, w), [*[np.repeat(c, w) for c in p.coordinates], *[np.tile(i, p.total) for i in inner]]
+
+    def element_at(self, owner: ndarray, coords: list[ndarray]) -> ndarray:
+        """The place of an element in the flat buffer."""
+        at = np.zeros(len(owner), np.int64)
+        for d, c in enumerate(coords):
+            size = self.columns[d]
+            at = at * (size.values[owner] if type(size) is RaggedInt else size) + c
+        return self.packing.offsets[:-1][owner] * self.width + at
+
+
+def packing_of(columns: tuple[Any, ...], n: int) -> Packing:
+    """The packing of `n` components; nests with the same ragged sizes share one and what is derived from it."""
+    key = (n, *[id(c.values) if type(c) is RaggedInt else -c - 1 for c in columns])
+    p = _PACKINGS.get(key)
+    if p is None:
+        p = _PACKINGS[key] = Packing(
+            tuple([RaggedInt(c.values) if type(c) is RaggedInt else int(c) for c in columns]), n
+        )
+    return p
+
+
+@functools.lru_cache(256)
+def _ones(n: int) -> ndarray:
+    return np.ones(n, np.int64)
 
 
 def geometry_of(shape: tuple[Any, ...], n: int) -> Geometry:
     """The geometry of `n` components of sizes ``shape``, some of them ragged."""
-    sizes = np.empty((n, len(shape)), np.int64)
+    u = 0
     for d, s in enumerate(shape):
-        sizes[:, d] = s.values if type(s) is RaggedInt else s
-    return Geometry(sizes, tuple(type(s) is RaggedInt for s in shape), tuple(0 if type(s) is RaggedInt else int(s) for s in shape))
+        if type(s) is RaggedInt:
+            u = d + 1
+            if len(s.values) != n:
+                raise ChainruleError(f"a ragged size {s!r} of {len(s.values)} components does not fit a nest of {n}")
+    if u == 0:
+        # No ragged dim: every component is one row.
+        return Geometry(packing_of((), n), tuple([int(s) for s in shape]))
+    return Geometry(packing_of(tuple(shape[:u]), n), tuple([int(s) for s in shape[u:]]))

@@ -1,0 +1,244 @@
+"""Nested bodies of indexing: rows by number, gather and scatter; every index becomes a place in the flat buffer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core import dtypes as dt
+from ..core.errors import ChainruleError
+from ..ops import index
+from .nested import NestedArray, component_shape, flat, pack, pick
+from .ragged import Geometry, Nest, RaggedInt, geometry_of
+
+ndarray = np.ndarray
+
+
+def _sizes(n: Any, like: Any) -> Any:
+    """A ragged size as numbers beside an index: one for each packed row, or for each component."""
+    if type(n) is not RaggedInt:
+        return n
+    if isinstance(like, NestedArray):
+        return n.values[like.geometry.packing.owner].reshape((-1, *(1,) * len(like.geometry.trail)))
+    at = next((i for i, m in enumerate(like.shape) if m == len(n.values)), None)
+    return n.values.min() if at is None else n.values.reshape((-1, *(1,) * (like.ndim - at - 1)))
+
+
+@index.wrap_index_p.on(NestedArray)
+def _(i: Any, *, n: Any, dim: int) -> Any:
+    rows = i.rows if isinstance(i, NestedArray) else i
+    size = _sizes(n, i)
+    bad = np.argwhere(np.broadcast_to((rows < -size) | (rows >= size), rows.shape)) if rows.size else ()
+    if len(bad):
+        at = bad[0][0] if not isinstance(i, NestedArray) else i.geometry.packing.owner[bad[0][i.axis]]
+        raise IndexError(
+            f"index {rows[tuple(bad[0])]} is out of bounds for dimension {dim} of component {at}, of size {n}"
+        )
+    if type(n) is RaggedInt and not isinstance(i, NestedArray) and np.ndim(size) == 0:
+        return i  # the same index for all components: the end of each is its own
+    rows = np.where(rows < 0, rows + size, rows)
+    return NestedArray(rows, i.geometry) if isinstance(i, NestedArray) else rows
+
+
+@index.check_range_p.on(NestedArray)
+def _(i: Any, *, n: Any, name: str, dim: int) -> Any:
+    rows = i.rows if isinstance(i, NestedArray) else i
+    if rows.size and ((rows < 0) | (rows >= _sizes(n, i))).any():
+        raise RuntimeError(f"{name}(): an index is out of bounds for dimension {dim} with size {n}")
+    return i
+
+
+# -- rows -----------------------------------------------------------------------------------------------------------------
+
+
+class _Places:
+    """Where taking rows reads: the geometry of the result, and for each of its elements the place in `x`'s flat buffer."""
+
+    def __init__(self, g: Geometry, i: Any, r: int, s: int) -> None:
+        d = g.k - 1 - r
+        cols = g.columns
+        mid = component_shape(i, s)
+        self.columns = (*cols[:d], *mid, *cols[d + 1 :])
+        # Whole blocks of the uniform dims after the indexed one move together.
+        tail = min(r, len(g.trail)) if d < g.u else r
+        self.width = int(np.prod(g.trail[len(g.trail) - tail :]))
+        h = geometry_of(self.columns[: len(self.columns) - tail], g.n)
+        owner, coords = h.elements()
+        if isinstance(i, NestedArray):
+            value = flat(i)[i.geometry.element_at(owner, coords[d : d + s])]
+        else:
+            value = i[(owner, *coords[d : d + s])] if i.ndim > s else i[tuple(coords[d : d + s])]
+        size = cols[d].values[owner] if type(cols[d]) is RaggedInt else cols[d]
+        bad = np.flatnonzero((value < -size) | (value >= size))
+        if len(bad):
+            at = owner[bad[0]]
+            raise IndexError(
+                f"index {value[bad[0]]} is out of bounds for dimension {d + 1} of component {at}, of size {size if np.ndim(size) == 0 else size[bad[0]]}"
+            )
+        value = np.where(value < 0, value + size, value)
+        blocks = geometry_of(cols[: g.k - tail], g.n)
+        self.place = blocks.element_at(owner, [*coords[:d], value, *coords[d + s :]])
+
+
+@index.take_rows_p.on(NestedArray)
+def _(x: Any, i: Any, *, r: int, s: int, n: Any) -> Any:
+    if not isinstance(x, NestedArray):
+        g = i.geometry
+        rest = x.shape[x.ndim - r :]
+        if x.ndim == r + 1 or i.ndim == s:
+            y = np.take(x, i.rows, axis=x.ndim - r - 1)
+            return pack(y, (*g.columns, *rest), g.n, (*x.shape[: x.ndim - r - 1], *i.lead))
+        owner = g.packing.owner.reshape((-1, *(1,) * len(g.trail)))
+        return pack(x[owner, i.rows], (*g.columns, *rest), g.n)
+    g = x.geometry
+    if r > g.k:
+        return NestedArray(np.take(x.rows, i, axis=x.axis - (r - g.k)), g)
+    if r == g.k:
+        if isinstance(i, NestedArray) or s != 1:
+            raise ChainruleError(
+                "indexing the nesting dim of a nested tensor takes a one-dimensional index, which lists components"
+            )
+        i = i.reshape(-1)
+        return pick(x, np.where(i < 0, i + g.n, i))
+    p = _Places(g, i, r, s)
+    y = x.rows.reshape((*x.lead, -1, p.width)).take(p.place, axis=-2)
+    return pack(y, p.columns, g.n, x.lead)
+
+
+@index.add_rows_p.on(NestedArray)
+def _(c: Any, i: Any, *, n: Any, r: int, s: int) -> Any:
+    rest = tuple(c.shape[c.ndim - r :])
+    if isinstance(i, NestedArray) and type(n) is not RaggedInt and r <= c.geometry.k - i.geometry.k:
+        g = i.geometry
+        at = i.rows.reshape(-1)
+        lead = c.lead
+        rows = c.rows.reshape((*lead, len(at), -1))
+        tables = 1
+        if i.ndim > s:  # every component adds to a table of its own
+            at, tables = at + np.repeat(g.packing.owner, g.width) * n, g.n
+        out = np.zeros((*lead, tables * n, rows.shape[-1]), np.float32 if c.dtype in dt.HALVES else c.dtype)
+        np.add.at(out, (*(slice(None),) * len(lead), at), rows)
+        return out.reshape((*lead, *((tables,) if i.ndim > s else ()), n, *[int(m) for m in rest])).astype(
+            c.dtype, copy=False
+        )
+    if type(n) is Nest and n.columns is not None and isinstance(c, NestedArray) and r == c.geometry.k:
+        return _add_components(c, i, n)
+    if isinstance(c, NestedArray) and r > c.geometry.k:
+        axis = c.axis - (r - c.geometry.k) - s + 1
+        out = np.zeros((*c.rows.shape[:axis], int(n), *c.rows.shape[c.rows.ndim + axis + s :]), c.dtype)
+        np.add.at(out, (*(slice(None),) * (c.rows.ndim + axis), i), c.rows)
+        return NestedArray(out, c.geometry)
+    count = len(n.values) if type(n) is RaggedInt else c.geometry.n
+    mid = c.ndim - r - s  # axes in front: leading ones, the nesting dim, dims of components
+    front = len(c.lead) if isinstance(c, NestedArray) else next(k for k in range(mid) if c.shape[k] == count)
+    lead = tuple(c.shape[:front])
+    g = geometry_of((*c.shape[front + 1 : mid], n, *rest), count)
+    p = _Places(g, i, r, s)
+    out = np.zeros(
+        (*lead, g.packing.total * g.width // max(p.width, 1), p.width), np.float32 if c.dtype in dt.HALVES else c.dtype
+    )
+    np.add.at(out, (*(slice(None),) * front, p.place), flat(c, front).reshape((*lead, len(p.place), p.width)))
+    return NestedArray(out.reshape((*lead, *g.rows)).astype(c.dtype, copy=False), g)
+
+
+def _add_components(c: NestedArray, i: ndarray, n: Any) -> NestedArray:
+    """Zeros with components added at the components that they were picked from."""
+    g = geometry_of(n.columns, int(n))
+    out = np.zeros((*c.lead, *g.rows), np.float32 if c.dtype in dt.HALVES else c.dtype)
+    i = i.reshape(-1)
+    members = np.where(i < 0, i + g.n, i)
+    np.add.at(out, (*(slice(None),) * len(c.lead), g.packing.rows_of(members)), c.rows)
+    return NestedArray(out.astype(c.dtype, copy=False), g)
+
+
+# -- gather and scatter -----------------------------------------------------------------------------------------------------
+
+
+def _spots(g: Geometry, i: Any, dim: int) -> tuple[ndarray, int]:
+    """For each element of an index, the place in the flat buffer that it means along `dim`, and the leading axes of the index."""
+    if isinstance(i, NestedArray):
+        h, front = i.geometry, len(i.lead)
+    else:
+        front = i.ndim - g.k - 1
+        h = geometry_of(i.shape[front + 1 :], g.n)
+    owner, coords = h.elements()
+    coords[dim + g.k] = flat(i, front)
+    return g.element_at(owner, coords), front
+
+
+@index.gather_p.on(NestedArray)
+def _(x: Any, i: Any, *, dim: int, old: Any) -> Any:
+    x = _nested(x, i)
+    place, front = _spots(x.geometry, i, dim)
+    values = flat(x, len(x.lead))
+    y = (
+        values.take(place, axis=-1)
+        if not front
+        else np.take_along_axis(np.broadcast_to(values, (*place.shape[:-1], values.shape[-1])), place, -1)
+    )
+    if isinstance(i, NestedArray):
+        return NestedArray(y.reshape((*y.shape[:-1], *i.geometry.rows)), i.geometry)
+    return y.reshape((*y.shape[:-1], *i.shape[front:]))
+
+
+def _nested(x: Any, i: Any) -> NestedArray:
+    """A dense operand as a nest whose components happen to have equal sizes."""
+    if isinstance(x, NestedArray):
+        return x
+    k = i.geometry.k
+    g = geometry_of(x.shape[x.ndim - k :], i.geometry.n)
+    return NestedArray(np.broadcast_to(x, (*x.shape[: max(x.ndim - k - 1, 0)], g.n, *x.shape[x.ndim - k :])), g)
+
+
+def _scatter(p: Any, add: bool) -> None:
+    @p.on(NestedArray)
+    def _(x: Any, i: Any, src: Any, *, dim: int, ss: Any) -> Any:
+        dense = not isinstance(x, NestedArray)
+        x = _nested(x, i)
+        place, _front = _spots(x.geometry, i, dim)
+        if tuple(src.shape[-x.geometry.k :]) != tuple(i.shape[-x.geometry.k :]):
+            raise ChainruleError(
+                f"{p.name}: on nested tensors src must have the sizes of index, got {list(src.shape)} and {list(i.shape)}"
+            )
+        out = flat(x, len(x.lead)).astype(np.float32 if x.dtype in dt.HALVES else x.dtype)
+        values = flat(src, src.ndim - x.geometry.k - 1)
+        lead = np.broadcast_shapes(out.shape[:-1], place.shape[:-1], values.shape[:-1])
+        out = np.array(np.broadcast_to(out, (*lead, out.shape[-1])))
+        grid = np.ogrid[tuple(slice(0, m) for m in lead)] if lead else ()
+        at = (*[a[..., None] for a in grid], np.broadcast_to(place, (*lead, place.shape[-1])))
+        if add:
+            np.add.at(out, at, values)
+        else:
+            out[at] = values
+        out = out.astype(x.dtype, copy=False)
+        g = x.geometry
+        return (
+            out.reshape((*lead, *((g.n, *g.columns) if dense else g.rows)))
+            if dense
+            else NestedArray(out.reshape((*lead, *g.rows)), g)
+        )
+
+
+_scatter(index.scatter_add_p, True)
+_scatter(index.scatter_p, False)
+
+
+@index.scatter_winners_p.on(NestedArray)
+def _(i: Any, *, dim: int, old: Any) -> Any:
+    g = geometry_of(
+        tuple(old[len(old) - i.geometry.k :])
+        if isinstance(i, NestedArray)
+        else tuple(s for s in old if not isinstance(s, bool))[-len(i.shape) + 1 :],
+        i.geometry.n if isinstance(i, NestedArray) else i.shape[0],
+    )
+    place, _front = _spots(g, i, dim)
+    last = np.full((*place.shape[:-1], g.packing.total * g.width), -1, np.int64)
+    number = np.broadcast_to(np.arange(place.shape[-1]), place.shape)
+    np.put_along_axis(last, place, number, -1)
+    won = np.take_along_axis(last, place, -1) == number
+    return (
+        NestedArray(won.reshape((*place.shape[:-1], *i.geometry.rows)), i.geometry)
+        if isinstance(i, NestedArray)
+        else won.reshape(i.shape)
+    )

@@ -1,0 +1,227 @@
+"""Nested bodies of reductions, normalising exponentials, scans and orders: segments of rows, or lines padded in buckets."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..core import dtypes as dt
+from ..ops import aggregate, extrema, norms, reduce, scan, sort
+from .nested import NestedArray, Split, along, flat, inside, need_entries, pack, reduce_nested, reduced, spread_rows
+from .ragged import RaggedInt
+
+ndarray = np.ndarray
+
+
+def _wide(x: NestedArray) -> ndarray:
+    return x.rows.astype(np.float32) if x.dtype in dt.HALVES else x.rows
+
+
+# -- sums, products, extrema, truth -------------------------------------------------------------------------------------
+
+reduce.sum_p.on(NestedArray)(lambda x, *, dim, keepdim, old: reduce_nested(np.add, x, dim, keepdim, 0, "sum"))
+reduce.prod_p.on(NestedArray)(lambda x, *, dim, keepdim, old: reduce_nested(np.multiply, x, (dim,), keepdim, 1, "prod"))
+aggregate.all_p.on(NestedArray)(lambda x, *, dim, keepdim: reduce_nested(np.logical_and, x, dim, keepdim, True, "all"))
+aggregate.any_p.on(NestedArray)(lambda x, *, dim, keepdim: reduce_nested(np.logical_or, x, dim, keepdim, False, "any"))
+
+
+def _limit(d: np.dtype, low: bool) -> Any:
+    if d.kind in "iu":
+        return np.iinfo(d).min if low else np.iinfo(d).max
+    return not low if d.kind == "b" else -np.inf if low else np.inf
+
+
+def _extremum(p: Any, ufunc: Any, low: bool) -> None:
+    @p.on(NestedArray)
+    def _(x: NestedArray, *, dim: tuple[int, ...], keepdim: bool, old: Any) -> Any:
+        if -(x.geometry.k + 1) not in dim:
+            need_entries(x, dim, p.name)
+        return reduce_nested(ufunc, x, dim, keepdim, _limit(x.dtype, low), p.name)
+
+
+_extremum(reduce.amax_p, np.maximum, True)
+_extremum(reduce.amin_p, np.minimum, False)
+
+# -- moments and norms ----------------------------------------------------------------------------------------------------
+
+
+def _whole(x: NestedArray, dim: tuple[int, ...]) -> bool:
+    """Whether dims reach beyond the components; then all dims must be listed, and the rows are one array."""
+    if all(d >= -x.geometry.k for d in dim):
+        return False
+    if len(dim) < x.geometry.k + 1:
+        inside(x, dim, "this reduction")
+    return True
+
+
+def _flat_last(x: NestedArray, dim: tuple[int, ...]) -> tuple[ndarray, tuple[int, ...]]:
+    """All components' elements in one last axis, and the shape of a result that keeps its dims."""
+    lead = len(x.lead) - (len(dim) - x.geometry.k - 1)
+    a = flat(x, lead)
+    return a, (*a.shape[:lead], *(1,) * len(dim))
+
+
+@reduce.var_p.on(NestedArray)
+def _(x: NestedArray, *, dim: tuple[int, ...], dof: Any, whole: bool, keepdim: bool, old: Any) -> Any:
+    if _whole(x, dim):
+        a, kept = _flat_last(x, dim)
+        y = reduce.var_p.impl(a, dim=(-1,), dof=dof, whole=whole, keepdim=True, old=(a.shape[-1],)).reshape(kept)  # type: ignore[misc]
+        return y if keepdim else y.reshape(kept[: len(kept) - len(dim)])
+    s, rows = Split(x.geometry, dim), _wide(x)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        count = s.reduce(np.add, np.ones((x.geometry.packing.total, *x.geometry.trail), rows.real.dtype), 0)
+        c = rows - s.spread(s.reduce(np.add, rows, 0) / count)
+        c2 = np.square(c) if c.dtype.kind != "c" else np.square(c.real) + np.square(c.imag)
+        y = reduced(x, s.reduce(np.add, c2, 0), dim, True)
+        y = _over(y, np.maximum(dof.values if type(dof) is RaggedInt else dof, 0.0), len(x.lead))
+    y = y.astype(x.dtype) if x.dtype in dt.HALVES else y
+    return y if keepdim else _drop(y, dim)
+
+
+def _over(y: Any, divisor: Any, at: int) -> Any:
+    """A (possibly nested) result over one number, or over one for each component; `at` is the axis of the components."""
+    if not np.ndim(divisor):
+        return (
+            NestedArray(y.rows / y.dtype.type(divisor), y.geometry)
+            if isinstance(y, NestedArray)
+            else y / y.dtype.type(divisor)
+        )
+    divisor = divisor.astype(y.dtype)
+    if isinstance(y, NestedArray):
+        each = divisor[y.geometry.packing.owner]
+        return NestedArray(y.rows / each.reshape((-1, *(1,) * len(y.geometry.trail))), y.geometry)
+    return y / divisor.reshape((-1, *(1,) * (y.ndim - at - 1)))
+
+
+def _drop(y: Any, dim: tuple[int, ...]) -> Any:
+    """The reduced dims of size 1 dropped."""
+    if isinstance(y, NestedArray):
+        k = y.geometry.k
+        return pack(
+            y.rows, tuple(c for d, c in enumerate(y.geometry.columns) if d - k not in dim), y.geometry.n, y.lead
+        )
+    return y.reshape(tuple(m for i, m in enumerate(y.shape) if i - y.ndim not in dim))
+
+
+@norms.vector_norm_p.on(NestedArray)
+def _(x: NestedArray, *, ord: float, dim: tuple[int, ...], keepdim: bool, old: Any) -> Any:
+    if _whole(x, dim):
+        a, kept = _flat_last(x, dim)
+        y = norms.vector_norm_p.impl(a, ord=ord, dim=(-1,), keepdim=True, old=(a.shape[-1],)).reshape(kept)  # type: ignore[misc]
+        return y if keepdim else y.reshape(kept[: len(kept) - len(dim)])
+    s, a = Split(x.geometry, dim), np.abs(_wide(x))
+    with np.errstate(all="ignore"):
+        if ord == 0:
+            y = s.reduce(np.add, (a != 0).astype(a.dtype), 0)
+        elif math.isinf(ord):
+            if ord < 0 or s.segments is None:
+                need_entries(x, dim, "norm")
+            y = s.reduce(np.maximum, a, 0) if ord > 0 else s.reduce(np.minimum, a, np.inf)
+        else:
+            # Scaled by the largest (or smallest) entry: powers neither over- nor underflow.
+            m = s.reduce(np.maximum, a, 0) if ord > 0 else s.reduce(np.minimum, a, np.inf)
+            m = np.where((m > 0) & np.isfinite(m), m, 1).astype(a.dtype)
+            b = a / s.spread(m)
+            y = s.reduce(np.add, b if ord == 1 else np.square(b) if ord == 2 else np.power(b, ord), 0)
+            y = m * (y if ord == 1 else np.sqrt(y) if ord == 2 else np.power(y, 1 / ord))
+    return reduced(x, y.astype(x.rows.real.dtype, copy=False), dim, keepdim)
+
+
+# -- softmax and its relatives --------------------------------------------------------------------------------------------
+
+
+def _shifted(x: NestedArray, dim: tuple[int, ...]) -> tuple[Split, ndarray, ndarray]:
+    """The split, the rows less the maximum of their group, and the maxima."""
+    s, rows = Split(x.geometry, dim), _wide(x)
+    top = s.reduce(np.maximum, rows.real if rows.dtype.kind == "c" else rows, -np.inf)
+    top = np.where(np.isfinite(top), top, 0).astype(top.dtype, copy=False)
+    return s, rows - s.spread(top), top
+
+
+@reduce.logsumexp_p.on(NestedArray)
+def _(x: NestedArray, *, dim: tuple[int, ...], keepdim: bool, old: Any) -> Any:
+    if _whole(x, dim):
+        a, kept = _flat_last(x, dim)
+        y = reduce.logsumexp_p.impl(a, dim=(-1,), keepdim=True, old=(a.shape[-1],)).reshape(kept)  # type: ignore[misc]
+        return y if keepdim else y.reshape(kept[: len(kept) - len(dim)])
+    s, z, top = _shifted(x, dim)
+    with np.errstate(divide="ignore"):
+        y = np.log(s.reduce(np.add, np.exp(z, out=z), 0)) + top
+    return reduced(x, y.astype(x.dtype, copy=False), dim, keepdim)
+
+
+@reduce.softmax_p.on(NestedArray)
+def _(x: NestedArray, *, dim: int) -> Any:
+    inside(x, (dim,), "softmax")
+    if dim + x.geometry.k >= x.geometry.u:
+        return NestedArray(reduce.softmax_p.impl(x.rows, dim=dim), x.geometry)  # type: ignore[misc]
+    s, z, _ = _shifted(x, (dim,))
+    e = np.exp(z, out=z)
+    e /= s.spread(s.reduce(np.add, e, 0))
+    return NestedArray(e.astype(x.dtype, copy=False), x.geometry)
+
+
+@reduce.log_softmax_p.on(NestedArray)
+def _(x: NestedArray, *, dim: int) -> Any:
+    inside(x, (dim,), "log_softmax")
+    if dim + x.geometry.k >= x.geometry.u:
+        return NestedArray(reduce.log_softmax_p.impl(x.rows, dim=dim), x.geometry)  # type: ignore[misc]
+    s, z, _ = _shifted(x, (dim,))
+    return NestedArray((z - s.spread(np.log(s.reduce(np.add, np.exp(z), 0)))).astype(x.dtype, copy=False), x.geometry)
+
+
+# -- scans and orders -----------------------------------------------------------------------------------------------------
+
+for _p, _pad in ((scan.cumsum_p, 0), (scan.cumprod_p, 1), (scan.logcumsumexp_p, 0)):
+    _p.on(NestedArray)(
+        lambda x, *, dim, _p=_p, _pad=_pad: along([x], dim, lambda a, axis: _p.impl(a, dim=axis), (_pad,))
+    )
+
+
+@scan.shift_p.on(NestedArray)
+def _(x: NestedArray, *, dim: int, first: float) -> Any:
+    g = x.geometry
+    inside(x, (dim,), "shift")
+    if dim + g.k >= g.u:
+        return NestedArray(scan.shift_p.impl(x.rows, dim=dim, first=first), g)  # type: ignore[misc]
+    p, d = g.packing, dim + g.k
+    coords = [np.maximum(c - 1, 0) if i == d else c for i, c in enumerate(p.coordinates)]
+    rows = x.rows.take(p.row_of(p.owner, coords), axis=x.axis)
+    rows[(..., p.coordinates[d] == 0, *(slice(None),) * len(g.trail))] = first
+    return NestedArray(rows, g)
+
+
+@scan.linear_scan_p.on(NestedArray)
+def _(a: Any, b: Any, *, dim: int) -> Any:
+    g = (a if isinstance(a, NestedArray) else b).geometry
+    a, b = (
+        v
+        if isinstance(v, NestedArray) and v.geometry.same(g)
+        else NestedArray(np.ascontiguousarray(np.broadcast_to(spread_rows(v, g), g.rows)), g)
+        for v in (a, b)
+    )
+    return along([a, b], dim, lambda u, v, axis: scan.linear_scan_p.impl(u, v, dim=axis), (0, 0))  # type: ignore[misc]
+
+
+def _index_along(p: Any, name: str, low: bool, whole: bool) -> None:
+    @p.on(NestedArray)
+    def _(x: NestedArray, *, dim: int) -> Any:
+        def f(a: Any, axis: int) -> Any:
+            return p.impl(a, dim=axis)
+
+        f.what = name  # type: ignore[attr-defined]
+        return along([x], dim, f, (_limit(x.dtype, low),), whole)
+
+
+_index_along(extrema.argmax_p, "argmax", True, False)
+_index_along(extrema.argmin_p, "argmin", False, False)
+
+
+@sort.sort_p.on(NestedArray)
+def _(x: NestedArray, *, dim: int, descending: bool, old: Any) -> Any:
+    # Entries after the end must come last; equal ones keep their order, so the end follows what equals it.
+    d = x.dtype
+    pad = _limit(d, True) if descending else np.nan if d.kind == "f" or d in dt.HALVES else _limit(d, False)
+    return along([x], dim, lambda a, axis: sort.sort_p.impl(a, dim=axis, descending=descending, old=None), (pad,))  # type: ignore[misc]

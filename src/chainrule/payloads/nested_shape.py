@@ -1,0 +1,396 @@
+"""Nested bodies of the primitives that rearrange: reshape, permute, expand, slices, flips, joins, padding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core import dtypes as dt
+from ..core.errors import ChainruleError
+from ..ops import convert, pad, pointwise, reduce, shape
+from .nested import NestedArray, count_of, differ, flat, nest_at, pack, pick, pointwise_nested, spread_rows
+from .ragged import Geometry, RaggedInt, bound, geometry_of, is_ragged, packing_of
+
+ndarray = np.ndarray
+
+# -- the same value ---------------------------------------------------------------------------------------------------
+
+convert.detach_p.on(NestedArray)(lambda x: x)
+convert.clone_p.on(NestedArray)(lambda x, order="K": x.copy())
+pointwise.where_p.on(NestedArray)(lambda c, a, b: pointwise_nested(np.where, [c, a, b], "where"))
+
+# -- shape ------------------------------------------------------------------------------------------------------------
+
+
+def reshaped(x: Any, full: tuple[Any, ...], seen: int) -> Any:
+    """The elements with the shape `full`, whose last `seen` sizes the mapped function knows."""
+    a = x.rows if isinstance(x, NestedArray) else x
+    if not is_ragged(full):
+        return a.reshape(full)
+    at = nest_at(full, seen)
+    n = count_of(full)
+    g = geometry_of(full[at + 1 :], n)
+    if isinstance(x, NestedArray) and x.geometry.n == n and x.geometry.packing is not g.packing:
+        have, want = x.geometry.sizes.prod(1), g.sizes.prod(1)
+        bad = np.flatnonzero(have * int(np.prod(x.lead)) != want * int(np.prod(full[:at])))
+        if len(bad):
+            i = bad[0]
+            raise ChainruleError(
+                f"reshape: component {i} of shape {x.geometry.sizes[i].tolist()} does not fit into {g.sizes[i].tolist()}"
+            )
+    return NestedArray(a.reshape((*full[:at], *g.rows)), g)
+
+
+@shape.reshape_p.on(NestedArray)
+def _(x: Any, *, shape: tuple[Any, ...], old: tuple[Any, ...]) -> Any:
+    return reshaped(x, (*x.shape[: x.ndim - len(old)], *shape), len(shape))
+
+
+@shape.permute_p.on(NestedArray)
+def permute_nested(x: NestedArray, *, dims: tuple[int, ...]) -> Any:
+    g, nd, front = x.geometry, x.ndim, len(x.lead)
+    perm = [*range(nd - len(dims)), *[d + nd for d in dims]]
+    if perm == list(range(nd)):
+        return x
+    at = perm.index(front)
+    before, after = perm[:at], perm[at + 1 :]
+    packed = list(range(front + 1, front + 1 + g.u))
+    if any(d in packed and type(g.columns[d - front - 1]) is not RaggedInt for d in before):
+        # Uniform dims among the packed ones become part of the rows first.
+        last = [d for d in packed if d in before]
+        order = [*[d for d in range(front + 1, nd) if d not in last], *last]
+        x = _permuted(x, [d - front - 1 for d in order])
+        now = [*range(front + 1), *order]
+        return permute_nested(x, dims=tuple(now.index(d) - nd for d in perm))
+    if any(d in packed for d in before):
+        raise ChainruleError(
+            "permute: the nesting dim of a nested tensor must stay in front of its ragged dims; use unbind() or to_padded_tensor()"
+        )
+    # Axes of the buffer: the rows stand for the nesting dim and the packed dims.
+    axis = {d: d if d < front else d - g.u for d in range(nd) if d not in packed}
+    if after[: g.u] == packed:
+        rows = x.rows.transpose([*[axis[d] for d in before], front, *[axis[d] for d in after[g.u :]]])
+        return NestedArray(np.ascontiguousarray(rows), Geometry(g.packing, rows.shape[at + 1 :]))
+    # First what moves to the front and back again, as whole axes; then the elements within the components.
+    rest = [d for d in range(nd) if d != front and d not in packed and d not in before]
+    y = NestedArray(x.rows.transpose([*[axis[d] for d in before], front, *[axis[d] for d in rest]]), g)
+    y.geometry = Geometry(g.packing, y.rows.shape[at + 1 :])
+    now = [*packed, *rest]
+    return _permuted(y, [now.index(d) for d in after])
+
+
+def _permuted(x: NestedArray, perm: list[int]) -> NestedArray:
+    """Elements gathered in the order of permuted dims of the components; the order is found once for a geometry."""
+    g = x.geometry
+    key = ("permute", g.trail, *perm)
+    found = g.packing.memo.get(key)
+    if found is None:
+        cols = tuple(g.columns[p] for p in perm)
+        h = geometry_of(cols, g.n)
+        # Whole blocks of dims that stay last move together.
+        still = 0
+        while still < len(g.trail) and still < len(h.trail) and perm[g.k - 1 - still] == g.k - 1 - still:
+            still += 1
+        width = int(np.prod(g.trail[len(g.trail) - still :]))
+        blocks = Geometry(g.packing, g.trail[: len(g.trail) - still])
+        owner, coords = geometry_of(cols[: g.k - still], g.n).elements()
+        back = [perm.index(d) for d in range(g.k - still)]
+        found = g.packing.memo[key] = (blocks.element_at(owner, [coords[b] for b in back]), width, h)
+    order, width, h = found
+    lead = x.lead
+    return NestedArray(
+        np.ascontiguousarray(x.rows).reshape(*lead, -1, width).take(order, axis=-2).reshape(*lead, *h.rows), h
+    )
+
+
+def broadcast(x: Any, full: tuple[Any, ...], seen: int) -> Any:
+    """The operand repeated to the shape `full`."""
+    if not is_ragged(full):
+        return np.broadcast_to(x, full)
+    at = nest_at(full, seen)
+    g = geometry_of(full[at + 1 :], count_of(full))
+    rows = spread_rows(x, g, "expand")
+    want = (*full[:at], *g.rows)
+    return NestedArray(rows if np.shape(rows) == want else np.ascontiguousarray(np.broadcast_to(rows, want)), g)
+
+
+@shape.expand_p.on(NestedArray)
+def _(x: Any, *, shape: tuple[Any, ...], old: tuple[Any, ...]) -> Any:
+    lead = tuple(x.shape[: x.ndim - len(old)])
+    if lead and len(shape) > len(old):
+        x = reshaped(x, (*lead, *(1,) * (len(shape) - len(old)), *x.shape[x.ndim - len(old) :]), len(shape))
+    return broadcast(x, (*lead, *shape), len(shape))
+
+
+@reduce.unsum_p.on(NestedArray)
+def _(g: Any, *, dim: tuple[int, ...], keepdim: bool, old: tuple[Any, ...]) -> Any:
+    lead = tuple(g.shape[: g.ndim - (len(old) if keepdim else len(old) - len(dim))])
+    if not keepdim:
+        g = reshaped(g, lead + reduce.kept(old, dim), len(old))
+    return broadcast(g, lead + old, len(old))
+
+
+# -- slices -----------------------------------------------------------------------------------------------------------
+
+
+class Window:
+    """Where a basic index of the components reads: for every packed row of the result, its row in the source."""
+
+    def __init__(self, g: Geometry, key: tuple[Any, ...]) -> None:
+        p, u = g.packing, g.u
+        # Ints as slices of length 1: the axes stay where they are.
+        whole = [
+            k if isinstance(k, slice) else slice(int(k) % m if m else 0, int(k) % m + 1 if m else 1)
+            for k, m in zip(key[u:], g.trail, strict=True)
+        ]
+        self.inner = tuple(whole)
+        sizes = [len(range(*k.indices(m))) for k, m in zip(key[u:], g.trail, strict=True) if isinstance(k, slice)]
+        if all(isinstance(k, slice) and k == slice(None) for k in key[:u]):
+            self.source: ndarray | None = None
+            self.columns = (*p.columns, *sizes)
+            return
+        start, step = np.zeros((g.n, u), np.int64), np.ones(u, np.int64)
+        cols: list[Any] = []
+        kept: list[int] = []
+        for d, k in enumerate(key[:u]):
+            size = p.sizes[:, d]
+            if not isinstance(k, slice):
+                at = k.values if isinstance(k, RaggedInt) else np.full(g.n, int(k))
+                at = np.where(at < 0, at + size, at)
+                bad = np.flatnonzero((at < 0) | (at >= size))
+                if len(bad):
+                    raise IndexError(
+                        f"index {k} is out of bounds for dimension {d + 1} of component {bad[0]}, which has size {size[bad[0]]}"
+                    )
+                start[:, d] = at
+                continue
+            a, b, s = bound(k.start, size, 0), bound(k.stop, size, size), 1 if k.step is None else int(k.step)
+            start[:, d], step[d] = a, s
+            length = np.maximum(-(-(b - a) // s), 0)
+            ragged = type(p.columns[d]) is RaggedInt or isinstance(k.start, RaggedInt) or isinstance(k.stop, RaggedInt)
+            cols.append(RaggedInt(length) if ragged else len(range(*k.indices(p.columns[d]))))
+            kept.append(d)
+        self.columns = (*cols, *sizes)
+        rows = geometry_of(tuple(cols), g.n)
+        owner, coords = rows.elements()
+        place = [start[owner, d] for d in range(u)]
+        for d, c in zip(kept, coords, strict=True):
+            place[d] = place[d] + step[d] * c
+        self.source = p.row_of(owner, place)
+
+
+def window(g: Geometry, key: tuple[Any, ...]) -> Window:
+    """The window of a key, found once for keys without ragged entries."""
+    try:
+        name = ("window", g.trail, tuple((k.start, k.stop, k.step) if isinstance(k, slice) else k for k in key))
+        w = g.packing.memo.get(name)
+        if w is None:
+            w = g.packing.memo[name] = Window(g, key)
+        return w
+    except TypeError:
+        return Window(g, key)
+
+
+def _front_key(key: tuple[Any, ...], k: int, front: int) -> tuple[tuple[Any, ...], Any, tuple[Any, ...]]:
+    """A key split into those of the axes in front, of the nesting dim and of the components."""
+    full = (slice(None),) * (front + 1 + k - len(key)) + tuple(key)
+    return full[:front], full[front], full[front + 1 :]
+
+
+@shape.slice_p.on(NestedArray)
+def _(x: NestedArray, *, key: tuple[Any, ...], old: tuple[Any, ...]) -> Any:
+    lead, first, key = _front_key(key, x.geometry.k, len(x.lead))
+    if any(not isinstance(k, slice) or k != slice(None) for k in lead):
+        x = NestedArray(x.rows[lead], x.geometry)
+    g = x.geometry
+    if not isinstance(first, slice):
+        i = range(g.n)[int(first)]
+        a, b = g.packing.offsets[i : i + 2]
+        one = x.rows[(..., slice(a, b), *(slice(None),) * len(g.trail))].reshape(
+            (*x.lead, *g.packing.sizes[i], *g.trail)
+        )
+        return one[(..., *key)]
+    if first != slice(None):
+        x = pick(x, np.arange(g.n)[first])
+        g = x.geometry
+    if all(isinstance(k, slice) and k == slice(None) for k in key):
+        return x
+    w = window(g, key)
+    rows = x.rows if w.source is None else x.rows.take(w.source, axis=x.axis)
+    return pack(rows[(..., *w.inner)], w.columns, g.n, x.lead)
+
+
+@shape.unslice_p.on(NestedArray)
+def _(c: Any, *, key: tuple[Any, ...], old: tuple[Any, ...]) -> Any:
+    full = (*c.shape[: c.ndim - sum(isinstance(k, slice) for k in key)], *old)
+    if not is_ragged(full):
+        out = np.zeros(full, c.dtype)
+        out[(..., *key)] = c
+        return out
+    at, n = nest_at(full, len(old)), count_of(full)
+    g = geometry_of(full[at + 1 :], n)
+    lead, first, key = _front_key(key, g.k, at)
+    out = np.zeros((*full[:at], *g.rows), c.dtype)
+    target: Any = None
+    sub = g
+    if not isinstance(first, slice) or first != slice(None):
+        members = np.atleast_1d(np.arange(n)[first if isinstance(first, slice) else int(first)])
+        sub, target = g.take(members), g.packing.rows_of(members)
+    w = window(sub, key)
+    if w.source is not None:
+        target = w.source if target is None else target[w.source]
+    part = out[lead]
+    # One advanced index, next to the leading axes: the others are slices, so no axis moves.
+    spot = (..., slice(None) if target is None else target, *w.inner)
+    part[spot] = flat(c).reshape(part[spot].shape)
+    return NestedArray(out, g)
+
+
+# -- orders -----------------------------------------------------------------------------------------------------------
+
+
+def _moved(x: NestedArray, dims: dict[int, Any], inner: Any) -> NestedArray:
+    """Rows taken from other coordinates: ``dims[d](coordinate, size)`` of the packed dims, `inner(rows)` for the others."""
+    g, p = x.geometry, x.geometry.packing
+    rows = x.rows
+    if dims:
+        coords = [dims[d](c, p.sizes[p.owner, d]) if d in dims else c for d, c in enumerate(p.coordinates)]
+        rows = rows.take(p.row_of(p.owner, coords), axis=x.axis)
+    return NestedArray(np.ascontiguousarray(inner(rows)), g)
+
+
+@shape.flip_p.on(NestedArray)
+def _(x: NestedArray, *, dims: tuple[int, ...]) -> NestedArray:
+    g = x.geometry
+    if -g.k - 1 in dims:
+        x = pick(x, np.arange(g.n)[::-1])
+        g = x.geometry
+    outer = {d + g.k: (lambda c, size: size - 1 - c) for d in dims if 0 <= d + g.k < g.u}
+    inner = tuple(d for d in dims if d + g.k >= g.u)
+    front = tuple(d + g.u for d in dims if d + g.k < -1)
+    return _moved(x, outer, lambda rows: np.flip(rows, (*inner, *front)))
+
+
+@shape.roll_p.on(NestedArray)
+def _(x: NestedArray, *, shifts: tuple[int, ...], dims: tuple[int, ...]) -> NestedArray:
+    g = x.geometry
+    outer, inner = {}, []
+    for s, d in zip(shifts, dims, strict=True):
+        if d + g.k < 0:
+            raise ChainruleError(
+                "roll: the nesting dim of a nested tensor cannot be rolled; use x[order] with an index tensor"
+            )
+        if d + g.k < g.u:
+            outer[d + g.k] = lambda c, size, s=s: (c - s) % np.maximum(size, 1)
+        else:
+            inner.append((s, d))
+    return _moved(x, outer, lambda rows: np.roll(rows, [s for s, _ in inner], [d for _, d in inner]))
+
+
+# -- joins and padding ------------------------------------------------------------------------------------------------
+
+
+def _alike(x: Any, g: Geometry) -> NestedArray:
+    """A dense operand as a nest with the ragged dims of `g`."""
+    if isinstance(x, NestedArray):
+        return x
+    sizes = x.shape[x.ndim - g.k :]
+    n = x.shape[x.ndim - g.k - 1]
+    cols = tuple(RaggedInt(np.full(n, m)) if type(c) is RaggedInt else m for m, c in zip(sizes, g.columns, strict=True))
+    return pack(x, cols, n, x.shape[: x.ndim - g.k - 1])
+
+
+@shape.cat_p.on(NestedArray)
+def _(*xs: Any, dim: int, ns: Any) -> Any:
+    first = next((x for x in xs if isinstance(x, NestedArray)), None)
+    if first is None:
+        return np.concatenate(shape._common(xs), axis=dim)
+    g0 = first.geometry
+    want = dt.result_of((dt.FROM_NP[x.dtype], x.ndim) for x in xs).np
+    parts = [_alike(x, g0).astype(want, copy=False) for x in xs]
+    d = dim + g0.k
+    if d < -1:
+        return NestedArray(np.concatenate([p.rows for p in parts], axis=dim + g0.u), g0)
+    if d == -1:
+        return _cat_components(parts, g0)
+    for i, p in enumerate(parts):
+        for j, (a, b) in enumerate(zip(g0.columns, p.geometry.columns, strict=True)):
+            if j != d and not a == b:
+                raise ChainruleError(differ(a, b, j, f"cat: tensor {i}"))
+    if d >= g0.u:
+        rows = np.concatenate([p.rows for p in parts], axis=dim)
+        return NestedArray(rows, Geometry(g0.packing, rows.shape[rows.ndim - len(g0.trail) :]))
+    total: Any = 0
+    for p in parts:
+        total = total + p.geometry.columns[d]
+    g = geometry_of(tuple(total if j == d else c for j, c in enumerate(g0.columns)), g0.n)
+    out = np.empty((*first.lead, *g.rows), want)
+    at: Any = np.zeros(g.n, np.int64)
+    inner = (slice(None),) * len(g.trail)
+    for p in parts:
+        h = p.geometry.packing
+        coords = list(h.coordinates)
+        coords[d] = coords[d] + at[h.owner]
+        out[(..., g.packing.row_of(h.owner, coords), *inner)] = p.rows
+        size = p.geometry.columns[d]
+        at = at + (size.values if type(size) is RaggedInt else size)
+    return NestedArray(out, g)
+
+
+def _cat_components(parts: list[NestedArray], g0: Geometry) -> NestedArray:
+    """The components of several nests one after the other."""
+    cols: list[Any] = []
+    for j, c in enumerate(g0.columns):
+        sizes = [p.geometry.columns[j] for p in parts]
+        if any(type(s) is RaggedInt for s in sizes):
+            cols.append(
+                RaggedInt(
+                    np.concatenate(
+                        [
+                            s.values if type(s) is RaggedInt else np.full(p.geometry.n, s)
+                            for s, p in zip(sizes, parts, strict=True)
+                        ]
+                    )
+                )
+            )
+        elif any(s != c for s in sizes):
+            raise ChainruleError(f"cat: the nests differ in the uniform dimension {j + 1}: sizes {sizes}")
+        else:
+            cols.append(c)
+    g = geometry_of(tuple(cols), sum(p.geometry.n for p in parts))
+    flats = [flat(p, len(p.lead)) for p in parts]
+    return NestedArray(np.concatenate(flats, axis=-1).reshape((*parts[0].lead, *g.rows)), g)
+
+
+@pad.constant_pad_p.on(NestedArray)
+def _(x: NestedArray, *, pads: Any, value: Any) -> NestedArray:
+    g = x.geometry
+    if len(pads) > g.k and any(p != (0, 0) for p in pads[: len(pads) - g.k]):
+        raise ChainruleError("pad: the nesting dim of a nested tensor cannot be padded; cat() more components to it")
+    pads = ((0, 0),) * (g.k - len(pads)) + tuple(pads[max(len(pads) - g.k, 0) :])
+    outer, inner = pads[: g.u], pads[g.u :]
+    rows = x.rows if all(p == (0, 0) for p in inner) else pad.constant_pad_p.impl(x.rows, pads=inner, value=value)  # type: ignore[misc]
+    trail = rows.shape[rows.ndim - len(g.trail) :] if g.trail else ()
+    if all(p == (0, 0) for p in outer):
+        return NestedArray(rows, Geometry(g.packing, trail))
+    p = g.packing
+    cols = []
+    for d, (c, (a, b)) in enumerate(zip(p.columns, outer, strict=True)):
+        size = c + (a + b)
+        if np.min(size.values if type(size) is RaggedInt else size, initial=0) < 0:
+            at = int(np.argmin(size.values)) if type(size) is RaggedInt else 0
+            raise ChainruleError(
+                f"pad: component {at} would have a negative size in dimension {d + 1}: {p.sizes[at, d]} with padding {a} and {b}"
+            )
+        cols.append(size)
+    h = packing_of(tuple(cols), g.n)
+    out = np.full((*x.lead, h.total, *trail), value, rows.dtype)
+    coords, real = [], np.ones(p.total, bool)
+    for d, (c, (a, b)) in enumerate(zip(p.coordinates, outer, strict=True)):
+        real &= (c >= max(-a, 0)) & (c < p.sizes[p.owner, d] - max(-b, 0))
+        coords.append(c + a)
+    at = h.row_of(p.owner[real], [c[real] for c in coords])
+    keep = (slice(None),) * len(trail)
+    out[(..., at, *keep)] = rows[(..., real, *keep)]
+    return NestedArray(out, Geometry(h, trail))
