@@ -23,13 +23,13 @@ from .reduce import axes, sum, to_dtype
 @op("all", differentiable=False)
 def all_p(x: Any, *, dim: tuple[int, ...], keepdim: bool) -> Any:
     """Whether all entries over `dim` are not 0."""
-    return np.logical_and.reduce(x, axis=dim, keepdims=keepdim)
+    return np.logical_and.reduce(x, dim, None, None, keepdim)
 
 
 @op("any", differentiable=False)
 def any_p(x: Any, *, dim: tuple[int, ...], keepdim: bool) -> Any:
     """Whether any entry over `dim` is not 0."""
-    return np.logical_or.reduce(x, axis=dim, keepdims=keepdim)
+    return np.logical_or.reduce(x, dim, None, None, keepdim)
 
 
 def _truth(p: Any) -> Any:
@@ -64,9 +64,8 @@ def hash_p(x: Any, *, dim: tuple[int, ...], keepdim: bool) -> Any:
     wide = x.astype(
         np.float64 if x.dtype in dt.HALVES or x.dtype.kind == "f" else np.int64 if x.dtype.kind == "i" else np.uint64
     )
-    return np.bitwise_xor.reduce(
-        np.ascontiguousarray(wide).view(np.uint64).reshape(x.shape), axis=dim, keepdims=keepdim
-    )
+    bits: Any = np.ascontiguousarray(wide).view(np.uint64).reshape(x.shape)
+    return np.bitwise_xor.reduce(bits, dim, None, None, keepdim)
 
 
 @public("hash_tensor", methods="hash_tensor")

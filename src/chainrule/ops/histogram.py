@@ -187,7 +187,10 @@ def histogramdd(
             f"histogramdd(): for a {m}-dimensional histogram range should have {2 * m} elements, but got {len(range)}"
         )
     w = _weights("histogramdd", weight, input, input.shape[:-1])
-    edges, place, out, total = [], None, None, 1
+    edges: list[Tensor] = []
+    place: Any = None
+    out: Any = None
+    total = 1
     for i, b in enumerate(bins):
         c = x.select(1, i)
         e = _edges("histogramdd", c, b, None if range is None else range[2 * i : 2 * i + 2])
