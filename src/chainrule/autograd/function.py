@@ -21,6 +21,7 @@ class Context:
         self._now: tuple[list[Any], list[Any]] | None = None
         self._to_save: tuple[Any, ...] = ()
         self._dirty: tuple[Any, ...] = ()
+        self._dirty_places: list[tuple[int, int]] = []
         self._non_differentiable: tuple[Any, ...] = ()
 
     def save_for_backward(self, *tensors: Any) -> None:
@@ -78,9 +79,7 @@ class Function:
         tensors = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         ctx = Context(tuple(isinstance(a, Tensor) and a.requires_grad for a in args))
         out = FunctionOp(cls, ctx, args, tensors).bind(*[args[i] for i in tensors])
-        for d in ctx._dirty:
-            pass
-        for k, i in getattr(ctx, "_dirty_places", ()):
+        for k, i in ctx._dirty_places:
             adopt(args[i], _as_tuple(out)[k])
             out = args[i] if not isinstance(out, tuple) else tuple(args[i] if j == k else o for j, o in enumerate(out))
         return out

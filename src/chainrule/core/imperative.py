@@ -34,7 +34,7 @@ class _Mode:
     def __call__(self, f: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(f)
         def run(*args: Any, **kw: Any) -> Any:
-            with type(self)() if type(self) is not set_grad_enabled else _Mode(self.mode):
+            with _Mode(self.mode):
                 return f(*args, **kw)
 
         return run
@@ -340,7 +340,7 @@ def grad(
         if g is None:
             if not allow:
                 raise ChainruleError(
-                    f"grad: input {i} (shape {list(x.shape)}) appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior."
+                    f"grad: input {i} (shape {list(x.shape)}) appears to not have been used in the graph. Set allow_unused=True if that is meant."
                 )
             if materialize_grads:
                 g = zeros(tuple(x.shape), x.dtype)

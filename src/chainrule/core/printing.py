@@ -100,10 +100,8 @@ def tensor_repr(x: Tensor) -> str:
     notes = []
     d = x.dtype
     if (
-        (d not in (dt.get_default_dtype(), dt.int64, dt.bool_)
-        and d is not dt.get_default_dtype().to_complex())
-        or not v.size
-    ):
+        d not in (dt.get_default_dtype(), dt.int64, dt.bool_) and d is not dt.get_default_dtype().to_complex()
+    ) or not v.size:
         notes.append(f"dtype={d}")
     if not v.size and v.ndim != 1:
         notes.insert(0, f"size={tuple(v.shape)}")

@@ -138,7 +138,7 @@ def last_writes_p(i: Any, *, s: int) -> Any:
     out = np.zeros(flat.shape, bool)
     for row, mark in zip(flat, out, strict=True):
         last = {int(v): k for k, v in enumerate(row)} if len(set(row.tolist())) != len(row) else None
-        mark[:] = True if last is None else False
+        mark[:] = last is None
         if last is not None:
             mark[list(last.values())] = True
     return out.reshape(i.shape)
@@ -284,8 +284,8 @@ class Plan:
             x = slice_p(x, key=(slice(None),) * x.ndim, old=tuple(x.shape))
         return x
 
-    def rows(self, v: Tensor) -> tuple[Tensor, Tensor, list[int], tuple[int, ...], int]:
-        """The view with indexed dims in front as rows, the row numbers, the order of dims, the index shape, where it goes."""
+    def rows(self, v: Tensor) -> tuple[Tensor, Tensor, tuple[int, ...], int]:
+        """The view with indexed dims in front as rows, the row numbers, the index shape, and where it goes."""
         n = v.ndim
         sizes = [v.shape[d] for d in self.dims]
         ts = [wrap_index_p(t.to(dt.int64), n=m, dim=d) for t, m, d in zip(self.tensors, sizes, self.dims, strict=True)]
@@ -304,7 +304,7 @@ class Plan:
             total *= m
         rest = tuple(v.shape[d] for d in order[len(self.dims) :])
         adjacent = self.dims == list(range(self.dims[0], self.dims[0] + len(self.dims)))
-        return p.reshape(total, *rest), lin, order, s, self.dims[0] if adjacent else 0
+        return p.reshape(total, *rest), lin, s, self.dims[0] if adjacent else 0
 
 
 def _getitem(self: Tensor, key: Any) -> Tensor:
@@ -315,7 +315,7 @@ def _getitem(self: Tensor, key: Any) -> Tensor:
     v = plan.view(self)
     if not plan.tensors:
         return v
-    rows, lin, order, s, at = plan.rows(v)
+    rows, lin, s, at = plan.rows(v)
     y = take_rows_p(rows, lin, r=rows.ndim - 1, s=len(s), n=rows.shape[0])
     if at:
         k, n = len(s), y.ndim
@@ -330,7 +330,7 @@ def index_write(x: Tensor, key: Any, value: Any, accumulate: bool = False) -> Te
     flat = Tensor(np.arange(n, dtype=np.int64).reshape(x.shape))
     v = plan.view(flat)
     if plan.tensors:
-        rows, lin, order, s, at = plan.rows(v)
+        rows, lin, s, at = plan.rows(v)
         place = take_rows_p(rows, lin, r=rows.ndim - 1, s=len(s), n=rows.shape[0])
         if at:
             k, m = len(s), place.ndim
