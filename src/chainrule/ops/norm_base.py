@@ -27,9 +27,10 @@ class Fused(Op):
     """An op of several tensors with a kernel, a body in plain ops, and core ranks that its static data decide.
 
     `ranks(**kw)` gives the rank of each argument without leading axes, `outs(**kw)` that of each result. `kernel` takes arrays
-    and raises NotSupported for those it has no code for. `expand` gives all arguments the same leading axes before the body runs: for
-    bodies that are derivatives, in which a cotangent or a tangent must have the shape of what it belongs to. A rule ``push(ts, y, xs, kw)`` or ``pull(g, y, xs, kw, need)`` replaces
-    differentiation of the body; `keep` says which inputs (and whether the results) it reads.
+    and raises NotSupported for those it has no code for. `expand` gives all arguments the same leading axes before the body runs:
+    for bodies that are derivatives, in which a cotangent or a tangent must have the shape of what it belongs to. A rule
+    ``push(ts, y, xs, kw)`` or ``pull(g, y, xs, kw, need)`` replaces differentiation of the body; `keep` says which inputs (and
+    whether the results) it reads.
     """
 
     form = "fused"

@@ -178,7 +178,23 @@ class Rows:
             )
         return tuple(out)
 
-    def _backward_tangent(self, gy: Any, tgy: Any, x: Any, tx: Any, m: Any, tm: Any, r: Any, tr: Any, w: Any, tw: Any, *, nd: int, rank: int, mask: Any) -> Any:  # fmt: skip
+    def _backward_tangent(
+        self,
+        gy: Any,
+        tgy: Any,
+        x: Any,
+        tx: Any,
+        m: Any,
+        tm: Any,
+        r: Any,
+        tr: Any,
+        w: Any,
+        tw: Any,
+        *,
+        nd: int,
+        rank: int,
+        mask: Any,
+    ) -> Any:
         """The tangents of the reverse rule's results."""
         xs, kw = [gy, x, m, r, w, None, None], {"nd": nd, "rank": rank, "mask": mask}
         ts = jvp_through(self.backward.plain, [tgy, tx, tm, tr, tw, None, None], xs, kw)
@@ -187,7 +203,22 @@ class Rows:
             ts = [zeros_like_tensor(y) if t is None else t for t, y in zip(ts or [None] * len(ys), ys, strict=True)]
         return tuple(ts)
 
-    def _double_backward(self, a: Any, b: Any, d: Any, gy: Any, x: Any, m: Any, r: Any, w: Any, *, nd: int, rank: int, mask: Any, weight: bool) -> Any:  # fmt: skip
+    def _double_backward(
+        self,
+        a: Any,
+        b: Any,
+        d: Any,
+        gy: Any,
+        x: Any,
+        m: Any,
+        r: Any,
+        w: Any,
+        *,
+        nd: int,
+        rank: int,
+        mask: Any,
+        weight: bool,
+    ) -> Any:
         """The cotangents of gy, x, m, r and w from those of the reverse rule's results."""
         need = [True, True, self.centre, True, weight, False, False]
         g = [c for c, on in zip((a, b, d), mask, strict=True) if on]
@@ -273,7 +304,23 @@ class Rows:
             out.append(np.add.reduce(gy, axis=rows))
         return tuple(out)
 
-    def _backward_tangent_kernel(self, gy: Any, tgy: Any, x: Any, tx: Any, m: Any, tm: Any, r: Any, tr: Any, w: Any, tw: Any, *, nd: int, rank: int, mask: Any) -> Any:  # fmt: skip
+    def _backward_tangent_kernel(
+        self,
+        gy: Any,
+        tgy: Any,
+        x: Any,
+        tx: Any,
+        m: Any,
+        tm: Any,
+        r: Any,
+        tr: Any,
+        w: Any,
+        tw: Any,
+        *,
+        nd: int,
+        rank: int,
+        mask: Any,
+    ) -> Any:
         if (
             x.ndim != rank
             or not x.size
@@ -291,7 +338,22 @@ class Rows:
         shape = x.shape[x.ndim - nd :]
         return tuple([v if v is gx else v.reshape(shape) for v, on in zip((gx, gw, gb), mask, strict=True) if on])  # type: ignore[union-attr]
 
-    def _double_backward_kernel(self, a: Any, b: Any, d: Any, gy: Any, x: Any, m: Any, r: Any, w: Any, *, nd: int, rank: int, mask: Any, weight: bool) -> Any:  # fmt: skip
+    def _double_backward_kernel(
+        self,
+        a: Any,
+        b: Any,
+        d: Any,
+        gy: Any,
+        x: Any,
+        m: Any,
+        r: Any,
+        w: Any,
+        *,
+        nd: int,
+        rank: int,
+        mask: Any,
+        weight: bool,
+    ) -> Any:
         if gy is None or gy.shape != x.shape or x.ndim != rank or not x.size or not (a is None or a.shape == x.shape):
             raise NotSupported
         if any(v is not None and v.ndim != nd for v in (b, d, w)) or (a is None and b is None and d is None):
@@ -319,7 +381,7 @@ class Rows:
 
     def _push2(self, ts: list[Any], y: Any, xs: list[Any], kw: dict[str, Any]) -> Any:
         gy, x, m, r, w, gm, gr = xs
-        tgy, tx, tm, tr, tw, tgm, tgr = ts
+        tgy, tx, tm, tr, tw, *_ = ts
         if gm is None and gr is None and gy is not None:
             return self.backward_tangent.bind(gy, tgy, x, tx, m, tm, r, tr, w, tw, **kw)
         return jvp_through(self.backward.plain, ts, xs, kw)
