@@ -127,39 +127,54 @@ class _Backward(_Channelwise):
         return [self.k.fma(x[0], a, self.k.fma(x[1] - m, p, q))]
 
 
-def _view(shape: tuple[int, ...]) -> tuple[int, int, int]:
-    return shape[0], shape[1], prod(shape[2:])
+def _view(shape: tuple[int, ...], batch: int | None) -> tuple[int, int, int, int]:
+    """[N, C, ...] or, with a batch, [batch, N, C, ...] as [batch, outer, n, inner]"""
+    if batch is None:
+        return 1, shape[0], shape[1], prod(shape[2:])
+    if shape[0] != batch:
+        raise NotSupported
+    return batch, shape[1], shape[2], prod(shape[3:])
 
 
-def _prepare(plan: type[Plan], xd: np.dtype, shape: tuple[int, ...], wd: np.dtype | None, *rest):
+def _prepare(plan: type[Plan], xd: np.dtype, shape: tuple[int, ...], batch: int | None, wd: np.dtype | None, *rest):
     dtype = kernel_type(xd)
     wt = vector_type(wd, dtype)
     if plan is not _Backward:
         rest = (vector_type(rest[0], dtype),)
-    n, c, inner = s3 = _view(shape)
-    return prepare(plan, (dtype, wt, *rest), dtype, s3, prod(shape) * dtype.size), c, float(n * inner), stats_of(dtype)
+    b, n, c, inner = s4 = _view(shape, batch)
+    go = prepare(plan, (dtype, wt, *rest), dtype, s4, prod(shape) * dtype.size)
+    return go, c if batch is None else (b, c), float(n * inner), stats_of(dtype)
 
 
 _calls = Calls(_prepare)
 
 
-def _vectors(c: int, *vectors: np.ndarray | None) -> list[int]:
-    """The ids of those that are there, contiguous and of length c."""
+def _vectors(c: int | tuple[int, int], *vectors: np.ndarray | None) -> list[int]:
+    """The ids of those that are there, contiguous and of shape c."""
+    size = c if isinstance(c, int) else c[0] * c[1]
     ids = []
     for v in vectors:
         if v is not None:
-            if v.size != c or not v.flags.c_contiguous:
+            if v.size != size or not v.flags.c_contiguous:
                 raise NotSupported
             ids.append(id(v))
     return ids
 
 
 def batch_norm(
-    x: np.ndarray, weight: np.ndarray | None, bias: np.ndarray | None, eps: float
+    x: np.ndarray, weight: np.ndarray | None, bias: np.ndarray | None, eps: float, batch: int | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """y, mean, rstd and (biased) variance per channel of x [N, C, ...], statistics of the batch."""
+    """y, mean, rstd and (biased) variance per channel of x [N, C, ...], statistics of the batch.
+
+    `batch`: every array has a leading axis of that length, examples of a vmap: x [batch, N, C, ...], weight [batch, C].
+    """
     call = _calls[
-        _Training, x.dtype, x.shape, None if weight is None else weight.dtype, None if bias is None else bias.dtype
+        _Training,
+        x.dtype,
+        x.shape,
+        batch,
+        None if weight is None else weight.dtype,
+        None if bias is None else bias.dtype,
     ]
     if call is None or not x.flags.c_contiguous:
         raise NotSupported
@@ -171,11 +186,21 @@ def batch_norm(
 
 
 def batch_norm_eval(
-    x: np.ndarray, weight: np.ndarray | None, bias: np.ndarray | None, mean: np.ndarray, rstd: np.ndarray
+    x: np.ndarray,
+    weight: np.ndarray | None,
+    bias: np.ndarray | None,
+    mean: np.ndarray,
+    rstd: np.ndarray,
+    batch: int | None = None,
 ) -> np.ndarray:
     """y = (x - mean) rstd w + b with given statistics."""
     call = _calls[
-        _Evaluation, x.dtype, x.shape, None if weight is None else weight.dtype, None if bias is None else bias.dtype
+        _Evaluation,
+        x.dtype,
+        x.shape,
+        batch,
+        None if weight is None else weight.dtype,
+        None if bias is None else bias.dtype,
     ]
     if call is None or not x.flags.c_contiguous:
         raise NotSupported
@@ -196,11 +221,12 @@ def batch_norm_backward(
     train: bool = True,
     gm: np.ndarray | None = None,
     gr: np.ndarray | None = None,
+    batch: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """gx, gw, gb; gm and gr are cotangents of the saved mean and rstd (training only)."""
     shape, dtype = x.shape, x.dtype
     given = gm is not None or gr is not None
-    call = _calls[_Backward, dtype, shape, None if weight is None else weight.dtype, train, given]
+    call = _calls[_Backward, dtype, shape, batch, None if weight is None else weight.dtype, train, given]
     if call is None or gy.shape != shape or gy.dtype != dtype or not (x.flags.c_contiguous and gy.flags.c_contiguous):
         raise NotSupported
     go, c, count, stats = call

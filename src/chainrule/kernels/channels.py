@@ -1,4 +1,4 @@
-"""Reduce, then map, per channel: arrays seen as [outer, n, inner], sums over outer and inner, an output that uses them.
+"""Reduce, then map, per channel: arrays seen as [batch, outer, n, inner], sums over outer and inner, an output that uses them.
 
 Weight norm, batch norm and their backwards are all of this form, in every layout. A `Plan` says what is summed and what is made
 of the sums; this file makes loops of it, one of four ways, chosen by shape only (never by the number of threads, so that every
@@ -14,8 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 from . import compiler, pool, runtime
 from .calls import NotSupported, scratch_of, streams
@@ -84,13 +82,14 @@ def _rows(p: Plan, k: Kernel) -> None:
 
 
 def _channels(p: Plan, k: Kernel) -> None:
-    outer, n, inner = k.size("outer"), k.size("n"), k.size("inner")
-    with k.grid(n, cost=outer * inner) as c:
+    batch, outer, n, inner = k.size("batch"), k.size("outer"), k.size("n"), k.size("inner")
+    with k.grid(batch * n, cost=outer * inner) as c:
+        start = c // n * (outer - 1) * n + c  # ((b outer + i) n + c mod n) = start + i n
         coef = p.start(c)
         for s in range(p.stages):
             accs = [k.acc() for _ in range(p.sums[s])]
             with k.loop(0, outer) as i:
-                base = (i * n + c) * inner
+                base = (start + i * n) * inner
                 with k.reducing(inner, accs) as j:
                     _reduce(p, k, s, accs, [a[base + j] for a in p.inputs], coef)
                 with k.when((i & 15).eq(15)):
@@ -98,7 +97,7 @@ def _channels(p: Plan, k: Kernel) -> None:
                         a.carry()
             coef = coef + p.finish(s, c, [a.total() for a in accs], coef)
         with k.loop(0, outer) as i:
-            base = (i * n + c) * inner
+            base = (start + i * n) * inner
             with k.lanes(inner) as j:
                 for out, y in zip(p.outputs, p.apply([a[base + j] for a in p.inputs], coef), strict=True):
                     out[base + j] = y
@@ -111,37 +110,47 @@ def _scratch(p: Plan, k: Kernel) -> tuple[Array, Array]:
 def _columns(p: Plan, k: Kernel, grouped: bool) -> None:
     """Columns of [outer, n * inner]; grouped: inner > 1 neighbouring columns belong to one channel."""
     partial, coefs = _scratch(p, k)
-    outer, n, inner = k.size("outer"), k.size("n"), k.size("inner")
+    batch, outer, n, inner = k.size("batch"), k.size("outer"), k.size("n"), k.size("inner")
     width = n * inner if grouped else n
+    every = batch * width
     chunks = (outer + (CHUNK_ROWS - 1)) // CHUNK_ROWS
 
     def coef_at(index: Value, count: int) -> list[Value]:
-        if grouped:
-            return [coefs[index + width * q] for q in range(count)]
-        return p.start(index) + [coefs[index + width * q] for q in range(count)]
+        kept = [coefs[every * q + index] for q in range(count)]
+        return kept if grouped else p.start(index) + kept
 
     have = 0
     if grouped and p.starts:  # neighbouring columns share a channel: spread its coefficients out
-        with k.grid(n, cost=inner) as c:
+        with k.grid(batch * n, cost=inner) as c:
             known = p.start(c)
             with k.loop(0, inner) as e:
                 for q, y in enumerate(known):
-                    coefs[c * inner + e + width * q] = y
+                    coefs[c * inner + e + every * q] = y
         have = p.starts
     for s in range(p.stages):
         m = p.sums[s]
-        with k.grid(chunks, cost=width * CHUNK_ROWS) as b:
-            first = b * CHUNK_ROWS
-            last = k.minimum(first + CHUNK_ROWS, outer)
+        with k.grid(batch * chunks, cost=width * CHUNK_ROWS) as g:
+            b = g // chunks
+            end = (b + 1) * outer
+            first = b * outer + g % chunks * CHUNK_ROWS
+            last = k.minimum(first + CHUNK_ROWS, end)
             whole = first + (last - first) // ROWS_AT_ONCE * ROWS_AT_ONCE
-            into = b * m * width
+            into, channel = g * m * width, b * width
             with k.lanes(width) as j:
                 for q in range(m):
                     partial[into + q * width + j] = 0.0
 
-            def add(i: Value, rows: int, s: int = s, m: int = m, into: Value = into, have: int = have) -> None:
+            def add(
+                i: Value,
+                rows: int,
+                s: int = s,
+                m: int = m,
+                into: Value = into,
+                channel: Value = channel,
+                have: int = have,
+            ) -> None:
                 with k.lanes(width, unroll=2) as j:
-                    coef = coef_at(j, have)
+                    coef = coef_at(channel + j, have)
                     total = [partial[into + q * width + j] for q in range(m)]
                     for r in range(rows):
                         x = [a[(i + r) * width + j] for a in p.inputs]
@@ -155,76 +164,80 @@ def _columns(p: Plan, k: Kernel, grouped: bool) -> None:
             with k.loop(whole, last) as i:
                 add(i, 1)
         if grouped:
-            with k.grid(n, cost=inner * chunks) as c:
+            with k.grid(batch * n, cost=inner * chunks) as c:
                 total = []
                 for q in range(m):
                     t = k.var(k.compute, 0.0)
                     with k.loop(0, chunks) as b, k.loop(0, inner) as e:
-                        t.set(t.get() + partial[(b * m + q) * width + c * inner + e])
+                        t.set(t.get() + partial[((c // n * chunks + b) * m + q) * width + c % n * inner + e])
                     total.append(t.get())
                 new = p.finish(s, c, total, coef_at(c * inner, have))
                 with k.loop(0, inner) as e:
                     for q, y in enumerate(new):
-                        coefs[c * inner + e + width * (have + q)] = y
+                        coefs[c * inner + e + every * (have + q)] = y
         else:
             block = 16 * k.width
-            with k.grid((n + (block - 1)) // block, cost=chunks * block) as g:
-                start = g * block
+            blocks = (n + (block - 1)) // block
+            with k.grid(batch * blocks, cost=chunks * block) as g:
+                b, start = g // blocks, g % blocks * block
                 with k.lanes(k.minimum(n - start, block), unroll=2) as j:
                     total = []
                     for q in range(m):
                         t = k.var(k.compute, 0.0, varying=True)
-                        with k.loop(0, chunks) as b:
-                            t.set(t.get() + partial[(b * m + q) * width + start + j])
+                        with k.loop(0, chunks) as c:
+                            t.set(t.get() + partial[((b * chunks + c) * m + q) * width + start + j])
                         total.append(t.get())
-                    new = p.finish(s, start + j, total, coef_at(start + j, have))
-                    for q, y in enumerate(new):
-                        coefs[start + width * (have + q) + j] = y
+                    at = b * n + start + j
+                    for q, y in enumerate(p.finish(s, at, total, coef_at(at, have))):
+                        coefs[every * (have + q) + at] = y
         have += p.coefs[s]
-    with k.grid(outer, cost=width) as i:
-        base = (outer - 1 - i) * width  # backwards: what was read last is still in the cache
+    with k.grid(batch * outer, cost=width) as i:
+        row = batch * outer - 1 - i  # backwards: what was read last is still in the cache
+        base, channel = row * width, row // outer * width
         with k.lanes(width) as j:
-            for out, y in zip(p.outputs, p.apply([a[base + j] for a in p.inputs], coef_at(j, have)), strict=True):
+            coef = coef_at(channel + j, have)
+            for out, y in zip(p.outputs, p.apply([a[base + j] for a in p.inputs], coef), strict=True):
                 out[base + j] = y
 
 
 def _split(p: Plan, k: Kernel) -> None:
     partial, coefs = _scratch(p, k)
-    outer, n, inner = k.size("outer"), k.size("n"), k.size("inner")
+    batch, outer, n, inner = k.size("batch"), k.size("outer"), k.size("n"), k.size("inner")
     oc, ic = k.size("outer_chunk"), k.size("inner_chunk")
     so, si = (outer + oc - 1) // oc, (inner + ic - 1) // ic
-    pieces = so * si
+    pieces, every = so * si, batch * n
+
+    def coef_at(c: Value, count: int) -> list[Value]:
+        return p.start(c) + [coefs[c + every * q] for q in range(count)]
 
     have = 0
     for s in range(p.stages):
         m = p.sums[s]
-        with k.grid(n * pieces, cost=oc * ic) as g:
+        with k.grid(every * pieces, cost=oc * ic) as g:
             c, part = g // pieces, g % pieces
             first, start = part // si * oc, part % si * ic
-            length = k.minimum(inner - start, ic)
-            coef = p.start(c) + [coefs[c + n * q] for q in range(have)]
+            length, coef = k.minimum(inner - start, ic), coef_at(c, have)
             accs = [k.acc() for _ in range(m)]
             with k.loop(first, k.minimum(first + oc, outer)) as i:
-                base = (i * n + c) * inner + start
+                base = ((c // n * outer + i) * n + c % n) * inner + start
                 with k.lanes(length) as j:
                     _reduce(p, k, s, accs, [a[base + j] for a in p.inputs], coef)
             for q, acc in enumerate(accs):
                 partial[g * m + q] = acc.total()
-        with k.grid(n, cost=pieces) as c:
+        with k.grid(every, cost=pieces) as c:
             total = []
             for q in range(m):
                 t = k.var(k.compute, 0.0)
                 with k.loop(0, pieces) as b:
                     t.set(t.get() + partial[(c * pieces + b) * m + q])
                 total.append(t.get())
-            for q, y in enumerate(p.finish(s, c, total, p.start(c) + [coefs[c + n * q] for q in range(have)])):
-                coefs[c + n * (have + q)] = y
+            for q, y in enumerate(p.finish(s, c, total, coef_at(c, have))):
+                coefs[c + every * (have + q)] = y
         have += p.coefs[s]
-    with k.grid(outer * n * si, cost=ic) as g0:
-        g = outer * n * si - 1 - g0
+    with k.grid(every * outer * si, cost=ic) as g0:
+        g = every * outer * si - 1 - g0
         row, start = g // si, g % si * ic
-        c, base = row % n, row * inner + start
-        coef = p.start(c) + [coefs[c + n * q] for q in range(have)]
+        base, coef = row * inner + start, coef_at(row // (outer * n) * n + row % n, have)
         with k.lanes(k.minimum(inner - start, ic)) as j:
             for out, y in zip(p.outputs, p.apply([a[base + j] for a in p.inputs], coef), strict=True):
                 out[base + j] = y
@@ -263,16 +276,16 @@ def layout_of(outer: int, n: int, inner: int, itemsize: int) -> str:
 
 
 def prepare(
-    make: type[Plan], args: tuple[Any, ...], dtype: DType, shape: tuple[int, int, int], nbytes: int
+    make: type[Plan], args: tuple[Any, ...], dtype: DType, shape: tuple[int, int, int, int], nbytes: int
 ) -> Callable[..., None]:
     """A function of the ids of the arrays, then the scalars, in the order in which the plan declares them.
 
-    The arrays are seen as [outer, n, inner]; nbytes is the size of the result.
+    The arrays are seen as [batch, outer, n, inner], per-channel arrays as [batch, n]; nbytes is the size of the result.
     """
-    outer, n, inner = shape
-    if not outer * n * inner:
+    batch, outer, n, inner = shape
+    if not batch * outer * n * inner:
         raise NotSupported
-    layout = layout_of(outer, n, inner, dtype.size)
+    layout = layout_of(outer, batch * n, inner, dtype.size)
     stream = streams(nbytes, (n if inner == 1 else inner) * dtype.size)
     key = (make, args, dtype, layout, stream)
     f = _compiled.get(key)
@@ -280,23 +293,24 @@ def prepare(
         f = _compiled[key] = compiler.compile_kernel(build(make, args, dtype, layout, stream))
     threads = runtime.pool
     if layout == "rows":
-        return lambda *head: f(threads(), *head, n, inner)
+        rows = batch * n
+        return lambda *head: f(threads(), *head, rows, inner)
     if layout == "channels":
-        return lambda *head: f(threads(), *head, outer, n, inner)
+        return lambda *head: f(threads(), *head, batch, outer, n, inner)
     acc = scratch_of(dtype)
     m, q = max(make.sums, default=0), make.starts + sum(make.coefs)
-    tail: tuple[int, ...] = (outer, n, inner)
+    tail: tuple[int, ...] = shape
     if layout == "split":
         ic = min(inner, PIECE)
         oc = max(1, PIECE // ic)
-        count, width = n * -(-outer // oc) * -(-inner // ic) * m, n
+        count, width = batch * n * -(-outer // oc) * -(-inner // ic) * m, batch * n
         tail = (*tail, oc, ic)
     else:
-        width = n * inner
+        width = batch * n * inner
         count = -(-outer // CHUNK_ROWS) * m * width
 
     def go(*head: Any) -> None:
-        partial, coef = pool.empty((count,), acc), np.empty(width * q, acc)
+        partial, coef = pool.empty((count,), acc), pool.empty((width * q,), acc)
         f(threads(), *head, id(partial), id(coef), *tail)
 
     return go

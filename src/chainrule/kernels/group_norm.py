@@ -21,7 +21,8 @@ def _forward(dtype: DType, wt: DType | None, bt: DType | None, flat: bool, strea
     w = None if wt is None else k.array("w", wt)
     b = None if bt is None else k.array("b", bt)
     y, mean, rstd = k.array("y", dtype, stream), k.array("mean", stats_type(dtype)), k.array("rstd", stats_type(dtype))
-    eps, rows, groups, per, inner = k.scalar("eps"), k.size("rows"), k.size("groups"), k.size("per"), k.size("inner")
+    eps, rows, examples = k.scalar("eps"), k.size("rows"), k.size("examples")
+    groups, per, inner = k.size("groups"), k.size("per"), k.size("inner")
     n = per * inner
     with k.grid(rows, cost=n) as i:
         base = i * n
@@ -35,6 +36,7 @@ def _forward(dtype: DType, wt: DType | None, bt: DType | None, flat: bool, strea
             acc.fma(d, d)
         r = 1.0 / k.sqrt(acc.total() / n.to(k.compute) + eps)
         mean[i], rstd[i] = m, r
+        group = i // (examples * groups) * groups + i % groups  # of all groups of all batches
 
         def put(at: Value, j: Value, c: Value) -> None:
             wc = None if w is None else w[c]
@@ -43,10 +45,10 @@ def _forward(dtype: DType, wt: DType | None, bt: DType | None, flat: bool, strea
 
         if flat:
             with k.lanes(n) as j:
-                put(base, j, i % groups * n + j)
+                put(base, j, group * n + j)
         else:
             with k.loop(0, per) as d, k.lanes(inner) as j:
-                put(base + d * inner, j, i % groups * per + d)
+                put(base + d * inner, j, group * per + d)
     return k
 
 
@@ -63,13 +65,14 @@ def _backward(dtype: DType, wt: DType | None, stats: bool, stream: bool) -> Kern
     gm, gr = (k.array("gm", stats_type(dtype)), k.array("gr", stats_type(dtype))) if stats else (None, None)
     gx, gw, gb = k.array("gx", dtype, stream), k.array("gw", wt or dtype), k.array("gb", wt or dtype)
     ds, db = k.array("ds", k.compute), k.array("db", k.compute)
-    rows, groups, per, inner = k.size("rows"), k.size("groups"), k.size("per"), k.size("inner")
+    rows, examples, groups, per, inner = (k.size(s) for s in ("rows", "examples", "groups", "per", "inner"))
     with k.grid(rows, cost=per * inner) as i:
         m, r = mean[i], rstd[i]
+        group = i // (examples * groups) * groups + i % groups
         c1, c2 = k.var(k.compute, 0.0), k.var(k.compute, 0.0)
 
         def weight(d: Value) -> Value:
-            return k.const(1.0, k.compute) if w is None else w[i % groups * per + d]
+            return k.const(1.0, k.compute) if w is None else w[group * per + d]
 
         with k.loop(0, per) as d:
             base = (i * per + d) * inner
@@ -92,14 +95,15 @@ def _backward(dtype: DType, wt: DType | None, stats: bool, stream: bool) -> Kern
                 gx[base + j] = k.fma(gy[base + j], a, k.fma(x[base + j] - m, p, q))
     channels = groups * per
     wide = 4 * k.width
-    with k.grid((channels + (wide - 1)) // wide, cost=rows // groups * wide) as b:
-        start = b * wide
+    blocks = (channels + (wide - 1)) // wide
+    with k.grid(rows // (examples * groups) * blocks, cost=examples * wide) as b:
+        batch, start = b // blocks, b % blocks * wide
         with k.lanes(k.minimum(channels - start, wide), unroll=1) as j:
             for part, out in ((ds, gw), (db, gb)):
                 total = k.var(k.compute, 0.0, varying=True)
-                with k.loop(0, rows // groups) as e:
-                    total.set(total.get() + part[e * channels + start + j])
-                out[start + j] = total.get()
+                with k.loop(0, examples) as e:
+                    total.set(total.get() + part[(batch * examples + e) * channels + start + j])
+                out[batch * channels + start + j] = total.get()
     return k
 
 
@@ -115,13 +119,13 @@ def _backward_flat(dtype: DType, wt: DType | None, stats: bool, stream: bool) ->
     w = None if wt is None else k.array("w", wt)
     gm, gr = (k.array("gm", stats_type(dtype)), k.array("gr", stats_type(dtype))) if stats else (None, None)
     gx, gw, gb = k.array("gx", dtype, stream), k.array("gw", k.compute), k.array("gb", k.compute)
-    rows, groups, n = k.size("rows"), k.size("groups"), k.size("n")
-    with k.grid(groups, cost=rows // groups * n) as g:
+    rows, examples, groups, n = k.size("rows"), k.size("examples"), k.size("groups"), k.size("n")
+    with k.grid(rows // examples, cost=examples * n) as g:
         column = g * n
         with k.lanes(n) as j:
             gw[column + j], gb[column + j] = 0.0, 0.0
-        with k.loop(0, rows // groups) as e:
-            i = e * groups + g
+        with k.loop(0, examples) as e:
+            i = (g // groups * examples + e) * groups + g % groups
             base, m, r = i * n, mean[i], rstd[i]
             s, t = k.acc(), k.acc()
             with k.reducing(n, [s, t]) as j:
@@ -151,24 +155,27 @@ def _kernel(build: Callable[..., Kernel], *args: Any) -> Callable[..., None]:
     return f
 
 
-def _check(x: np.ndarray, groups: int, vectors: tuple, stats: tuple, like: tuple) -> tuple[DType, int, int, int]:
-    """The element type, rows, channels per group and elements per channel, if there is a kernel for these arrays."""
-    if not compiler.available():
+def _check(
+    x: np.ndarray, groups: int, batch: int | None, vectors: tuple, stats: tuple, like: tuple
+) -> tuple[DType, int, int, int, int]:
+    """The element type, rows, examples, channels per group and elements per channel, if there is a kernel for these arrays."""
+    if not compiler.available() or not x.size:
         raise NotSupported
     dtype = kernel_type(x.dtype)
-    n, c = x.shape[:2]
-    if not x.size or c % groups or not x.flags.c_contiguous:
+    n, c = x.shape[:2] if batch is None else x.shape[1:3]
+    b = 1 if batch is None else batch
+    if c % groups or not x.flags.c_contiguous or (batch is not None and x.shape[0] != batch):
         raise NotSupported
     for v in vectors:
-        if v is not None and (v.size != c or not v.flags.c_contiguous):
+        if v is not None and (v.size != b * c or not v.flags.c_contiguous):
             raise NotSupported
     for s in stats:
-        if s is not None and (s.size != n * groups or not s.flags.c_contiguous or s.dtype != stats_of(dtype)):
+        if s is not None and (s.size != b * n * groups or not s.flags.c_contiguous or s.dtype != stats_of(dtype)):
             raise NotSupported
     for a in like:
-        if a.dtype != x.dtype or a.size != x.size or not a.flags.c_contiguous:
+        if a.dtype != x.dtype or a.shape != x.shape or not a.flags.c_contiguous:
             raise NotSupported
-    return dtype, n * groups, c // groups, x.size // (n * c)
+    return dtype, b * n * groups, n, c // groups, x.size // (b * n * c)
 
 
 def _type(a: np.ndarray | None, like: DType) -> DType | None:
@@ -180,19 +187,27 @@ def _spread(v: np.ndarray | None, inner: int) -> np.ndarray | None:
 
 
 def group_norm(
-    x: np.ndarray, groups: int, weight: np.ndarray | None, bias: np.ndarray | None, eps: float
+    x: np.ndarray,
+    groups: int,
+    weight: np.ndarray | None,
+    bias: np.ndarray | None,
+    eps: float,
+    batch: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """y, mean and rstd (of shape [N, G]) of x [N, C, ...]."""
-    dtype, rows, per, inner = _check(x, groups, (weight, bias), (), ())
+    """y, mean and rstd (of shape [N, G]) of x [N, C, ...].
+
+    `batch`: every array has a leading axis of that length, examples of a vmap: x [batch, N, C, ...], weight [batch, C].
+    """
+    dtype, rows, examples, per, inner = _check(x, groups, batch, (weight, bias), (), ())
     flat = inner < FLAT
     if flat:
         weight, bias = _spread(weight, inner), _spread(bias, inner)
     y = pool.empty(x.shape, x.dtype)
-    mean, rstd = (np.empty((rows // groups, groups), stats_of(dtype)) for _ in range(2))
+    mean, rstd = (np.empty((*x.shape[: 1 if batch is None else 2], groups), stats_of(dtype)) for _ in range(2))
     stream = streams(y.nbytes, (per if flat else 1) * inner * y.itemsize)
     f = _kernel(_forward, dtype, _type(weight, dtype), _type(bias, dtype), flat, stream)
     arrays = (id(a) for a in (x, weight, bias, y, mean, rstd) if a is not None)
-    f(runtime.pool(), *arrays, eps, rows, groups, per, inner)
+    f(runtime.pool(), *arrays, eps, rows, examples, groups, per, inner)
     return y, mean, rstd
 
 
@@ -205,27 +220,29 @@ def group_norm_backward(
     groups: int,
     gm: np.ndarray | None = None,
     gr: np.ndarray | None = None,
+    batch: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """gx = r P(gy w) + (gm - gr r² h)/n, gw = sum(gy h), gb = sum(gy); gm and gr are cotangents of mean and rstd."""
-    dtype, rows, per, inner = _check(x, groups, (weight,), (mean, rstd, gm, gr), (gy,))
+    dtype, rows, examples, per, inner = _check(x, groups, batch, (weight,), (mean, rstd, gm, gr), (gy,))
     stats = gm is not None or gr is not None
     if stats:
         zero = np.zeros(rows, rstd.dtype)
         gm, gr = zero if gm is None else gm, zero if gr is None else gr
     gx, vector = pool.empty(x.shape, x.dtype), x.dtype if weight is None else weight.dtype
     c = groups * per
+    vshape: tuple[int, ...] = (c,) if batch is None else (batch, c)
     if inner < FLAT:
         wide = _spread(weight, inner)
-        gw, gb = (np.empty(c * inner, scratch_of(dtype)) for _ in range(2))
+        gw, gb = (np.empty((*vshape, inner), scratch_of(dtype)) for _ in range(2))
         stream = streams(gx.nbytes, per * inner * gx.itemsize)
         f = _kernel(_backward_flat, dtype, _type(wide, dtype), stats, stream)
         arrays = (id(a) for a in (gy, x, mean, rstd, wide, gm, gr, gx, gw, gb) if a is not None)
-        f(runtime.pool(), *arrays, rows, groups, per * inner)
-        return gx, *(g.reshape(c, inner).sum(1).astype(vector, copy=False) for g in (gw, gb))  # type: ignore[return-value]
-    gw, gb = np.empty(c, vector), np.empty(c, vector)
+        f(runtime.pool(), *arrays, rows, examples, groups, per * inner)
+        return gx, *(g.sum(-1).astype(vector, copy=False) for g in (gw, gb))  # type: ignore[return-value]
+    gw, gb = np.empty(vshape, vector), np.empty(vshape, vector)
     ds, db = (np.empty(rows * per, scratch_of(dtype)) for _ in range(2))
     stream = streams(gx.nbytes, inner * gx.itemsize)
     f = _kernel(_backward, dtype, _type(weight, dtype), stats, stream)
     arrays = (id(a) for a in (gy, x, mean, rstd, weight, gm, gr, gx, gw, gb, ds, db) if a is not None)
-    f(runtime.pool(), *arrays, rows, groups, per, inner)
+    f(runtime.pool(), *arrays, rows, examples, groups, per, inner)
     return gx, gw, gb

@@ -130,12 +130,19 @@ class _Backward(_Norm):
 
 
 def _prepare_forward(
-    xd: np.dtype, shape: tuple[int, ...], wd: np.dtype | None, bd: np.dtype | None, n: int, center: bool
+    xd: np.dtype,
+    shape: tuple[int, ...],
+    wd: np.dtype | None,
+    bd: np.dtype | None,
+    n: int,
+    center: bool,
+    batch: int | None,
 ):
     dtype = kernel_type(xd)
     rows = prod(shape) // n if n else 0
     args = (dtype, vector_type(wd, dtype), vector_type(bd, dtype), center)
-    return prepare(_Forward, args, rows, n, prod(shape) * dtype.size), rows, stats_of(dtype)
+    go = prepare(_Forward, args, rows, n, prod(shape) * dtype.size, batch or 1)
+    return go, rows, n * (batch or 1), stats_of(dtype)
 
 
 def _prepare_backward(
@@ -146,13 +153,15 @@ def _prepare_backward(
     center: bool,
     mask: tuple[bool, bool, bool],
     stats: bool,
+    batch: int | None,
 ):
     dtype = kernel_type(xd)
     n = prod(shape) // rows if rows else 0
     wt = vector_type(wd, dtype)
     vt = dtype if wt is None else wt
     args = (dtype, wt, center, mask[0], vt if mask[1] else None, vt if mask[2] else None, stats)
-    return prepare(_Backward, args, rows, n, prod(shape) * dtype.size), n, stats_of(dtype)
+    go = prepare(_Backward, args, rows, n, prod(shape) * dtype.size, batch or 1)
+    return go, n if batch is None else (batch, n), n * (batch or 1), stats_of(dtype)
 
 
 _forward_calls = Calls(_prepare_forward)
@@ -160,22 +169,30 @@ _backward_calls = Calls(_prepare_backward)
 
 
 def layer_norm(
-    x: np.ndarray, weight: np.ndarray | None, bias: np.ndarray | None, eps: float, n: int | None = None
+    x: np.ndarray,
+    weight: np.ndarray | None,
+    bias: np.ndarray | None,
+    eps: float,
+    n: int | None = None,
+    batch: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """y = h w + b, mean and rstd (of length rows) over the last n elements (default: the last dim) of contiguous x."""
+    """y = h w + b, mean and rstd (of length rows) over the last n elements (default: the last dim) of contiguous x.
+
+    `batch`: weight and bias are [batch, n], each for a batch-th of the rows (examples of a vmap).
+    """
     shape, dtype = x.shape, x.dtype
     if n is None:
         n = shape[-1]
     call = _forward_calls[
-        dtype, shape, None if weight is None else weight.dtype, None if bias is None else bias.dtype, n, True
+        dtype, shape, None if weight is None else weight.dtype, None if bias is None else bias.dtype, n, True, batch
     ]
     if call is None or not x.flags.c_contiguous:
         raise NotSupported
-    go, rows, stats = call
+    go, rows, size, stats = call
     ids = [id(x)]
     for v in (weight, bias):
         if v is not None:
-            if v.size != n or not v.flags.c_contiguous:
+            if v.size != size or not v.flags.c_contiguous:
                 raise NotSupported
             ids.append(id(v))
     y, mean, rstd = empty(shape, dtype), np.empty(rows, stats), np.empty(rows, stats)
@@ -184,21 +201,21 @@ def layer_norm(
 
 
 def rms_norm(
-    x: np.ndarray, weight: np.ndarray | None, eps: float, n: int | None = None
+    x: np.ndarray, weight: np.ndarray | None, eps: float, n: int | None = None, batch: int | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """y = x r w and r = 1/sqrt(mean(x²) + eps) over the last n elements."""
     shape, dtype = x.shape, x.dtype
     if n is None:
         n = shape[-1]
-    call = _forward_calls[dtype, shape, None if weight is None else weight.dtype, None, n, False]
+    call = _forward_calls[dtype, shape, None if weight is None else weight.dtype, None, n, False, batch]
     if call is None or not x.flags.c_contiguous:
         raise NotSupported
-    go, rows, stats = call
+    go, rows, size, stats = call
     y, rstd = empty(shape, dtype), np.empty(rows, stats)
     if weight is None:
         go(id(x), id(y), id(rstd), eps)
     else:
-        if weight.size != n or not weight.flags.c_contiguous:
+        if weight.size != size or not weight.flags.c_contiguous:
             raise NotSupported
         go(id(x), id(weight), id(y), id(rstd), eps)
     return y, rstd
@@ -213,13 +230,14 @@ def _backward(
     mask: tuple[bool, bool, bool],
     gm: np.ndarray | None,
     gr: np.ndarray | None,
+    batch: int | None,
 ) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]:
     shape, dtype, rows = x.shape, x.dtype, rstd.size
     center, given = mean is not None, gm is not None or gr is not None
-    call = _backward_calls[dtype, shape, rows, None if weight is None else weight.dtype, center, mask, given]
+    call = _backward_calls[dtype, shape, rows, None if weight is None else weight.dtype, center, mask, given, batch]
     if call is None or gy.shape != shape or gy.dtype != dtype or not (x.flags.c_contiguous and gy.flags.c_contiguous):
         raise NotSupported
-    go, n, stats = call
+    go, vshape, size, stats = call
     if given:
         zero = np.zeros(rows, stats)
         gm, gr = (zero if gm is None else gm) if center else None, zero if gr is None else gr
@@ -231,7 +249,7 @@ def _backward(
             ids.append(id(s))
     vector = dtype
     if weight is not None:
-        if weight.size != n or not weight.flags.c_contiguous:
+        if weight.size != size or not weight.flags.c_contiguous:
             raise NotSupported
         ids.append(id(weight))
         vector = weight.dtype
@@ -246,10 +264,10 @@ def _backward(
         gx = empty(shape, dtype)
         ids.append(id(gx))
     if mask[1]:
-        gw = np.empty(n, vector)
+        gw = np.empty(vshape, vector)
         ids.append(id(gw))
     if mask[2]:
-        gb = np.empty(n, vector)
+        gb = np.empty(vshape, vector)
         ids.append(id(gb))
     go(*ids)
     return gx, gw, gb
@@ -267,28 +285,32 @@ def layer_norm_backward(
     mask: tuple[bool, bool, bool] = _EVERY,
     gm: np.ndarray | None = None,
     gr: np.ndarray | None = None,
+    batch: int | None = None,
 ) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]:
-    """gx = r P(gy w) + (gm - gr r² h)/n, gw = sum(gy h), gb = sum(gy); gm, gr are cotangents of mean and rstd."""
+    """gx = r P(gy w) + (gm - gr r² h)/n, gw = sum(gy h), gb = sum(gy); gm, gr are cotangents of mean and rstd.
+
+    `batch`: weight, gw and gb are [batch, n].
+    """
     if weight is None or gm is not None or gr is not None or mask != _EVERY:
-        return _backward(gy, x, mean, rstd, weight, mask, gm, gr)
+        return _backward(gy, x, mean, rstd, weight, mask, gm, gr, batch)
     # The usual case, written out: this is a third of the time of a small problem.
     shape, dtype, rows, vector = x.shape, x.dtype, rstd.size, weight.dtype
-    call = _backward_calls[dtype, shape, rows, vector, True, mask, False]
+    call = _backward_calls[dtype, shape, rows, vector, True, mask, False, batch]
     if call is None:
         raise NotSupported
-    go, n, stats = call
+    go, vshape, size, stats = call
     if (
         gy.shape != shape
         or gy.dtype != dtype
         or mean.dtype != stats
         or rstd.dtype != stats
         or mean.size != rows
-        or weight.size != n
+        or weight.size != size
         or not (x.flags.c_contiguous and gy.flags.c_contiguous and weight.flags.c_contiguous)
         or not (mean.flags.c_contiguous and rstd.flags.c_contiguous)
     ):
         raise NotSupported
-    gx, gw, gb = empty(shape, dtype), np.empty(n, vector), np.empty(n, vector)
+    gx, gw, gb = empty(shape, dtype), np.empty(vshape, vector), np.empty(vshape, vector)
     go(id(gy), id(x), id(mean), id(rstd), id(weight), id(gx), id(gw), id(gb))
     return gx, gw, gb
 
@@ -300,7 +322,8 @@ def rms_norm_backward(
     weight: np.ndarray | None,
     mask: tuple[bool, bool] = (True, True),
     gr: np.ndarray | None = None,
+    batch: int | None = None,
 ) -> tuple[np.ndarray | None, np.ndarray | None]:
     """gx = r (u - h mean(u h)) - gr r² h/n with u = gy w, gw = sum(gy h); gr is the cotangent of rstd."""
-    gx, gw, _ = _backward(gy, x, None, rstd, weight, (*mask, False), None, gr)
+    gx, gw, _ = _backward(gy, x, None, rstd, weight, (*mask, False), None, gr, batch)
     return gx, gw

@@ -2,7 +2,8 @@
 
 The reverse rule is a function of (gy, x, mean, rstd, w): gx = r P(u), u = gy w, P(t) = t - mean(t) - h mean(t h), h = (x - m) r.
 Here m and r are independent arguments, with tangents and cotangents of their own, as they are for the operators that call these.
-RMS norm is the same without m: `mean` is None and P(t) = t - h mean(t h).
+RMS norm is the same without m: `mean` is None and P(t) = t - h mean(t h). With `batch`, per-column arrays are [batch, n], each for
+a batch-th of the rows.
 """
 
 from __future__ import annotations
@@ -229,13 +230,21 @@ class _TangentOfReverse(_Second):
 
 
 def _prepare(
-    plan: type[_Second], xd: np.dtype, shape: tuple[int, ...], rows: int, center: bool, flags: tuple, *vectors
+    plan: type[_Second],
+    xd: np.dtype,
+    shape: tuple[int, ...],
+    rows: int,
+    batch: int | None,
+    center: bool,
+    flags: tuple,
+    *vectors,
 ):
     dtype = kernel_type(xd)
     n = prod(shape) // rows if rows else 0
     types = tuple(vector_type(v, dtype) for v in vectors)
     flags = tuple(vector_type(f, dtype) if isinstance(f, np.dtype) else f for f in flags)
-    return prepare(plan, (dtype, center, *flags, *types), rows, n, prod(shape) * dtype.size), n, stats_of(dtype)
+    go = prepare(plan, (dtype, center, *flags, *types), rows, n, prod(shape) * dtype.size, batch or 1)
+    return go, n if batch is None else (batch, n), n * (batch or 1), stats_of(dtype)
 
 
 _calls = Calls(_prepare)
@@ -264,14 +273,15 @@ def layer_norm_tangent(
     weight: np.ndarray | None,
     tw: np.ndarray | None = None,
     tb: np.ndarray | None = None,
+    batch: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
     """ty = r P(tx) w + h tw + tb, tmean = mean(tx), trstd = -r² mean(h tx); mean None: RMS norm"""
     rows, center = rstd.size, mean is not None
-    call = _calls[_Tangent, x.dtype, x.shape, rows, center, (), _dt(weight), _dt(tw), _dt(tb)]
+    call = _calls[_Tangent, x.dtype, x.shape, rows, batch, center, (), _dt(weight), _dt(tw), _dt(tb)]
     if call is None:
         raise NotSupported
-    go, n, stats = call
-    ids = [*_ids((x, tx), x.size, x.dtype), *_ids((rstd, mean), rows, stats), *_ids((weight, tw, tb), n, None)]
+    go, _, size, stats = call
+    ids = [*_ids((x, tx), x.size, x.dtype), *_ids((rstd, mean), rows, stats), *_ids((weight, tw, tb), size, None)]
     ty, tr, tm = empty(x.shape, x.dtype), np.empty(rows, stats), np.empty(rows, stats) if center else None
     go(*ids, id(ty), id(tr), *([id(tm)] if center else []))
     return ty, tm, tr
@@ -286,18 +296,19 @@ def layer_norm_double_backward(
     mean: np.ndarray | None,
     rstd: np.ndarray,
     weight: np.ndarray | None,
+    batch: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray, np.ndarray | None]:
     """Cotangents of gy, x, mean, rstd and weight from those (a, b, d) of the reverse rule's gx, gw, gb; None is zero."""
     rows, center = rstd.size, mean is not None
     flags = (a is not None, _dt(weight) if a is not None else None)
-    call = _calls[_Reverse2, x.dtype, x.shape, rows, center, flags, _dt(weight), _dt(b), _dt(d)]
+    call = _calls[_Reverse2, x.dtype, x.shape, rows, batch, center, flags, _dt(weight), _dt(b), _dt(d)]
     if call is None:
         raise NotSupported
-    go, n, stats = call
-    ids = [*_ids((gy, x, a), x.size, x.dtype), *_ids((rstd, mean), rows, stats), *_ids((weight, b, d), n, None)]
+    go, vshape, size, stats = call
+    ids = [*_ids((gy, x, a), x.size, x.dtype), *_ids((rstd, mean), rows, stats), *_ids((weight, b, d), size, None)]
     ggy, gx, gr = empty(x.shape, x.dtype), empty(x.shape, x.dtype), np.empty(rows, stats)
     gm = np.empty(rows, stats) if center else None
-    gw = None if weight is None else np.zeros(n, weight.dtype) if a is None else np.empty(n, weight.dtype)
+    gw = None if weight is None else np.zeros(vshape, weight.dtype) if a is None else np.empty(vshape, weight.dtype)
     ids += [id(ggy), id(gx), id(gr)] + ([id(gm)] if center else [])
     go(*ids, *([id(gw)] if gw is not None and a is not None else []))
     return ggy, gx, gm, gr, gw
@@ -314,21 +325,22 @@ def layer_norm_backward_tangent(
     trstd: np.ndarray | None,
     weight: np.ndarray | None,
     tw: np.ndarray | None = None,
+    batch: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Tangents of gx, gw, gb from those of the reverse rule's arguments; None is zero (tgb is None when tgy is)."""
     rows, center = rstd.size, mean is not None
     vector = x.dtype if weight is None else weight.dtype
     flags = (tgy is not None, tx is not None, vector, vector)
-    call = _calls[_TangentOfReverse, x.dtype, x.shape, rows, center, flags, _dt(weight), _dt(tw)]
+    call = _calls[_TangentOfReverse, x.dtype, x.shape, rows, batch, center, flags, _dt(weight), _dt(tw)]
     if call is None:
         raise NotSupported
-    go, n, stats = call
+    go, vshape, size, stats = call
     if trstd is None or (center and tmean is None):
         zero = np.zeros(rows, stats)
         trstd, tmean = zero if trstd is None else trstd, zero if center and tmean is None else tmean
     ids = [*_ids((gy, x, tgy, tx), x.size, x.dtype), *_ids((rstd, mean, trstd, tmean if center else None), rows, stats)]
-    ids += _ids((weight, tw), n, None)
-    tgx, tgw = empty(x.shape, x.dtype), np.empty(n, vector)
-    tgb = np.empty(n, vector) if tgy is not None else None
+    ids += _ids((weight, tw), size, None)
+    tgx, tgw = empty(x.shape, x.dtype), np.empty(vshape, vector)
+    tgb = np.empty(vshape, vector) if tgy is not None else None
     go(*ids, id(tgx), id(tgw), *([id(tgb)] if tgb is not None else []))
     return tgx, tgw, tgb

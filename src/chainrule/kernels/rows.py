@@ -56,16 +56,24 @@ class RowPlan:
 
 
 def _block(
-    p: RowPlan, k: Kernel, n: Value, row0: Value, count: int, unroll: int, partial: Array | None, into: list[Value]
+    p: RowPlan,
+    k: Kernel,
+    n: Value,
+    row0: Value,
+    count: int,
+    unroll: int,
+    shift: Value,
+    partial: Array | None,
+    into: list[Value],
 ) -> None:
-    """All stages and the map for `count` neighbouring rows."""
+    """All stages and the map for `count` neighbouring rows, whose per-column values start at `shift`."""
     rows = [row0 + r if r else row0 for r in range(count)]
     base = [r * n for r in rows]
     coef = [p.start(r) for r in rows]
     for s, kinds in enumerate(p.reductions):
         accs = [[k.acc(op) for op in kinds] for _ in rows]
         with k.reducing(n, [a for row in accs for a in row], unroll=unroll) as j:
-            vec = [v[j] for v in p.vectors]
+            vec = [v[shift + j] for v in p.vectors]
             for r in range(count):
                 x = [a[base[r] + j] for a in p.inputs]
                 for acc, (a, b) in zip(accs[r], p.terms(s, x, vec, coef[r]), strict=True):
@@ -78,7 +86,7 @@ def _block(
     if not p.outputs and partial is None:
         return
     with k.lanes(n, unroll=unroll) as j:
-        vec = [v[j] for v in p.vectors]
+        vec = [v[shift + j] for v in p.vectors]
         sums = [partial[at + j] for at in into] if partial is not None else []
         for r in range(count):
             x = [a[base[r] + j] for a in p.inputs]
@@ -100,10 +108,13 @@ def build(make: type[RowPlan], args: tuple[Any, ...], compute: DType, stream: bo
     p.declare(k, stream)
     width = len(p.columns)
     partial = k.array("partial", k.compute) if width else None  # [chunks, columns, n]
-    rows, n, chunk = k.size("rows"), k.size("n"), k.size("chunk")
-    with k.grid((rows + chunk - 1) // chunk, cost=chunk * n) as g:
-        first = g * chunk
-        last = k.minimum(first + chunk, rows)
+    batch, rows, n, chunk = k.size("batch"), k.size("rows"), k.size("n"), k.size("chunk")
+    chunks = (rows + chunk - 1) // chunk
+    with k.grid(batch * chunks, cost=chunk * n) as g:
+        b = g // chunks
+        end = (b + 1) * rows
+        first = b * rows + g % chunks * chunk
+        last, shift = k.minimum(first + chunk, end), b * n
         into = [(g * width + q) * n for q in range(width)]
         if partial is not None:
             with k.lanes(n) as j:
@@ -112,21 +123,21 @@ def build(make: type[RowPlan], args: tuple[Any, ...], compute: DType, stream: bo
         if at_once > 1:
             whole = first + (last - first) // at_once * at_once
             with k.loop(first, whole, at_once) as i:
-                _block(p, k, n, i, at_once, unroll, partial, into)
+                _block(p, k, n, i, at_once, unroll, shift, partial, into)
             first = whole
         with k.loop(first, last) as i:
-            _block(p, k, n, i, 1, unroll, partial, into)
+            _block(p, k, n, i, 1, unroll, shift, partial, into)
     if partial is not None:
-        chunks = (rows + chunk - 1) // chunk
         wide = 8 * k.width
-        with k.grid((n + (wide - 1)) // wide, cost=chunks * wide) as g:
-            start = g * wide
+        blocks = (n + (wide - 1)) // wide
+        with k.grid(batch * blocks, cost=chunks * wide) as g:
+            b, start = g // blocks, g % blocks * wide
             with k.lanes(k.minimum(n - start, wide), unroll=2) as j:
                 for q, out in enumerate(p.columns):
                     t = k.var(k.compute, 0.0, varying=True)
                     with k.loop(0, chunks) as c:
-                        t.set(t.get() + partial[(c * width + q) * n + start + j])
-                    out[start + j] = t.get()
+                        t.set(t.get() + partial[((b * chunks + c) * width + q) * n + start + j])
+                    out[b * n + start + j] = t.get()
     k.columns = width
     return k
 
@@ -134,13 +145,17 @@ def build(make: type[RowPlan], args: tuple[Any, ...], compute: DType, stream: bo
 _compiled: dict[tuple[Any, ...], tuple[Callable[..., None], int]] = {}
 
 
-def prepare(make: type[RowPlan], args: tuple[Any, ...], rows: int, n: int, nbytes: int) -> Callable[..., None]:
+def prepare(
+    make: type[RowPlan], args: tuple[Any, ...], rows: int, n: int, nbytes: int, batch: int = 1
+) -> Callable[..., None]:
     """A function of the ids of the arrays, then the scalars, in the order in which the plan declares them.
 
-    args[0] is the elements' type; nbytes is the size of the result.
+    args[0] is the elements' type; nbytes is the size of the result. `rows` counts all of them; per-column arrays are
+    [batch, n], each for a batch-th of the rows.
     """
-    if not rows * n:
+    if not rows * n * batch or rows % batch:
         raise NotSupported
+    rows //= batch
     dtype: DType = args[0]
     stream, large = streams(nbytes, n * dtype.size), nbytes > SMALL_BYTES
     key = (make, args, stream, large)
@@ -152,14 +167,14 @@ def prepare(make: type[RowPlan], args: tuple[Any, ...], rows: int, n: int, nbyte
     threads = runtime.pool
     if not columns:
         at_once = make.large[0] if large else make.small[0]
-        return lambda *head: f(threads(), *head, rows, n, at_once)
+        return lambda *head: f(threads(), *head, batch, rows, n, at_once)
     chunk = 32 if rows <= 1024 else (rows + 127) // 128 * 4
     acc = scratch_of(dtype)
-    count = -(-rows // chunk) * columns * n
+    count = batch * -(-rows // chunk) * columns * n
     empty = pool.empty if count * acc.itemsize >= pool.MIN_BYTES else np.empty
 
     def go(*head: Any) -> None:
         partial = empty((count,), acc)
-        f(threads(), *head, id(partial), rows, n, chunk)
+        f(threads(), *head, id(partial), batch, rows, n, chunk)
 
     return go

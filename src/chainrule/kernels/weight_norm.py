@@ -71,11 +71,15 @@ class _Backward(Plan):
         return [self.k.fma(x[0], coef[0], x[1] * coef[1])]
 
 
-def view3(shape: tuple[int, ...], dim: int | None) -> tuple[int, int, int]:
-    """The shape as [outer, n, inner] with n the kept dim; dim None or -1 keeps none."""
+def view(shape: tuple[int, ...], dim: int | None, batch: int | None) -> tuple[int, int, int, int]:
+    """The shape as [batch, outer, n, inner] with n the kept dim; dim None or -1 keeps none."""
+    if batch is not None:
+        if not shape or shape[0] != batch:
+            raise NotSupported
+        return batch, *view(shape[1:], dim, None)[1:]
     if dim is None or dim == -1 or not shape:
-        return 1, 1, prod(shape)
-    return prod(shape[:dim]), shape[dim], prod(shape[dim + 1 :])
+        return 1, 1, 1, prod(shape)
+    return 1, prod(shape[:dim]), shape[dim], prod(shape[dim + 1 :])
 
 
 def _prepare(
@@ -84,24 +88,30 @@ def _prepare(
     gdtype: np.dtype,
     gshape: tuple[int, ...],
     dim: int | None,
+    batch: int | None,
     *grad_norm: bool,
 ):
     dtype, gtype = kernel_type(vdtype), kernel_type(gdtype)
-    s3 = view3(shape, dim)
-    if prod(gshape) != s3[1] or stats_of(gtype) != stats_of(dtype):
+    s4 = view(shape, dim, batch)
+    if prod(gshape) != s4[0] * s4[2] or stats_of(gtype) != stats_of(dtype):
         raise NotSupported
     nbytes = prod(shape) * dtype.size
     plan: type[Plan] = _Backward if grad_norm else _Forward
-    return prepare(plan, (dtype, gtype, *grad_norm), dtype, s3, nbytes), stats_of(dtype)
+    return prepare(plan, (dtype, gtype, *grad_norm), dtype, s4, nbytes), stats_of(dtype)
 
 
 _calls = Calls(_prepare)
 
 
-def weight_norm(v: np.ndarray, g: np.ndarray, dim: int | None = 0) -> tuple[np.ndarray, np.ndarray]:
-    """w = v g / norm and norm = |v| over all dims but `dim` (None or -1: over all), of g's shape; f32 for 16-bit types."""
+def weight_norm(
+    v: np.ndarray, g: np.ndarray, dim: int | None = 0, batch: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """w = v g / norm and norm = |v| over all dims but `dim` (None or -1: over all), of g's shape; f32 for 16-bit types.
+
+    `batch`: v and g have a leading axis of that length, which dim does not count.
+    """
     shape, gshape, dtype = v.shape, g.shape, v.dtype
-    call = _calls[dtype, shape, g.dtype, gshape, dim]
+    call = _calls[dtype, shape, g.dtype, gshape, dim, batch]
     if call is None or not (v.flags.c_contiguous and g.flags.c_contiguous):
         raise NotSupported
     go, stats = call
@@ -117,10 +127,11 @@ def weight_norm_backward(
     norm: np.ndarray,
     dim: int | None = 0,
     grad_norm: np.ndarray | None = None,
+    batch: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """grad_v = (g/norm) (grad_w - v s/norm²) [+ grad_norm v/norm], grad_g = s/norm, with s = sum(grad_w v)."""
     shape, gshape, dtype, gdtype = v.shape, g.shape, v.dtype, g.dtype
-    call = _calls[dtype, shape, gdtype, gshape, dim, grad_norm is not None]
+    call = _calls[dtype, shape, gdtype, gshape, dim, batch, grad_norm is not None]
     if call is None or not (
         grad_w.flags.c_contiguous and v.flags.c_contiguous and g.flags.c_contiguous and norm.flags.c_contiguous
     ):
