@@ -11,7 +11,7 @@ from ..core.dispatch import active_vmaps
 from ..core.errors import ChainruleError
 from ..core.registry import public
 from ..core.shapes import sizes
-from ..core.tensor import Tensor
+from ..core.tensor import PAYLOADS, Tensor
 from .create import finish
 
 
@@ -93,6 +93,10 @@ def draw(name: str, shape: tuple[int, ...], sample: Any, generator: Generator | 
         if level.randomness == "different":
             lead.append(level)
     rng = (generator or default_generator).rng
+    if PAYLOADS and any(type(s) in PAYLOADS for s in shape):
+        from ..payloads.nested_forms import draw_ragged
+
+        return draw_ragged(shape, sample, rng, lead)
     t = Tensor(np.asarray(sample(rng, (*[v.size for v in lead], *shape))))
     return split_levels(t, lead)
 
