@@ -18,7 +18,7 @@ from .dispatch import GRAD_MODE, STACK, Interpreter, innermost
 from .errors import GraphFreedError
 from .shapes import sizes_of as sizes
 from .shapes import zeros
-from .tensor import Tensor
+from .tensor import PAYLOADS, Tensor
 from .views import meta, pin
 
 if TYPE_CHECKING:
@@ -117,15 +117,17 @@ class Reverse(Interpreter):
     def run(self, op: Op, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
         if not self.alive:
             self.check(op.name)
-        low, parents = [], []
+        low, parents, deeper = [], [], False
         for a in args:
-            if isinstance(a, Tensor) and a._interp is self:
-                low.append(a._value)
-                parents.append(a._aux)
-            else:
-                low.append(a)
-                parents.append(None)
-        y = op.bind(*low, **kw)
+            p = None
+            if isinstance(a, Tensor):
+                if a._interp is self:
+                    p, a = a._aux, a._value
+                deeper = deeper or a._interp is not None
+            low.append(a)
+            parents.append(p)
+        # Where nothing lies between this level and the payloads, the body runs at once.
+        y = op.bind(*low, **kw) if deeper or PAYLOADS else op.concrete(low, kw)
         if not op.differentiable or not GRAD_MODE.get():
             return y
         need = tuple([p is not None for p in parents])
