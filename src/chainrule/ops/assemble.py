@@ -18,6 +18,7 @@ from ..core.shapes import sizes, wrap_dim
 from ..core.tensor import Tensor
 from .convert import clone_p
 from .index import take_rows_p
+from .pointwise import pow as pow_
 from .shape import cat, chunk, expand, expand_p, flip, narrow, reshape, split, split_with_sizes, stack, transpose
 
 # -- at least so many dims ------------------------------------------------------------------------------------------------
@@ -135,7 +136,7 @@ def tensor_split(
     tensor_indices_or_sections: Any = None,
 ) -> tuple[Tensor, ...]:
     """Pieces of `dim`: so many nearly equal ones, or cut at the listed indices."""
-    where = next(
+    where: Any = next(
         (v for v in (indices_or_sections, indices, sections, tensor_indices_or_sections) if v is not None), None
     )
     if input.ndim == 0:
@@ -432,7 +433,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     if not x.dtype.category >= dt.FLOAT:
         x = x.to(dt.int64)
     e = np.arange(n) if increasing else np.arange(n)[::-1]
-    return reshape(x, (x.shape[0], 1)) ** Tensor(e.astype(np.empty(0, x.dtype.np).real.dtype))
+    return pow_(reshape(x, (x.shape[0], 1)), Tensor(e.astype(np.empty(0, x.dtype.np).real.dtype)))
 
 
 sample("atleast_2d", S(3))

@@ -77,7 +77,7 @@ def _squeeze(input: Tensor, dim: Any = None) -> Tensor:
     return sh.squeeze(input) if dim is None else sh.squeeze(input, dim)
 
 
-for _name, _f in {
+_COPIES: dict[str, Callable[..., Any]] = {
     "alias_copy": sh.alias,
     "detach_copy": detach,
     "diagonal_copy": sh.diagonal,
@@ -94,7 +94,8 @@ for _name, _f in {
     "unbind_copy": sh.unbind,
     "unsqueeze_copy": sh.unsqueeze,
     "view_copy": _view,
-}.items():
+}
+for _name, _f in _COPIES.items():
     _declare_copy(_name, _f)
 
 

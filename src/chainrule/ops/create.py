@@ -339,9 +339,11 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any
              requires_grad: bool = False, pin_memory: Any = None) -> Tensor:  # fmt: skip
     """``base ** linspace(start, end, steps)``."""
     d = _ends_dtype(dtype, start, end, base)
+    from .pointwise import pow as pow_
+
     y = _line("logspace", start, end, steps, d)
     if isinstance(y, Tensor):
-        return (base**y).to(d)
+        return pow_(base, y).to(d)
     with np.errstate(all="ignore"):
         v = np.power(complex(base) if d.category == dt.COMPLEX else float(base), y)
         return finish(v.astype(d.np), None, requires_grad, device)
@@ -520,19 +522,6 @@ def fill_(self: Tensor, value: Any) -> Tensor:
             )
         return assign(self, value.to(self.dtype).expand(*self.shape), "fill_")
     return assign(self, Tensor(np.full(self.shape, scalar_array(value, self.dtype.np), self.dtype.np)), "fill_")
-
-
-@public("fill", out=False)
-def fill(input: Tensor, value: Any) -> Tensor:
-    """A tensor like `input` with one number everywhere; differentiable in a `value` that is a tensor."""
-    from .pointwise import where_p
-
-    if not isinstance(value, Tensor):
-        value = Tensor(scalar_array(value, input.dtype.np))
-    elif value.ndim:
-        raise RuntimeError(f"fill only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
-    # Not an expanded value: the result depends on `input`, with derivative zero.
-    return where_p.call(Tensor(np.asarray(True)), value.to(input.dtype), input)
 
 
 @public("zero_", methods="zero_", out=False)

@@ -15,7 +15,7 @@ from ..core.tensor import Tensor
 from ..core.views import assign
 from .convert import clone_p
 from .pad import constant_pad_nd
-from .pointwise import where
+from .pointwise import mul_p, where
 from .shape import cat, diagonal, reshape, undiagonal_p
 
 
@@ -113,7 +113,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     n = max(input.ndim, other.ndim)
     a = (1,) * (n - input.ndim) + tuple(input.shape)
     b = (1,) * (n - other.ndim) + tuple(other.shape)
-    y = reshape(input, [k for m in a for k in (m, 1)]) * reshape(other, [k for m in b for k in (1, m)])
+    y = mul_p.call(reshape(input, [k for m in a for k in (m, 1)]), reshape(other, [k for m in b for k in (1, m)]))
     return reshape(y, [m * k for m, k in zip(a, b, strict=True)])
 
 

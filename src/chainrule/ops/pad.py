@@ -28,8 +28,8 @@ def constant_pad_p(x: Any, *, pads: Pads, value: Any) -> Any:
     lead = x.ndim - len(pads)
     shape = x.shape[:lead] + tuple([n + a + b for n, (a, b) in zip(x.shape[lead:], pads, strict=True)])
     out = np.full(shape, value, x.dtype) if value else np.zeros(shape, x.dtype)
-    src = tuple([slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(x.shape[lead:], pads, strict=True)])
-    dst = tuple([slice(max(a, 0), n - max(b, 0)) for n, (a, b) in zip(shape[lead:], pads, strict=True)])
+    src: Any = tuple([slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(x.shape[lead:], pads, strict=True)])
+    dst: Any = tuple([slice(max(a, 0), n - max(b, 0)) for n, (a, b) in zip(shape[lead:], pads, strict=True)])
     out[(..., *dst)] = x[(..., *src)]
     return out
 

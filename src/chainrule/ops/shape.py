@@ -226,7 +226,7 @@ def rebind_view(x: Tensor, y: Tensor, what: str) -> Tensor:
         r = meta(root)
         r.views, r.pinned = [*others, weakref.ref(x)], m.pinned
         for w in others:
-            w()._meta.base = root
+            w()._meta.base = root  # type: ignore[union-attr]
         m.base, m.chain, m.views = root, new.chain, None
     else:
         m.chain = new.chain

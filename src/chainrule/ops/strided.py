@@ -23,7 +23,7 @@ from ..core.shapes import sizes
 from ..core.tensor import Tensor
 from .convert import clone_p
 from .index import add_rows_p, take_rows_p
-from .pointwise import where_p
+from .pointwise import mul_p, where_p
 from .shape import rebind_view, reshape
 
 Geometry = tuple[tuple[int, ...], tuple[int, ...], int]
@@ -126,7 +126,7 @@ def _masked(inside: np.ndarray | None, x: Tensor) -> Tensor:
 
 
 def _shares(count: np.ndarray, x: Tensor) -> Tensor:
-    return x * Tensor((1.0 / count).astype(np.empty(0, x.dtype.np).real.dtype))
+    return mul_p.call(x, Tensor((1.0 / count).astype(np.empty(0, x.dtype.np).real.dtype)))
 
 
 def read_through(x: Tensor, source: Geometry, target: Geometry) -> Tensor:

@@ -14,7 +14,7 @@ from ..core.shapes import wrap_dim
 from ..core.tensor import Tensor
 from .convert import clone_p
 from .pad import constant_pad_nd
-from .shape import permute_p, reshape
+from .shape import narrow, permute_p, reshape
 from .strided import memory_view
 
 # -- windows of one dim -------------------------------------------------------------------------------------------------
@@ -79,7 +79,7 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
         raise RuntimeError(f"unfold: step is {step} but must be > 0")
     if not self.ndim:
         if size == 0:
-            return reshape(self, 1)[:0]
+            return narrow(reshape(self, 1), 0, 0, 0)
         return reshape(self, 1)
     return unfold_p(self, dim=d, size=size, step=step, gap=1, n=n)
 
