@@ -293,10 +293,9 @@ def ragged_operands(args: tuple[Any, ...]) -> tuple[Any, ...]:
 def payload_in(kw: dict[str, Any]) -> type | None:
     """The payload that static data speaks of: a shape with ragged sizes makes an op on dense tensors a nested one."""
     for v in kw.values():
-        if type(v) is tuple:
-            for s in v:
-                if type(s) in PAYLOADS:
-                    return type(s)
+        for s in v if type(v) is tuple else (v,):
+            if type(s) in PAYLOADS:
+                return type(s)
     return None
 
 
