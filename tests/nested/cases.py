@@ -22,7 +22,15 @@ def unary(names: str, f: Callable[[Any], Any] | None = None, **kw: Any) -> Itera
 
 def along(name: str, f: Callable[..., Any], *, gaps: bool = True, **kw: Any) -> Iterator[Case]:
     """``f(x, dim)`` over every dim of several kinds of nests."""
-    for shapes, dims in (("rows", 2), ("vectors", 1), ("inner", 2), ("images", 3), ("ones", 2), ("equal", 2), ("gaps", 2)):
+    for shapes, dims in (
+        ("rows", 2),
+        ("vectors", 1),
+        ("inner", 2),
+        ("images", 3),
+        ("ones", 2),
+        ("equal", 2),
+        ("gaps", 2),
+    ):
         if shapes == "gaps" and not gaps:
             continue
         for d in range(-dims, 0):
@@ -121,9 +129,24 @@ def shapes() -> Iterator[Case]:
     yield from along("stack", lambda x, d: ct.stack([x, 2 * x], d))
     yield from along("unsqueeze", lambda x, d: x.unsqueeze(d).squeeze(d) * x)
     yield from along("pad", lambda x, d: F.pad(x, (0, 0) * (-d - 1) + (1, 2)))
-    for name, f in {"head": lambda x: x[:2], "tail": lambda x: x[1:], "end": lambda x: x[-2:], "steps": lambda x: x[::2]}.items():
+    for name, f in {
+        "head": lambda x: x[:2],
+        "tail": lambda x: x[1:],
+        "end": lambda x: x[-2:],
+        "steps": lambda x: x[::2],
+    }.items():
         for s in ("rows", "gaps", "images", "vectors"):
-            yield Case(f"slice {name}", {"head": lambda x: x[:, :2], "tail": lambda x: x[:, 1:], "end": lambda x: x[:, -2:], "steps": lambda x: x[:, ::2]}[name], s, component=f)
+            yield Case(
+                f"slice {name}",
+                {
+                    "head": lambda x: x[:, :2],
+                    "tail": lambda x: x[:, 1:],
+                    "end": lambda x: x[:, -2:],
+                    "steps": lambda x: x[:, ::2],
+                }[name],
+                s,
+                component=f,
+            )
     for s in ("rows", "gaps", "inner", "square", "images"):
         yield Case("mT", lambda x: x.mT * 2, s)
         yield Case("unflatten", lambda x: x.unsqueeze(-1).transpose(-1, -2), s)
@@ -140,7 +163,9 @@ def shapes() -> Iterator[Case]:
     yield Case("diagonal", lambda x: x.diagonal(dim1=-2, dim2=-1), "square")
     yield Case("tril", lambda x: (x.tril(), x.triu(1)), "square")
     yield Case("index last", lambda x: x[..., ct.tensor([0, 2, 0])], "gaps")
-    yield Case("index ragged", lambda x: x[..., ct.tensor([0, -1]), :], "rows", component=lambda x: x[ct.tensor([0, -1])])
+    yield Case(
+        "index ragged", lambda x: x[..., ct.tensor([0, -1]), :], "rows", component=lambda x: x[ct.tensor([0, -1])]
+    )
 
 
 def products() -> Iterator[Case]:
@@ -153,11 +178,25 @@ def products() -> Iterator[Case]:
     yield Case("matmul left", lambda x, w: w @ x, "inner", dense=((3, 4),))
     yield Case("matmul square", lambda x, y: x @ y, "square", nests=2)
     yield Case("matmul images", lambda x, w: x @ w, "images", dense=((2, 3),))
-    yield Case("einsum", lambda x, w: ct.einsum("bij,jk->bik", x, w), "gaps", dense=((4, 3),), component=lambda x, w: ct.einsum("ij,jk->ik", x, w))
-    yield Case("einsum pair", lambda x, y: ct.einsum("bij,bkj->bik", x, y), "rows", nests=2, component=lambda x, y: ct.einsum("ij,kj->ik", x, y))
+    yield Case(
+        "einsum",
+        lambda x, w: ct.einsum("bij,jk->bik", x, w),
+        "gaps",
+        dense=((4, 3),),
+        component=lambda x, w: ct.einsum("ij,jk->ik", x, w),
+    )
+    yield Case(
+        "einsum pair",
+        lambda x, y: ct.einsum("bij,bkj->bik", x, y),
+        "rows",
+        nests=2,
+        component=lambda x, y: ct.einsum("ij,kj->ik", x, y),
+    )
     yield Case("mse_loss none", lambda x, y: F.mse_loss(x, y, reduction="none"), "gaps", nests=2)
     yield Case("cosine", lambda x, y: F.cosine_similarity(x, y, dim=-1), "rows", nests=2)
-    yield Case("block", lambda x, w, b: F.gelu(F.linear(F.layer_norm(x, (4,)), w, b)).softmax(-1), "gaps", dense=((3, 4), (3,)))
+    yield Case(
+        "block", lambda x, w, b: F.gelu(F.linear(F.layer_norm(x, (4,)), w, b)).softmax(-1), "gaps", dense=((3, 4), (3,))
+    )
     yield Case("attention", lambda x: (x @ x.mT / 2).softmax(-1) @ x, "gaps")
 
 

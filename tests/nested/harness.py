@@ -88,7 +88,9 @@ def nested_number(case: Case) -> Callable[..., Any]:
 
     def make(y: Any, k: int) -> Any:
         if y.is_nested:
-            return ct.nested.nested_tensor([weights(tuple(s), k) for s in y._nested_tensor_size().tolist()], dtype=ct.float64)
+            return ct.nested.nested_tensor(
+                [weights(tuple(s), k) for s in y._nested_tensor_size().tolist()], dtype=ct.float64
+            )
         return ct.tensor(np.stack([weights(tuple(y.shape[1:]), k) for _ in range(y.shape[0])]))
 
     return lambda *xs: number(flatten(case.f(*xs))[0], make)
@@ -196,10 +198,32 @@ def check_vmap_derivatives(case: Case) -> None:
     every = tuple(range(len(xs)))
     got = ct.vmap(ct.func.grad(one, argnums=every), in_dims=dims)(*xs)
     each = [ct.func.grad(one, argnums=every)(*[c[i] for c in cs[:k]], *cs[k:]) for i in range(n)]
-    close(got, [[e[j] for e in each] if j < k else ct.stack([e[j] for e in each]) for j in range(len(xs))], f"{case.name}: vmap of grad")
+    close(
+        got,
+        [[e[j] for e in each] if j < k else ct.stack([e[j] for e in each]) for j in range(len(xs))],
+        f"{case.name}: vmap of grad",
+    )
     push = ct.vmap(lambda a, t: ct.func.jvp(ct.func.grad(one, argnums=every), a, t)[1], in_dims=(dims, dims))(xs, ts)
-    each = [ct.func.jvp(ct.func.grad(one, argnums=every), (*[c[i] for c in cs[:k]], *cs[k:]), (*[c[i] for c in tcs[:k]], *tcs[k:]))[1] for i in range(n)]
-    close(push, [[e[j] for e in each] if j < k else ct.stack([e[j] for e in each]) for j in range(len(xs))], f"{case.name}: vmap of jvp of grad")
+    each = [
+        ct.func.jvp(
+            ct.func.grad(one, argnums=every), (*[c[i] for c in cs[:k]], *cs[k:]), (*[c[i] for c in tcs[:k]], *tcs[k:])
+        )[1]
+        for i in range(n)
+    ]
+    close(
+        push,
+        [[e[j] for e in each] if j < k else ct.stack([e[j] for e in each]) for j in range(len(xs))],
+        f"{case.name}: vmap of jvp of grad",
+    )
 
 
-__all__ = ["SHAPES", "Case", "check_derivatives", "check_values", "check_vmap_derivatives", "close", "inputs", "unflatten"]
+__all__ = [
+    "SHAPES",
+    "Case",
+    "check_derivatives",
+    "check_values",
+    "check_vmap_derivatives",
+    "close",
+    "inputs",
+    "unflatten",
+]

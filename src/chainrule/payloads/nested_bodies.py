@@ -14,6 +14,7 @@ import numpy as np
 from ..core.errors import ChainruleError, missing
 from ..core.op import Op
 from ..core.tensor import PAYLOADS
+from ..ops import shape
 from .nested import NestedArray, pack, pointwise_nested
 from .ragged import Nest, RaggedInt, is_ragged
 
@@ -166,3 +167,8 @@ PAYLOADS[RaggedInt] = body_for
 from . import nested_forms, nested_index, nested_products, nested_reduce, nested_shape  # noqa: E402
 
 BODIES = (nested_forms, nested_index, nested_products, nested_reduce, nested_shape)
+
+
+@shape.undiagonal_p.on(NestedArray)
+def _(c: NestedArray, **kw: Any) -> Any:
+    return by_size(shape.undiagonal_p, (c,), kw, [c])

@@ -117,3 +117,31 @@ def draw_ragged(shape: tuple[Any, ...], sample: Callable[..., Any], rng: Any, le
     for level in [*others, *reversed(chain)]:
         y = Tensor(y, level)
     return y
+
+
+def _indexed(x: Tensor, key: tuple[Any, ...]) -> Any:
+    """``x[:, ..., tensors]``: tensors that index dims of the components do so in each component."""
+    from ..func import vmap
+
+    if Ellipsis in [k for k in key if not isinstance(k, Tensor | np.ndarray | list)]:
+        at = next(i for i, k in enumerate(key) if k is Ellipsis)
+        taken = sum(k is not None and k is not Ellipsis for k in key)
+        key = (*key[:at], *(slice(None),) * (x.ndim - taken), *key[at + 1 :])
+    if not (isinstance(key[0], slice) and key[0] == slice(None)) or type(x.shape[0]) is not Nest or not x.shape[0]:
+        return None
+    return vmap(lambda c: c[key[1:]])(x)
+
+
+_dense_getitem = Tensor.__getitem__
+
+
+def _getitem(self: Tensor, key: Any) -> Tensor:
+    if type(key) is tuple and key and self.is_nested and any(isinstance(k, Tensor | np.ndarray | list) for k in key):
+        y = _indexed(self, key)
+        if y is not None:
+            return y
+    return _dense_getitem(self, key)
+
+
+_getitem.__doc__ = _dense_getitem.__doc__
+Tensor.__getitem__ = _getitem  # type: ignore[method-assign]
