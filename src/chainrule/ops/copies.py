@@ -105,22 +105,6 @@ def narrow_copy(self: Tensor, dim: int, start: int, length: int) -> Tensor:
     return _copied(_narrow(self, dim, start, length))
 
 
-@public("view_as_real_copy")
-def view_as_real_copy(input: Tensor) -> Tensor:
-    """Real and imaginary parts as a new last dim, copied."""
-    from .. import view_as_real
-
-    return _copied(view_as_real(input))
-
-
-@public("view_as_complex_copy")
-def view_as_complex_copy(input: Tensor) -> Tensor:
-    """Pairs of the last dim as complex numbers, copied."""
-    from .. import view_as_complex
-
-    return _copied(view_as_complex(input))
-
-
 @public("slice_inverse", methods="slice_inverse", out=False)
 def slice_inverse(
     self: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1

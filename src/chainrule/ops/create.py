@@ -393,18 +393,6 @@ def is_signed(input: Tensor) -> bool:
     return input.dtype not in (dt.uint8, dt.bool_)
 
 
-@public("is_same_size", methods="is_same_size", out=False)
-def is_same_size(input: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have the same shape."""
-    return input.shape == other.shape
-
-
-@public("get_device", methods="get_device", out=False)
-def get_device(input: Tensor) -> int:
-    """The number of the accelerator that holds the tensor: -1, the CPU."""
-    return -1
-
-
 @public("", methods="is_set_to", out=False)
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     """Whether both are the same view of the same memory."""
@@ -429,6 +417,12 @@ def dim_order(self: Tensor, ambiguity_check: Any = False) -> tuple[int, ...]:
     """The dims in the order in which they lie in memory, the slowest first."""
     steps = self.stride()
     return tuple(sorted(range(self.ndim), key=lambda d: -steps[d]))
+
+
+@public("get_device", out=False)
+def get_device(input: Tensor) -> int:
+    """The number of the accelerator that holds the tensor: -1, the CPU."""
+    return -1
 
 
 @public("result_type", out=False)
