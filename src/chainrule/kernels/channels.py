@@ -149,7 +149,7 @@ def _columns(p: Plan, k: Kernel, grouped: bool) -> None:
                 channel: Value = channel,
                 have: int = have,
             ) -> None:
-                with k.lanes(width, unroll=2) as j:
+                with k.lanes(width, unroll=1 if grouped else 2) as j:
                     coef = coef_at(channel + j, have)
                     total = [partial[into + q * width + j] for q in range(m)]
                     for r in range(rows):

@@ -79,6 +79,7 @@ class _Backward(_Norm):
     """gx = r P(u) with u = gy w; gw = sum(gy h), gb = sum(gy); cotangents of the statistics add (gm - gr r² h)/n."""
 
     name = "layer_norm_backward"
+    small = (2, 1)
 
     def __init__(
         self, dtype: DType, wt: DType | None, center: bool, gx: bool, gw: DType | None, gb: DType | None, stats: bool

@@ -104,6 +104,8 @@ def build(make: type[RowPlan], args: tuple[Any, ...], compute: DType, stream: bo
     """Record the kernel of a plan."""
     p = make(*args)
     at_once, unroll = p.large if large else p.small
+    if compute is not args[0]:  # conversions fill the pipeline: more copies would only take longer to compile
+        unroll = min(unroll, 2)
     k = p.k = Kernel(f"{p.name}_{'_'.join(map(str, args))}{'_large' if large else ''}", compute)
     p.declare(k, stream)
     width = len(p.columns)
