@@ -22,7 +22,7 @@ from . import dtypes as dt
 from .batching import grow
 from .dispatch import innermost
 from .errors import missing
-from .shapes import zeros
+from .shapes import broadcast_shapes, zeros
 from .tensor import PAYLOADS, Tensor
 from .views import register_view, write_out
 
@@ -396,7 +396,11 @@ class Pointwise(Op):
         if PAYLOADS and any(type(v) in PAYLOADS for v in vals):
             r = PAYLOADS[next(type(v) for v in vals if type(v) in PAYLOADS)](self)(*vals, **kw)
         else:
-            r = self.fn(*vals, **kw)
+            try:
+                r = self.fn(*vals, **kw)
+            except ValueError:
+                check_broadcast(self.name, *vals)
+                raise
         if work is not d.np and (narrow := dt.NARROW[d.np].get(r.dtype)) is not None:
             r = r.astype(narrow)
         return Tensor(r if type(r) is ndarray or type(r) in PAYLOADS else np.asarray(r))
@@ -445,6 +449,11 @@ class Pointwise(Op):
         return self.call(
             *[lift_rank(a, r, n) if f and r < n else a for a, f, r in zip(args, flags, ranks, strict=True)], **kw
         )
+
+
+def check_broadcast(name: str, *vals: Any) -> None:
+    """Raise with the sizes that do not match, where shapes do not broadcast."""
+    broadcast_shapes(*[np.shape(v) for v in vals], what=name)
 
 
 def lift_rank(a: Tensor, have: int, want: int) -> Tensor:
@@ -503,7 +512,11 @@ def _binary(op: Pointwise) -> Callable[..., Any]:
                         vb = b._value
                         d = va.dtype
                         if vb.dtype is d and d.num in fast and type(va) is ndarray and type(vb) is ndarray:
-                            r = fn(va, vb)
+                            try:
+                                r = fn(va, vb)
+                            except ValueError:
+                                check_broadcast(op.name, va, vb)
+                                raise
                             return Tensor(r if type(r) is ndarray else np.asarray(r))
                         return op.concrete((a, b), {})
                     return b._interp.run_binary(op, a, b)

@@ -43,9 +43,9 @@ def wrap_dims(dims: Any, n: int, what: str = "dim") -> tuple[int, ...]:
     """Several dims counted from the end, each once; None or () stands for all."""
     if dims is None:
         return tuple(range(-n, 0))
-    if isinstance(dims, int | Tensor):
-        return (wrap_dim(dims, n, what),) if n or wrap_dim(dims, n, what) else ()
-    out = tuple(wrap_dim(d, n, what) for d in dims)
+    out = (wrap_dim(dims, n, what),) if isinstance(dims, int | Tensor) else tuple(wrap_dim(d, n, what) for d in dims)
+    if n == 0:
+        return ()
     if len(set(out)) != len(out):
         raise RuntimeError(
             f"{what}: dim {next(d for d in out if out.count(d) > 1)} appears multiple times in the list of dims"
@@ -99,7 +99,7 @@ def broadcast_shapes(*shapes: Sequence[int], what: str = "broadcast") -> tuple[i
             if s[-k] != 1:
                 if out[-k] not in (1, s[-k]):
                     raise RuntimeError(
-                        f"{what}: the size of tensor a ({out[-k]}) must match the size of tensor b ({s[-k]}) at "
+                        f"{what}: The size of tensor a ({out[-k]}) must match the size of tensor b ({s[-k]}) at "
                         f"non-singleton dimension {n - k}; shapes {' and '.join(str(list(t)) for t in shapes)} do not broadcast"
                     )
                 out[-k] = s[-k]

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..core import dtypes as dt
 from ..core.dispatch import innermost
-from ..core.op import ALL_NUMS, COMPLEX_NUMS, FLOAT_NUMS, REAL_NUMS, ZERO, Op, Pointwise, pointwise
+from ..core.op import ALL_NUMS, COMPLEX_NUMS, FLOAT_NUMS, REAL_NUMS, ZERO, Op, Pointwise, check_broadcast, pointwise
 from ..core.registry import prop, public
 from ..core.reverse import Masked
 from ..core.samples import Given, S, sample
@@ -89,13 +89,17 @@ def _floor_divide(a: Any, b: Any) -> Any:
 
 
 floor_divide_p = pointwise("floor_divide", _floor_divide, ZERO, ZERO, fast=frozenset())
-trunc_divide_p = pointwise(
-    "trunc_divide",
-    lambda a, b: np.trunc(a / b).astype(a.dtype) if a.dtype.kind not in "iu" else _trunc_int(a, b),
-    ZERO,
-    ZERO,
-    fast=frozenset(),
-)
+
+
+def _trunc_divide(a: Any, b: Any) -> Any:
+    if a.dtype.kind in "cb":
+        raise NotImplementedError(
+            f"div: with rounding_mode 'trunc' not implemented for an input of type {dt.FROM_NP[a.dtype].name}"
+        )
+    return _trunc_int(a, b) if a.dtype.kind in "iu" else np.trunc(a / b)
+
+
+trunc_divide_p = pointwise("trunc_divide", _trunc_divide, ZERO, ZERO, fast=frozenset())
 
 
 def _trunc_int(a: Any, b: Any) -> Any:
@@ -248,7 +252,19 @@ def pow(input: Any, exponent: Any) -> Tensor:
     return pow_p.call(input, exponent)
 
 
-square_p = pointwise("square", lambda x: np.multiply(x, x), lambda t, y, x: t * (x * 2))
+class _Square(Pointwise):
+    def concrete(self, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
+        # As a power with an integer exponent, the square of a bool is an integer.
+        return super().concrete((args[0].to(dt.int64) if args[0].dtype is dt.bool_ else args[0],), kw)
+
+
+square_p = _Square(
+    "square",
+    lambda x: np.multiply(x, x),
+    (lambda t, y, x: t * (x * 2),),
+    fast=ALL_NUMS - {dt.bool_.np.num},
+    doc="``x * x``.",
+)
 public("square", methods="square", inplace="square_")(square_p)
 
 # -- elementary functions ---------------------------------------------------------------------------------------------
@@ -588,7 +604,11 @@ class _Where(Pointwise):
         for v in (c, va, vb):
             if type(v) in PAYLOADS:
                 return Tensor(self.impls[type(v)](c, va, vb))
-        return Tensor(np.where(c, va, vb))
+        try:
+            return Tensor(np.where(c, va, vb))
+        except ValueError:
+            check_broadcast("where", c, va, vb)
+            raise
 
     def batched(self, size: int, args: list[Any], flags: list[bool], kw: dict[str, Any]) -> Any:
         c, a, b = args
