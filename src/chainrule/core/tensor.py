@@ -253,10 +253,13 @@ class Tensor:
             raise ChainruleError(
                 "numpy() on a tensor that requires grad would lose the gradient: write x.detach().numpy() if that is meant."
             )
-        return self.concrete("numpy()")
+        v = self.concrete("numpy()")
+        return v.numpy() if type(v) in PAYLOADS else v
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> ndarray:
         v = self.numpy()
+        if type(v) is list:
+            return self.concrete("__array__")._no_array()
         return v if dtype is None else v.astype(dtype)
 
     def __bool__(self) -> bool:
