@@ -96,6 +96,10 @@ class NestedArray:
             self.rows[a:b].reshape((*s, *g.trail)) for a, b, s in zip(offsets[:-1], offsets[1:], sizes, strict=True)
         ]
 
+    def numpy(self) -> list[ndarray]:
+        """The components as a list of arrays, which is what a nested tensor is in NumPy."""
+        return self.components()
+
     def tolist(self) -> list[Any]:
         return [c.tolist() for c in self.components()]
 
@@ -109,7 +113,7 @@ class NestedArray:
     def __deepcopy__(self, memo: Any) -> NestedArray:
         return self.copy()
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> ndarray:
+    def _no_array(self) -> ndarray:
         raise ChainruleError(
             "a nested tensor is not one array: write [c.numpy() for c in x.unbind()] for a list of arrays, x.values().numpy() "
             "for the packed rows, or x.to_padded_tensor(0.0).numpy()"
@@ -504,7 +508,9 @@ def along(xs: list[NestedArray], dim: int, f: Any, pads: tuple[Any, ...] = (0,),
     front = [np.moveaxis(s.sorted(v.rows, axis), axis, 0) for v in xs]
     outs: list[ndarray] = []
     many = False
-    lines = line_buckets(s) or [(np.zeros(0, np.int64), np.zeros((0, 0), np.int64), np.zeros((0, 0), bool))]
+    lines = line_buckets(s) or [
+        (np.zeros(0, np.int64), np.zeros((0, int(not whole)), np.int64), np.zeros((0, int(not whole)), bool))
+    ]
     for part, at, real in lines:
         if not at.shape[1] and len(lines) > 1:
             continue

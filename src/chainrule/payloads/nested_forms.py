@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from ..core.dispatch import innermost
-from ..core.dtypes import get_default_dtype
+from ..core.dtypes import as_dtype, bool_, get_default_dtype, int64
 from ..core.errors import ChainruleError
 from ..core.registry import METHODS, PUBLIC
 from ..core.shapes import wrap_dim, zeros
 from ..core.tensor import Tensor
+from ..core.tree import flatten, unflatten
 from ..ops.shape import take_slice
 from .nested import NestedArray
 from .ragged import Nest, RaggedInt
@@ -136,12 +137,180 @@ _dense_getitem = Tensor.__getitem__
 
 
 def _getitem(self: Tensor, key: Any) -> Tensor:
-    if type(key) is tuple and key and self.is_nested and any(isinstance(k, Tensor | np.ndarray | list) for k in key):
-        y = _indexed(self, key)
-        if y is not None:
-            return y
+    items = key if type(key) is tuple else (key,)
+    if items and any(isinstance(k, Tensor | np.ndarray | list | slice) for k in items) and self.is_nested:
+        first, shape = items[0], tuple(self.shape)
+        if isinstance(first, Tensor) and first.is_nested:
+            if len(items) > 1 or first.dtype is not bool_:
+                raise ChainruleError(
+                    "a nested index must be a mask of the whole nested tensor; index the components under vmap instead"
+                )
+            return self.values()[first.values()]
+        if isinstance(first, slice) and first != slice(None) and type(shape[0]) is Nest:
+            y = take_slice(self, -len(shape), first)
+            return y if len(items) == 1 else y[(slice(None), *items[1:])]
+        if len(items) > 1 and any(isinstance(k, Tensor | np.ndarray | list) for k in items):
+            y = _indexed(self, items)
+            if y is not None:
+                return y
     return _dense_getitem(self, key)
 
 
 _getitem.__doc__ = _dense_getitem.__doc__
 Tensor.__getitem__ = _getitem  # type: ignore[method-assign]
+
+
+_strided_is_contiguous = Tensor.is_contiguous
+
+
+def _is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
+    """Whether the elements lie in memory in row-major order without gaps; packed rows always do."""
+    return self.is_nested or _strided_is_contiguous(self, memory_format)
+
+
+Tensor.is_contiguous = _is_contiguous  # type: ignore[method-assign]
+
+
+# -- new tensors of ragged sizes ----------------------------------------------------------------------------------------------
+
+
+def _ragged_size(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    s = tuple(args[0]) if len(args) == 1 and isinstance(args[0], list | tuple) else args
+    return s if any(type(n) is RaggedInt for n in s) else None
+
+
+def _creation(name: str, value: float) -> None:
+    dense = PUBLIC[name]
+
+    @functools.wraps(dense)
+    def call(*size: Any, **kw: Any) -> Tensor:
+        s = _ragged_size(size)
+        if s is None:
+            return dense(*size, **kw)
+        y = zeros(s, get_default_dtype() if kw.get("dtype") is None else as_dtype(kw["dtype"]))
+        return y + value if value else y
+
+    PUBLIC[name] = call
+    setattr(sys.modules["chainrule"], name, call)
+
+
+_creation("zeros", 0)
+_creation("ones", 1)
+
+_dense_arange = PUBLIC["arange"]
+
+
+@functools.wraps(_dense_arange)
+def _arange(*args: Any, **kw: Any) -> Tensor:
+    if len(args) != 1 or type(args[0]) is not RaggedInt:
+        return _dense_arange(*args, **kw)
+    d = int64 if kw.get("dtype") is None else as_dtype(kw["dtype"])
+    return (zeros(args, d) + 1).cumsum(-1) - 1
+
+
+PUBLIC["arange"] = _arange
+sys.modules["chainrule"].arange = _arange  # type: ignore[attr-defined]
+
+# -- Jacobians: the elements of a nested output count as one dim, those of a nested input keep their structure ----------------------
+
+
+def _flat_call(func: Callable[..., Any], spec: Any, shapes: list[Any], has_aux: bool) -> Callable[..., Any]:
+    """`func` as a function of flat vectors in place of nested arguments, with flat vectors in place of nested results."""
+    from ..nested import nest_p, unnest_p
+
+    def dense(y: Any) -> Any:
+        leaves, tree = flatten(y)
+        return unflatten(
+            [
+                unnest_p(v, shape=tuple(v.shape))
+                if isinstance(v, Tensor) and v.is_nested and type(v.shape[0]) is Nest
+                else v
+                for v in leaves
+            ],
+            tree,
+        )
+
+    def call(*args: Any, **kw: Any) -> Any:
+        leaves = flatten(args)[0]
+        y = func(
+            *unflatten([v if s is None else nest_p(v, shape=s) for v, s in zip(leaves, shapes, strict=True)], spec),
+            **kw,
+        )
+        return (dense(y[0]), y[1]) if has_aux else dense(y)
+
+    return call
+
+
+def _flat_args(args: Any) -> tuple[Any, Any, list[Any]]:
+    """Arguments with flat vectors in place of nested ones, their structure, and the shapes of the nested ones."""
+    from ..nested import unnest_p
+
+    leaves, spec = flatten(args)
+    shapes = [
+        tuple(v.shape) if isinstance(v, Tensor) and v.is_nested and type(v.shape[0]) is Nest else None for v in leaves
+    ]
+    return (
+        unflatten([v if s is None else unnest_p(v, shape=s) for v, s in zip(leaves, shapes, strict=True)], spec),
+        spec,
+        shapes,
+    )
+
+
+def _jacobian(make: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(make)
+    def of(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, **kw: Any) -> Callable[..., Any]:
+        @functools.wraps(func)
+        def jacobian(*args: Any, **kws: Any) -> Any:
+            from ..nested import nest_p
+
+            flat_args, spec, shapes = _flat_args(args)
+            result = make(_flat_call(func, spec, shapes, has_aux), argnums, has_aux=has_aux, **kw)(*flat_args, **kws)
+            if all(s is None for s in shapes):
+                return result
+            nums = (argnums,) if isinstance(argnums, int) else argnums
+            at = np.cumsum([0, *[len(flatten(a)[0]) for a in args]])
+            mine = [shapes[j] for i in nums for j in range(at[i], at[i + 1] if i != -1 else at[-1])]
+            leaves, tree = flatten(result[0] if has_aux else result)
+            out = unflatten(
+                [v if (s := mine[j % len(mine)]) is None else nest_p(v, shape=s) for j, v in enumerate(leaves)], tree
+            )
+            return (out, result[1]) if has_aux else out
+
+        return jacobian
+
+    return of
+
+
+def _checker(check: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(check)
+    def of(func: Callable[..., Any], inputs: Any, *args: Any, **kw: Any) -> Any:
+        inputs = inputs if isinstance(inputs, tuple | list) else (inputs,)
+        flat_args, spec, shapes = _flat_args(
+            tuple(
+                v.detach().requires_grad_(v.requires_grad) if isinstance(v, Tensor) and v.is_nested else v
+                for v in inputs
+            )
+        )
+        if all(s is None for s in shapes):
+            return check(func, inputs, *args, **kw)
+        leaves = tuple(
+            v if s is None else v.detach().requires_grad_(v.requires_grad)
+            for v, s in zip(flat_args, shapes, strict=True)
+        )
+        return check(_flat_call(func, spec, shapes, False), leaves, *args, **kw)
+
+    return of
+
+
+def _install() -> None:
+    from .. import autograd, func
+
+    for module, names, wrap in (
+        (func, ("jacrev", "jacfwd"), _jacobian),
+        (autograd, ("gradcheck", "gradgradcheck"), _checker),
+    ):
+        for name in names:
+            setattr(module, name, wrap(getattr(module, name)))
+
+
+_install()

@@ -32,7 +32,7 @@ class RaggedInt:
     def _concrete(self, what: str) -> Any:
         raise ChainruleError(
             f"{what} needs one concrete size, but this dimension is ragged: its size is {self!r}, one for each component. "
-            f"Reduce over it, use negative dims or -1 sizes, or convert with to_padded_tensor() first."
+            f"Reduce over it, take slices, use negative dims, -1 sizes or like-functions (zeros_like), or to_padded_tensor() first."
         )
 
     def __index__(self) -> int:
@@ -96,13 +96,13 @@ class RaggedInt:
         return RaggedInt(-self.values, self.level)
 
     def __lt__(self, o: Any) -> bool:
-        return bool((self.values < plain(o)).all())
+        return len(self.values) > 0 and bool((self.values < plain(o)).all())
 
     def __le__(self, o: Any) -> bool:
         return bool((self.values <= plain(o)).all())
 
     def __gt__(self, o: Any) -> bool:
-        return bool((self.values > plain(o)).all())
+        return len(self.values) > 0 and bool((self.values > plain(o)).all())
 
     def __ge__(self, o: Any) -> bool:
         return bool((self.values >= plain(o)).all())
