@@ -1,0 +1,130 @@
+"""Transforms over ragged data: Jacobians, Hessians, checks, ensembles of weights over one nest, levels in any order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import chainrule as ct
+from chainrule.utils import checkpoint as recompute
+
+from .harness import close
+
+nested, func = ct.nested, ct.func
+SIZES = [3, 1, 0, 5]
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(3)
+
+
+@pytest.fixture
+def comps(rng: np.random.Generator) -> list[Any]:
+    return [ct.tensor(rng.normal(size=(n, 4))) for n in SIZES]
+
+
+@pytest.fixture
+def x(comps: list[Any]) -> Any:
+    return nested.as_nested_tensor(comps)
+
+
+@pytest.fixture
+def w(rng: np.random.Generator) -> Any:
+    return ct.tensor(rng.normal(size=(3, 4, 4)))
+
+
+def pooled(c: Any, m: Any) -> Any:
+    return ((c @ m).softmax(-2) * c.sin()).sum((-2, -1))
+
+
+def test_jacobians_keep_the_structure_of_the_input(x: Any, comps: list[Any], w: Any) -> None:
+    for jac in (func.jacrev, func.jacfwd):
+        j = jac(lambda v: pooled(v, w[0]))(x)
+        assert j.shape[:2] == (4, 4) and j.is_nested
+        for i in range(4):
+            want = [func.grad(pooled)(c, w[0]) if k == i else ct.zeros_like(c) for k, c in enumerate(comps)]
+            close(list(j[i].unbind()), want, "jacobian")
+
+
+def test_jacobian_of_a_nested_output_has_one_dim_for_its_elements(x: Any, comps: list[Any], w: Any) -> None:
+    j = func.jacrev(lambda m: (x @ m).sin())(w[0])
+    want = ct.cat([func.jacfwd(lambda m, c=c: (c @ m).sin())(w[0]).reshape(-1, 4, 4) for c in comps if c.shape[0]])
+    close(j, want, "jacobian of a nested output")
+
+
+def test_hessian_of_ragged_data(x: Any, comps: list[Any], w: Any) -> None:
+    h = func.hessian(lambda v: pooled(v, w[0]).sum())(x)
+    assert h.shape[0] == x.numel()
+    at = 0
+    for k, c in enumerate(comps):
+        n = c.numel()
+        if n:
+            want = func.hessian(lambda v: pooled(v, w[0]))(c).reshape(n, *c.shape)
+            got = ct.stack([h[at + i].unbind()[k] for i in range(n)])
+            close(got, want, "hessian block")
+        at += n
+
+
+def test_gradcheck(x: Any, w: Any) -> None:
+    assert ct.autograd.gradcheck(lambda v: (v @ w[0]).softmax(1), (x.detach().requires_grad_(),))
+    assert ct.autograd.gradgradcheck(lambda v: pooled(v, w[0]), (x.detach().requires_grad_(),))
+
+
+def test_checkpoint(x: Any, w: Any) -> None:
+    from chainrule.utils.checkpoint import checkpoint
+
+    close(func.grad(lambda v: checkpoint(pooled, v, w[0]).sum())(x), func.grad(lambda v: pooled(v, w[0]).sum())(x), "checkpoint")
+    assert recompute is not None
+
+
+def test_an_ensemble_of_weights_over_one_nest(x: Any, comps: list[Any], w: Any) -> None:
+    y = ct.vmap(lambda m: (x @ m).softmax(1))(w)
+    assert y.shape[:2] == (3, 4)
+    for b in range(3):
+        close(list(y[b].unbind()), [(c @ w[b]).softmax(0) for c in comps], "ensemble")
+    loss = lambda v, m: pooled(v, m).sin().sum()  # noqa: E731
+    close(ct.vmap(func.grad(loss, 1), (None, 0))(x, w), ct.stack([sum(func.grad(loss, 1)(c, w[b]) for c in comps) for b in range(3)]), "weights")
+    g = ct.vmap(func.grad(loss, 0), (None, 0))(x, w)
+    for b in range(3):
+        close(list(g[b].unbind()), [func.grad(loss, 0)(c, w[b]) for c in comps], "inputs")
+
+
+def test_levels_in_any_order(x: Any, comps: list[Any], w: Any) -> None:
+    want = ct.stack([ct.stack([pooled(c, w[b]) for c in comps]) for b in range(3)])
+    close(ct.vmap(lambda m: ct.vmap(lambda c: pooled(c, m))(x))(w), want, "weights outside")
+    close(ct.vmap(lambda c: ct.vmap(lambda m: pooled(c, m))(w))(x), want.mT, "components outside")
+    want = [ct.stack([func.grad(pooled)(c, w[b]) for b in range(3)]) for c in comps]
+    close(ct.vmap(lambda c: ct.vmap(lambda m: func.grad(pooled)(c, m))(w))(x), want, "gradients")
+
+
+def test_linearize_and_vjp(x: Any, comps: list[Any], w: Any) -> None:
+    y, push = func.linearize(lambda v: (v @ w[0]).softmax(1), x)
+    close(list(push(x).unbind()), [func.jvp(lambda v: (v @ w[0]).softmax(0), (c,), (c,))[1] for c in comps], "linearize")
+    _, pull = func.vjp(lambda v: (v @ w[0]).softmax(1), x)
+    close(list(pull(y)[0].unbind()), [func.vjp(lambda v: (v @ w[0]).softmax(0), c)[1]((c @ w[0]).softmax(0))[0] for c in comps], "vjp")
+
+
+def test_ops_run_once_for_all_components(w: Any) -> None:
+    """The number of ops does not grow with the number of components."""
+    from chainrule.core.op import Op
+
+    def ops(n: int) -> int:
+        x = nested.nested_tensor([np.ones((1 + i % 3, 4)) for i in range(n)], dtype=ct.float64)
+        count, old = 0, Op.concrete
+
+        def counted(self: Any, args: Any, kw: Any) -> Any:
+            nonlocal count
+            count += 1
+            return old(self, args, kw)
+
+        Op.concrete = counted  # type: ignore[method-assign]
+        try:
+            ct.vmap(func.grad(lambda c: pooled(c, w[0]) + c.cumsum(0).sum() + (c @ c.mT).sum()))(x)
+        finally:
+            Op.concrete = old  # type: ignore[method-assign]
+        return count
+
+    assert ops(4) == ops(40)
