@@ -55,7 +55,7 @@ class DType:
 
     def to_complex(self) -> DType:
         """The complex type of the same precision."""
-        return {"float64": complex128, "complex128": complex128}.get(self.name, complex64)
+        return {"float64": complex128, "float16": complex32, "complex32": complex32, "complex128": complex128}.get(self.name, complex64)
 
 
 bool_ = DType("bool", np.bool_, BOOL, 0)
@@ -184,7 +184,7 @@ def _result(dims: frozenset[DType], zeros: frozenset[DType], scalars: frozenset[
         elif part.category > out.category:
             # A number of a higher category lifts the category but keeps the precision where it can.
             if out.category == FLOAT and part.category == COMPLEX:
-                out = promote_types(out, part) if part is not complex64 else out.to_complex()
+                out = out.to_complex()
             else:
                 out = part
     assert out is not None
