@@ -200,4 +200,16 @@ def products() -> Iterator[Case]:
     yield Case("attention", lambda x: (x @ x.mT / 2).softmax(-1) @ x, "gaps")
 
 
-CASES = [*pointwise(), *reductions(), *normalised(), *scans(), *shapes(), *products()]
+def attention() -> Iterator[Case]:
+    sdpa = F.scaled_dot_product_attention
+    for s in ("rows", "gaps", "heads", "heads gap"):
+        yield Case("sdpa", lambda q, k, v: sdpa(q, k, v), s, nests=3)
+        yield Case("sdpa causal", lambda q, k, v: sdpa(q, k, v, is_causal=True), s, nests=3)
+        yield Case("sdpa scale", lambda q, v: sdpa(q, q, v, scale=0.3), s, nests=2)
+    yield Case("sdpa mask", lambda q, k, v: sdpa(q, k, v, attn_mask=(q @ k.mT) > -1), "heads", nests=3)
+    yield Case("sdpa bias", lambda q, k, v: sdpa(q, k, v, attn_mask=k @ q.mT), "gaps", nests=3)
+    yield Case("sdpa cross", lambda q, k: sdpa(q, k[..., 1:, :], k[..., 1:, :]), "heads", nests=2)
+    yield Case("sdpa gqa", lambda q, k: sdpa(q, k[..., :1, :, :], k[..., :1, :, :], enable_gqa=True), "heads", nests=2)
+
+
+CASES = [*attention(), *pointwise(), *reductions(), *normalised(), *scans(), *shapes(), *products()]

@@ -8,9 +8,10 @@ import numpy as np
 
 from ..core import dtypes as dt
 from ..core.errors import ChainruleError
-from ..ops import matmul
-from .nested import NestedArray, groups, join, padded, pick, target_shape
-from .ragged import Geometry, RaggedInt, geometry_of
+from ..core.tensor import Tensor
+from ..ops import attention, matmul
+from .nested import NestedArray, differ, groups, join, padded, pick, target_shape
+from .ragged import Geometry, Packing, RaggedInt, geometry_of, is_ragged
 
 ndarray = np.ndarray
 
@@ -88,3 +89,126 @@ def _block(x: Any, members: ndarray, k: int, n: int) -> ndarray:
     if x.ndim <= k or x.shape[x.ndim - k - 1] == 1:
         return x
     return x.take(members, axis=x.ndim - k - 1)
+
+
+# -- attention: buckets of sequences, padded; the padding is hidden ------------------------------------------------------------------
+
+
+class _Bucket:
+    """Sequences of similar lengths: the rows of their queries and keys as padded index arrays, and the pairs to hide."""
+
+    def __init__(self, q: Packing, k: Packing, members: ndarray, causal: bool) -> None:
+        self.queries, self.real_q = _padded_rows(q, members)
+        self.keys, self.real_k = _padded_rows(k, members)
+        short = k.sizes[members, -1]
+        hide = None
+        if (short != short.max(initial=0)).any():
+            hide = (np.arange(int(short.max())) >= short[:, None])[:, None, :]
+        if causal:
+            late = ~np.tri(self.queries.shape[-1], self.keys.shape[-1], dtype=bool)
+            hide = late if hide is None else hide | late
+        heads = self.queries.ndim - 2
+        self.hide = (
+            hide if hide is None or hide.ndim == 2 else hide.reshape((len(members), *(1,) * heads, *hide.shape[1:]))
+        )
+
+
+def _padded_rows(p: Packing, members: ndarray) -> tuple[ndarray, ndarray | None]:
+    """The packed rows of sequences as numbers ``[members, *heads, greatest length]``, and which of them are real."""
+    heads = tuple(int(m) for m in p.columns[:-1])
+    n = p.sizes[members, -1]
+    step = np.arange(int(n.max(initial=0)))
+    inside = step < n[:, None]
+    place = np.minimum(step, np.maximum(n - 1, 0)[:, None])[:, None, :]
+    head = np.arange(int(np.prod(heads)))[:, None] * n.reshape(-1, 1, 1)
+    rows = p.offsets[:-1][members].reshape(-1, 1, 1) + head + place
+    full = bool(inside.all())
+    real = None if full else np.broadcast_to(inside[:, None], rows.shape).reshape((len(members), *heads, len(step)))
+    return rows.reshape((len(members), *heads, len(step))), real
+
+
+def _plan(q: NestedArray, k: NestedArray, causal: bool) -> list[_Bucket]:
+    """The buckets of an attention, found once for a pair of packings."""
+    p, r = q.geometry.packing, k.geometry.packing
+    found = p.memo.get(("attention", causal))
+    if found is None or found[0] is not r:
+        cols = _distinct((p.columns[-1], r.columns[-1]))
+        parts = [m for m, top in groups(geometry_of(cols, p.n), 32)]
+        some = [m[(p.sizes[m, -1] > 0) & (r.sizes[m, -1] > 0)] for m in parts]
+        found = p.memo["attention", causal] = (r, [_Bucket(p, r, m, causal) for m in some if len(m)])
+    return found[1]
+
+
+def _fused(*xs: Any) -> bool:
+    """Whether operands are sequences ``[*heads, length, features]`` with only the length ragged, all alike."""
+    if not all(isinstance(x, NestedArray) and len(x.geometry.trail) == 1 and x.geometry.u >= 1 for x in xs):
+        return False
+    heads = xs[0].geometry.packing.columns[:-1]
+    return all(x.geometry.packing.columns[:-1] == heads and x.lead == xs[0].lead for x in xs) and not is_ragged(heads)
+
+
+def _wide(x: NestedArray) -> ndarray:
+    return x.rows.astype(np.float32) if x.dtype in dt.HALVES else x.rows
+
+
+def _put(out: ndarray, rows: ndarray, real: ndarray | None, y: ndarray) -> None:
+    """Padded results written to the packed rows that they belong to."""
+    if real is None:
+        out[..., rows, :] = y
+    else:
+        out[..., rows[real], :] = y[..., real, :]
+
+
+@attention.attention_p.on(NestedArray)
+def _(q: Any, k: Any, v: Any, *, scale: float, causal: bool) -> Any:
+    if not _fused(q, k, v):
+        return _composed(attention.compose, (q, k, v), scale, causal)
+    _same_keys(k, v)
+    a, b, c = (_wide(x) for x in (q, k, v))
+    g = Geometry(q.geometry.packing, v.geometry.trail)
+    out = np.zeros((*q.lead, *g.rows), a.dtype)
+    for u in _plan(q, k, causal):
+        y, _ = attention.attend(
+            a.take(u.queries, axis=-2), b.take(u.keys, axis=-2), c.take(u.keys, axis=-2), scale, u.hide
+        )
+        _put(out, u.queries, u.real_q, y)
+    return NestedArray(out.astype(q.dtype, copy=False), g)
+
+
+@attention.attention_back_p.on(NestedArray)
+def _(g: Any, q: Any, k: Any, v: Any, *, scale: float, causal: bool) -> Any:
+    if not _fused(g, q, k, v):
+        return _composed(None, (g, q, k, v), scale, causal)
+    xs = [_wide(x) for x in (g, q, k, v)]
+    outs = [np.zeros(x.shape, x.dtype) for x in xs[1:]]
+    for u in _plan(q, k, causal):
+        gr = xs[0].take(u.queries, axis=-2)
+        if u.real_q is not None:
+            gr[..., ~u.real_q, :] = 0  # queries after the end send nothing back
+        back = attention.attend_back(
+            gr, xs[1].take(u.queries, axis=-2), xs[2].take(u.keys, axis=-2), xs[3].take(u.keys, axis=-2), scale, u.hide
+        )
+        for out, rows, real, y in zip(
+            outs, (u.queries, u.keys, u.keys), (u.real_q, u.real_k, u.real_k), back, strict=True
+        ):
+            _put(out, rows, real, y)
+    return tuple(NestedArray(o.astype(x.dtype, copy=False), x.geometry) for o, x in zip(outs, (q, k, v), strict=True))
+
+
+def _same_keys(k: NestedArray, v: NestedArray) -> None:
+    if k.geometry.packing.columns != v.geometry.packing.columns:
+        raise ChainruleError(
+            differ(
+                k.geometry.columns[-2],
+                v.geometry.columns[-2],
+                k.geometry.k - 2,
+                "scaled_dot_product_attention: key and value",
+            )
+        )
+
+
+def _composed(f: Any, xs: tuple[Any, ...], scale: float, causal: bool) -> Any:
+    """The composition on payloads, for operands that the buckets do not cover."""
+    ts = [Tensor(x) for x in xs]
+    y = f(*ts, scale, causal) if len(xs) == 3 else attention._composed_back(scale, causal)(*ts)
+    return tuple(t._value for t in y) if isinstance(y, tuple) else y._value

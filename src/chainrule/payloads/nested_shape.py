@@ -8,6 +8,7 @@ import numpy as np
 
 from ..core import dtypes as dt
 from ..core.errors import ChainruleError
+from ..core.op import OPS
 from ..ops import convert, pad, pointwise, reduce, shape
 from .nested import NestedArray, count_of, differ, flat, nest_at, pack, pick, pointwise_nested, spread_rows
 from .ragged import Geometry, RaggedInt, bound, geometry_of, is_ragged, packing_of
@@ -287,6 +288,27 @@ def _(x: NestedArray, *, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Nest
             inner.append((s, d))
     return _moved(x, outer, lambda rows: np.roll(rows, [s for s, _ in inner], [d for _, d in inner]))
 
+
+def _triangular(name: str, below: bool) -> None:
+    """The nested body of tril or triu: entries on one side of a diagonal of the last two dims."""
+    p = OPS[name]
+
+    @p.on(NestedArray)
+    def _(x: NestedArray, *, k: int) -> NestedArray:
+        g = x.geometry
+        if g.k < 2:
+            raise ChainruleError(f"{name}: the components must have at least 2 dims, got {list(x.shape)}")
+        key = (name, k, g.trail)
+        keep = g.packing.memo.get(key)
+        if keep is None:
+            _, c = g.elements()
+            keep = c[-1] - c[-2] <= k if below else c[-1] - c[-2] >= k
+            keep = g.packing.memo[key] = keep.reshape(g.rows)
+        return NestedArray(np.where(keep, x.rows, x.dtype.type(0)), g)
+
+
+_triangular("tril", True)
+_triangular("triu", False)
 
 # -- joins and padding ------------------------------------------------------------------------------------------------
 
