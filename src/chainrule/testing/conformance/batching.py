@@ -121,6 +121,35 @@ class Batch:
     def _names(self, positions: Sequence[int]) -> list[str]:
         return [torch_name(self.oracle.problem.torch_leaf(i)) for i in positions]
 
+    @functools.cached_property
+    def _written(self) -> list[int]:
+        """Floating inputs that PyTorch's op writes to, such as running statistics."""
+        problem = self.oracle.problem
+        others = [i for i in problem.tensors("fc") if i not in self.positions]
+        copies = [problem.torch_leaf(i).detach().clone() for i in others]
+        try:
+            problem.raw(others, copies)
+        except Exception:
+            return []
+        return [i for i, c in zip(others, copies, strict=True) if c._version > 0]
+
+    def _writing(self, f: Callable[..., Tensors]) -> Callable[..., Tensors]:
+        """`f` with what it writes to as its last arguments."""
+        arguments, written = self.judge.problem.arguments, self._written
+
+        def g(*values: Any) -> Tensors:
+            before = [arguments[i] for i in written]
+            n = len(values) - len(written)
+            for i, v in zip(written, values[n:], strict=True):
+                arguments[i] = v
+            try:
+                return f(*values[:n])
+            finally:
+                for i, v in zip(written, before, strict=True):
+                    arguments[i] = v
+
+        return g
+
     # -- the law -------------------------------------------------------------------------------------------------------
 
     def _require(self) -> None:
@@ -157,6 +186,15 @@ class Batch:
         if all(d is None for d in dims):
             return
         size = MANY if count else FEW
+        if self._written and any(d is not None for d in dims[: len(self.positions)]):
+            # Where the examples differ, each needs its own copy of what the op writes to.
+            same = [[torch_to_numpy(self.oracle.problem.torch_leaf(i))] * MANY for i in self._written]
+            arguments = [*arguments, *(self._argument(i, v) for i, v in zip(self._written, same, strict=True))]
+            dtypes, dims, f = (
+                [*dtypes, *self._names(self._written)],
+                [*dims, *[0] * len(self._written)],
+                self._writing(f),
+            )
 
         def batched(n: int) -> Tensors:
             stacked = [a.stacked(n, d, lib, t) for a, d, t in zip(arguments, dims, dtypes, strict=True)]

@@ -163,7 +163,7 @@ def differences(
             return Differences([np.zeros(y.shape, y.dtype) for y in f0], [np.zeros(y.shape) for y in f0], nothing)
         try:
             best = _ladder(f, f0, x, t, 4e-4)
-        except Exception:  # noqa: BLE001 - whatever the library raises
+        except Exception:  # whatever the library raises
             # A coarse step may leave the domain (a probability above 1). A fine one stays inside, or the error is real.
             best = _ladder(f, f0, x, t, 2e-6)
         best.finite = all(bool(np.isfinite(y).all()) for y in f0)
