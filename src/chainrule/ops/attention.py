@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core import dtypes as dt
 from ..core.op import op
-from ..core.registry import public
+from ..core.registry import PUBLIC, public
 from ..core.samples import Given, S, sample
 from ..core.tensor import Tensor
 from .create import ones
@@ -90,7 +90,8 @@ def scaled_dot_product_attention(
         raise ValueError(f"scaled_dot_product_attention: dropout_p must be between 0 and 1, got {dropout_p}")
     if enable_gqa:
         key, value = (_share_heads(query, x, n) for x, n in ((key, "key"), (value, "value")))
-    factor = 1 / math.sqrt(query.shape[-1]) if scale is None and query.shape[-1] else 1.0 if scale is None else scale
+    d = query.shape[-1]
+    factor = scale if scale is not None else d**-0.5 if not isinstance(d, int) else 1 / math.sqrt(d) if d else 1.0
     if (
         attn_mask is None
         and not dropout_p
@@ -100,9 +101,7 @@ def scaled_dot_product_attention(
         return attention_p(query, key, value, scale=factor, causal=bool(is_causal))
     w = weights(scores(query, key, factor, attn_mask, is_causal), is_causal or attn_mask is not None)
     if dropout_p:
-        from .dropout import dropout
-
-        w = dropout(w, dropout_p)
+        w = PUBLIC["nn.functional.dropout"](w, dropout_p)
     return w @ value
 
 
