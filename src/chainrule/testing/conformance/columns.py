@@ -222,8 +222,9 @@ class Judge:
             # PyTorch cannot differentiate what its database says it can: mathematics decides.
             self._against_differences(got)
             return
-        precision = self._precision
         for k, (a, b) in enumerate(zip(got, wanted, strict=True)):
+            # A gradient is as precise as the coarser of its own type and the outputs'.
+            precision = max(self._precision, b.dtype.name, key=lambda n: TOLERANCES.get(n, (0.0, 0.0))[0])
             if text := mismatch(a, b, precision, relative_to_all=True):
                 if self.case.entry.gradient_untrusted and self.pytorch_contradicts_itself:
                     self._against_differences(got)
