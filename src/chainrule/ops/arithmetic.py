@@ -468,7 +468,9 @@ round_p = rounding("round", np.rint)
 
 def _round_decimals(x: Any, *, decimals: int) -> Any:
     if x.dtype.kind != "f":
-        raise RuntimeError(f"round: with decimals={decimals}, input must be floating, got {dt.FROM_NP[x.dtype].name}")
+        raise NotImplementedError(
+            f"round: with decimals={decimals}, input must be floating, got {dt.FROM_NP[x.dtype].name}"
+        )
     ten = x.dtype.type(10.0 ** abs(decimals))
     return np.rint(x * ten) / ten if decimals > 0 else np.rint(x / ten) * ten
 

@@ -190,27 +190,30 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     return assign(self, _trial("bernoulli_", tuple(self.shape), p, self.dtype, generator), "bernoulli_")
 
 
-def _inverse_cdf(cdf: str, inverse: str) -> Any:
-    def body(u: Any, *params: Any) -> Any:
-        """The smallest integer k with ``cdf(k) >= u``."""
-        import scipy.special
-
-        k = np.ceil(getattr(scipy.special, inverse)(u, *params))
-        below = np.maximum(k - 1, 0)
-        k = np.where(getattr(scipy.special, cdf)(below, *params) >= u, below, k)
-        return k
-
-    return body
+def _smallest(k: Any, cdf: Any, u: Any) -> Any:
+    """The smallest integer whose cdf reaches u, from a real solution k of cdf(k) = u."""
+    k = np.ceil(k)
+    below = np.maximum(k - 1, 0)
+    return np.where(cdf(below) >= u, below, k)
 
 
 def _poisson(u: Any, rate: Any) -> Any:
-    return np.where(rate == 0, 0, _inverse_cdf("pdtr", "pdtrik")(u, np.where(rate == 0, 1, rate)))
+    import scipy.special as sp
+
+    m = np.where(rate == 0, 1, rate)
+    return np.where(rate == 0, 0, _smallest(sp.pdtrik(u, m), lambda k: sp.pdtr(k, m), u))
 
 
 def _binomial(u: Any, n: Any, p: Any) -> Any:
+    import scipy.special as sp
+
     sure = (p == 0) | (p == 1) | (n == 0)
-    k = _inverse_cdf("bdtr", "bdtrik")(u, np.where(sure, 1, n), np.where(sure, 0.5, p))
-    return np.where(sure, n * (p == 1), np.minimum(k, n))
+    n1, p1 = np.where(sure, 1, n), np.where(sure, 0.5, p)
+
+    def cdf(k: Any) -> Any:
+        return np.where(k >= n1, 1, sp.betaincc(np.minimum(k, n1 - 1) + 1, n1 - np.minimum(k, n1 - 1), p1))
+
+    return np.where(sure, n * (p == 1), np.minimum(_smallest(sp.bdtrik(u, n1, p1), cdf, u), n))
 
 
 poisson_p = pointwise("poisson", _poisson, fast=frozenset())
