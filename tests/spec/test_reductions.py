@@ -95,7 +95,9 @@ def test_ties_of_extrema_share(name: str) -> None:
     same(g, np.array([1, 1, 0, 1]) / 3, "shared")
     nans = np.array([[1.0, NAN, 2.0, NAN], [1.0, 5.0, 2.0, 5.0]])
     values(lambda m, x: f(m, x, dim=1), nans)
-    gradients(lambda m, x: f(m, x, dim=1), nans)
+    # The NaN that were chosen share; PyTorch gives NaN to their neighbours too.
+    got = gradient(lambda m, x: f(m, x, dim=1), nans)[0]
+    same(got[0], np.array([0, 1, 0, 1]) * (1.0 if name == "aminmax" else 0.5), "shared by NaN")
 
 
 @row("extrema", "whole_extrema")
@@ -128,7 +130,8 @@ def test_median(name: str) -> None:
         judge(name, by_dim, x)
     tied = np.array([[2.0, 1.0, 2.0, 3.0, 2.0], [2.0, 2.0, 2.0, 2.0, 2.0]])
     judge(name, whole, tied, smooth=False)
-    judge(name, by_dim, tied, smooth=False, oracle="gradient")
+    # Which of equal elements is chosen is left open: only the law of the choice holds.
+    mathematics(case(name, lambda m, x: getattr(m, name)(x, 1)[0], tied), smooth=False)
     same(gradient(whole, tied)[0], (tied == 2) / 8, "shared")
     for bad in (np.array([[NAN, 1.0, 2.0, NAN, 1.0]]), np.array([[NAN, NAN, NAN]]), np.array([[INF, 1.0, -INF]])):
         values(whole, bad)
@@ -213,7 +216,7 @@ def test_prod(zeros: str, cx: bool) -> None:
         judge("prod", lambda m, x, dim=dim: m.prod(x, dim), x)
         judge("prod", lambda m, x, dim=dim: m.prod(x, dim, keepdim=True), x)
     judge("prod", lambda m, x: m.prod(x), np.array(0.0))
-    judge("prod", lambda m, x: m.prod(x, 0), x[0, 1])
+    judge("prod", lambda m, x: m.prod(x, 0), np.array(x[0, 1]))
     for shape in ((0,), (2, 0), (0, 2)):
         judge("prod", lambda m, x: m.prod(x, 0), np.zeros(shape, x.dtype))
 
@@ -258,7 +261,7 @@ def test_logsumexp_at_infinity() -> None:
     judge("logsumexp", f, some, smooth=False)
     none = np.array([[-INF, -INF, -INF]])
     values(f, none)
-    gradients(f, none)
+    assert gradient(f, none)[0].tolist() == [[0, 0, 0]]
     values(f, np.array([[INF, 1.0, 2.0], [INF, INF, 0.0], [INF, -INF, 0.0], [NAN, 1.0, 2.0]]))
     gradients(f, np.array([[INF, 1.0, 2.0]]))
     values(f, np.zeros((2, 0)))
@@ -280,7 +283,8 @@ def test_logcumsumexp(cx: bool) -> None:
 def test_logcumsumexp_at_infinity() -> None:
     f = lambda m, x: m.logcumsumexp(x, 0)
     for x in ([-INF, 1.0, 2.0], [1.0, -INF, 2.0], [0.0, 1.0, -INF], [900.0, -900.0, 901.0]):
-        judge("logcumsumexp", f, np.array(x), smooth=False)
+        # A scan that starts at -inf has NaN for its gradient there in PyTorch.
+        judge("logcumsumexp", f, np.array(x), smooth=False, oracle="value" if x[0] == -INF else "value gradient")
     values(f, np.array([-INF, -INF, 0.0, INF, 1.0]))
     # By hand, since d logcumsumexp(x)_k / d x_i = exp(x_i - y_k), and 0 where y_k is -inf.
     same(gradient(f, np.array([-INF, -INF, 0.0]))[0], np.array([0.0, 0.0, 1.0]), "behind -inf")
@@ -371,5 +375,5 @@ def test_sorting_with_ties_and_nan() -> None:
     require("topk sort kthvalue")
     x, t = cr.tensor(array(6)), cr.tensor(array(6, seed=1))
     for f in (lambda v: cr.sort(v), lambda v: cr.topk(v, 3), lambda v: cr.kthvalue(v, 2), lambda v: cr.cummax(v, 0)):
-        y, ty = cr.func.jvp(lambda v, f=f: tuple(f(v))[0], (x,), (t,))
+        y, ty = cr.func.jvp(lambda v, f=f: next(iter(f(v))), (x,), (t,))
         same(ty.numpy(), t.numpy()[tuple(f(x))[1].numpy()], "tangent by indices")
