@@ -55,7 +55,9 @@ class DType:
 
     def to_complex(self) -> DType:
         """The complex type of the same precision."""
-        return {"float64": complex128, "float16": complex32, "complex32": complex32, "complex128": complex128}.get(self.name, complex64)
+        return {"float64": complex128, "float16": complex32, "complex32": complex32, "complex128": complex128}.get(
+            self.name, complex64
+        )
 
 
 bool_ = DType("bool", np.bool_, BOOL, 0)

@@ -1,6 +1,18 @@
-"""Errors that say what happened, to which op, and what to write instead."""
+"""Errors that say what happened, to which op, and what to write instead; and the word for a derivative that is zero."""
 
 from __future__ import annotations
+
+from typing import Any
+
+
+class _Zero:
+    """The derivative exists and is zero."""
+
+    def __repr__(self) -> str:
+        return "ZERO"
+
+
+ZERO: Any = _Zero()
 
 
 class ChainruleError(RuntimeError):

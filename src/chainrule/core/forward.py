@@ -60,6 +60,8 @@ class Forward(Interpreter):
     def run_binary(self, op: Op, a: Any, b: Any) -> Any:
         if not self.alive:
             self.check(op.name)
+        if op.form != "pointwise":
+            return self.run(op, (a, b), {})
         va, ta, vb, tb = a, None, b, None
         if isinstance(a, Tensor) and a._interp is self:
             va, ta = a._value, a._aux

@@ -21,7 +21,7 @@ import numpy as np
 from . import dtypes as dt
 from .batching import grow
 from .dispatch import innermost
-from .errors import missing
+from .errors import ZERO, missing
 from .shapes import broadcast_shapes, zeros
 from .tensor import PAYLOADS, Tensor
 from .views import register_view, write_out
@@ -36,14 +36,6 @@ COMPLEX_NUMS = frozenset(d.np.num for d in (dt.complex32, dt.complex64, dt.compl
 ALL_NUMS = FLOAT_NUMS | INT_NUMS | frozenset((dt.bool_.np.num,))
 
 
-class _Zero:
-    """The derivative exists and is zero."""
-
-    def __repr__(self) -> str:
-        return "ZERO"
-
-
-ZERO: Any = _Zero()
 Rule = Callable[..., Any]
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import dtypes as dt
 from .dispatch import GRAD_MODE, STACK, Interpreter, innermost
-from .errors import GraphFreedError
+from .errors import ZERO, GraphFreedError
 from .shapes import sizes_of as sizes
 from .shapes import zeros
 from .tensor import PAYLOADS, Tensor
@@ -367,8 +367,11 @@ def walk_back(
             if free:
                 n.args = n.y = None
             kw = n.kw
-            for p, rule, fit in zip(parents, rules, n.fits, strict=False):
-                if p is None or not callable(rule):
+            i = 0
+            for p in parents:
+                rule, fit = rules[i], n.fits[i]
+                i += 1
+                if p is None or rule is None or rule is ZERO:
                     continue
                 gi = rule(g, y, *xs, **kw) if kw else rule(g, y, *xs)
                 if gi is None:

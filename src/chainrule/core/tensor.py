@@ -329,7 +329,6 @@ class Tensor:
         self.requires_grad_(on)
 
     if TYPE_CHECKING:
-
         # Attached by the ops that declare them.
         def __getattr__(self, name: str) -> Any: ...
         def __getitem__(self, key: Any) -> Any: ...
