@@ -271,11 +271,12 @@ def fit_cotangent(g: Tensor, shape: tuple[int, ...], d: dt.DType) -> Tensor:
     gs = g.shape
     if gs != shape:
         extra = len(gs) - len(shape)
-        if extra > 0:
-            g = g.sum(tuple(range(extra)))
-        ones = tuple(k - len(shape) for k, n in enumerate(shape) if n == 1 and g.shape[k] != 1)
+        # Dims of size 1 first: only then may the nesting dim of ragged components be one of the others.
+        ones = tuple(k - len(shape) for k, n in enumerate(shape) if n == 1 and gs[k + extra] != 1)
         if ones:
             g = g.sum(ones, True)
+        if extra > 0:
+            g = g.sum(tuple(range(extra)))
         if tuple(g.shape) != shape:
             g = g.expand(*shape)
     return g
