@@ -215,7 +215,14 @@ def differ(a: Any, b: Any, d: int, what: str) -> str:
 def spread_rows(x: Any, g: Geometry, what: str = "broadcast") -> Any:
     """An operand broadcast to the packed rows of `g`: shape ``[*lead, total or 1, *trail or ones]``."""
     if isinstance(x, NestedArray):
-        return x.rows if x.geometry.same(g) else _repeat_nested(x, g, what)
+        h = x.geometry
+        if (
+            h.packing is g.packing
+            and len(h.trail) == len(g.trail)
+            and all(m in (1, n) for m, n in zip(h.trail, g.trail, strict=True))
+        ):
+            return x.rows  # what differs broadcasts within a row
+        return x.rows if h.same(g) else _repeat_nested(x, g, what)
     if not isinstance(x, ndarray) or x.ndim == 0:
         return x
     u, t = g.u, len(g.trail)
@@ -277,20 +284,40 @@ def pointwise_nested(fn: Callable[..., Any], vals: list[Any], name: str) -> Any:
     """A pointwise body on operands of which at least one is nested."""
     first = next(v for v in vals if isinstance(v, NestedArray))
     g = first.geometry
+    p, t = g.packing, len(g.trail)
+    rows, sizes = [], set()
     for v in vals:
-        if v is not first and (
-            (isinstance(v, NestedArray) and v.geometry is not g) or (isinstance(v, ndarray) and v.ndim)
-        ):
+        if type(v) is NestedArray:
+            if v.geometry.packing is not p or len(v.geometry.trail) != t:
+                break
+            sizes.add(v.geometry.trail)
+            rows.append(v.rows)
+        elif isinstance(v, ndarray) and v.ndim > t:
             break
+        else:
+            if isinstance(v, ndarray) and v.ndim:
+                sizes.add(v.shape)
+            rows.append(v)
     else:
-        y = fn(*[v.rows if isinstance(v, NestedArray) else v for v in vals])
-        return NestedArray(y, g) if y.shape == first.rows.shape else _shaped(y, g)
+        # Everything has the same packed rows: what differs broadcasts within a row.
+        if len(sizes) == 1 or _within(sizes):
+            y = fn(*rows)
+            trail = y.shape[y.ndim - t :]
+            return NestedArray(y, g if trail == g.trail else Geometry(p, trail))
     k = max(v.geometry.k for v in vals if isinstance(v, NestedArray))
     # A dense operand with more dims than the components and the nesting dim grows them: [N, 3, ...] with a nest [N, j].
     g = geometry_of(
         target_shape([component_shape(v, k) for v in vals if isinstance(v, ndarray | NestedArray)], name), g.n
     )
     return _shaped(fn(*[spread_rows(v, g, name) for v in vals]), g)
+
+
+def _within(sizes: set[tuple[int, ...]]) -> bool:
+    try:
+        np.broadcast_shapes(*sizes)
+    except ValueError:
+        return False
+    return True
 
 
 def _shaped(y: Any, g: Geometry) -> NestedArray:
