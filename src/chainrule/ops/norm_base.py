@@ -79,7 +79,10 @@ class Fused(Op):
     def concrete(self, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
         vals = [a._value if isinstance(a, Tensor) else a for a in args]
         if PAYLOADS and any(type(v) in PAYLOADS for v in vals):
-            return self.body(*args, **kw)
+            from ..payloads.nested_norm import on_rows
+
+            packed = on_rows(self, vals, kw)
+            return self.body(*args, **kw) if packed is None else packed
         return tuple([Tensor(v if type(v) is ndarray else np.asarray(v)) for v in self._run(*vals, **kw)])
 
     def push(self, ts: list[Any], y: Any, xs: list[Any], kw: dict[str, Any]) -> Any:
