@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from .. import kernels
 from ..core import dtypes as dt
-from ..core.op import FLOAT_NUMS, op
+from ..core.op import FLOAT_NUMS, REAL_NUMS, op
 from ..core.registry import public
 from ..core.samples import Given, S, sample
 from ..core.shapes import sizes_of, wrap_dim, wrap_dims
@@ -54,6 +55,7 @@ def widen(x: Any) -> Any:
     return x.astype(np.float32) if x.dtype in dt.HALVES else x
 
 
+LEAST = 1 << 13  # elements from which a compiled loop is worth its call
 ALL_DIMS = [tuple(range(-n, 0)) for n in range(8)]
 
 
@@ -305,16 +307,43 @@ def softmax_p(x: Any, *, dim: int) -> Any:
     d = x.dtype
     if d in dt.HALVES:
         x = x.astype(np.float32)
+    elif dim == -1 and x.size >= LEAST and x.dtype.num in REAL_NUMS:
+        try:
+            return kernels.softmax(x)
+        except kernels.NotSupported:
+            pass
     e = np.exp(x - np.maximum.reduce(x, axis=dim, keepdims=True, initial=-np.inf))
     return (e / np.add.reduce(e, axis=dim, keepdims=True)).astype(d, copy=False)
 
 
-def _softmax_rule(t: Any, y: Any, x: Any, *, dim: int) -> Any:
-    return y * (t - (y * t).sum(dim, True))
+@op("softmax_pull", batch="expand")
+def softmax_pull_p(t: Any, y: Any, *, dim: int) -> Any:
+    """``y (t - sum(y t))`` over `dim`: what a softmax `y` does to a tangent and, being its own transpose, to a cotangent."""
+    if dim == -1 and y.size >= LEAST and y.dtype.num in REAL_NUMS:
+        try:
+            return kernels.softmax_backward(t, y)
+        except kernels.NotSupported:
+            pass
+    d = y.dtype
+    t, y = widen(t), widen(y)
+    return (y * (t - np.add.reduce(y * t, axis=dim, keepdims=True))).astype(d, copy=False)
 
 
-softmax_p.jvp([_softmax_rule])
-softmax_p.vjp([_softmax_rule])
+softmax_pull_p.jvp(
+    [
+        lambda s, o, t, y, *, dim: softmax_pull_p(s, y, dim=dim),
+        lambda s, o, t, y, *, dim: s * (t - (y * t).sum(dim, True)) - y * (s * t).sum(dim, True),
+    ]
+)
+softmax_pull_p.vjp(
+    [
+        lambda g, o, t, y, *, dim: softmax_pull_p(g, y, dim=dim),
+        lambda g, o, t, y, *, dim: g * (t - (y * t).sum(dim, True)) - t * (g * y).sum(dim, True),
+    ]
+)
+
+softmax_p.jvp([lambda t, y, x, *, dim: softmax_pull_p(t, y, dim=dim)])
+softmax_p.vjp([lambda g, y, x, *, dim: softmax_pull_p(g, y, dim=dim)])
 
 
 @op("log_softmax")
