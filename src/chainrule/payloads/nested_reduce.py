@@ -163,6 +163,21 @@ def _(x: NestedArray, *, dim: int) -> Any:
     return NestedArray(e.astype(x.dtype, copy=False), x.geometry)
 
 
+@reduce.softmax_pull_p.on(NestedArray)
+def _(t: Any, y: Any, *, dim: int) -> Any:
+    g = (y if isinstance(y, NestedArray) else t).geometry
+    a, b = (
+        np.ascontiguousarray(np.broadcast_to(r, (*r.shape[: r.ndim - len(g.rows)], *g.rows)))
+        for r in (spread_rows(v, g) for v in (t, y))
+    )
+    if dim + g.k >= g.u:
+        return NestedArray(reduce.softmax_pull_p.impl(a, b, dim=dim), g)  # type: ignore[misc]
+    d, s = b.dtype, Split(g, (dim,))
+    a, b = (v.astype(np.float32) if d in dt.HALVES else v for v in (a, b))
+    z = a * b
+    return NestedArray((z - b * s.spread(s.reduce(np.add, z, 0))).astype(d, copy=False), g)
+
+
 @reduce.log_softmax_p.on(NestedArray)
 def _(x: NestedArray, *, dim: int) -> Any:
     inside(x, (dim,), "log_softmax")
