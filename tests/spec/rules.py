@@ -194,7 +194,8 @@ ROWS: tuple[Row, ...] = (
     ),
     _row(
         "losses",
-        "F.mse_loss F.l1_loss F.smooth_l1_loss F.huber_loss F.soft_margin_loss F.kl_div F.multi_margin_loss F.multilabel_margin_loss F.nll_loss F.cross_entropy",
+        "F.mse_loss F.l1_loss F.smooth_l1_loss F.huber_loss F.soft_margin_loss F.kl_div F.multi_margin_loss "
+        "F.multilabel_margin_loss F.nll_loss F.cross_entropy",
         "every reduction",
     ),
     _row("as_strided", "as_strided as_strided_scatter", "geometries that overlap, in the input and in the output"),
