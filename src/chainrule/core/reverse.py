@@ -319,12 +319,12 @@ def walk_back(
         live: set[Node] = set()
         every = reachable(n for n, _ in starts)
         for n in every:
-            if n in keep or any(p in live for p in n.parents):
+            if n in keep or not live.isdisjoint(n.parents):
                 live.add(n)
         order = [n for n in reversed(every) if n in live]
     else:
         order = _latest_first(heap)
-    simple = keep is None and rewrap is None and not ANOMALY.on
+    simple = rewrap is None and not ANOMALY.on
     for n, g in starts:
         prev = grads.get(n)
         grads[n] = g if prev is None else prev + g
@@ -372,7 +372,7 @@ def walk_back(
             for p in parents:
                 rule, fit = rules[i], n.fits[i]
                 i += 1
-                if p is None or rule is None or rule is ZERO:
+                if p is None or rule is None or rule is ZERO or (keep is not None and p not in live):
                     continue
                 gi = rule(g, y, *xs, **kw) if kw else rule(g, y, *xs)
                 if gi is None:
