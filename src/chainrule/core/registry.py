@@ -18,6 +18,7 @@ from .views import assign, write_out
 
 PUBLIC: dict[str, Any] = {}
 METHODS: dict[str, Any] = {}
+OWNERS: dict[str, str] = {}
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -107,17 +108,28 @@ def public(
     def register(f: F) -> F:
         target: Any = pointwise_function(f) if isinstance(f, Pointwise) else with_out(f, fresh) if out else f
         for n in names.split():
+            claim(n, f)
             PUBLIC[n] = target
         as_method: Any = f.call if isinstance(f, Pointwise) else _bindable(f) if isinstance(f, Op) else f
         for n in methods.split():
+            claim(f"Tensor.{n}", f)
             METHODS[n] = as_method
             setattr(Tensor, n, as_method)
         for n in inplace.split():
+            claim(f"Tensor.{n}", f)
             METHODS[n] = in_place(as_method, n)
             setattr(Tensor, n, METHODS[n])
         return f
 
     return register
+
+
+def claim(name: str, f: Any) -> None:
+    """A public name has one owner: a second one would silently win or lose by the order of imports."""
+    home = getattr(f, "__module__", None) or type(f).__module__
+    if name in OWNERS:
+        raise ValueError(f"{name} is published twice, by {OWNERS[name]} and by {home}; a public name has one owner")
+    OWNERS[name] = home
 
 
 def _bindable(o: Op) -> Callable[..., Any]:

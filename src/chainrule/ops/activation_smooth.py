@@ -415,18 +415,6 @@ def private_log_softmax(input: Tensor, dim: int, half_to_float: bool) -> Tensor:
     return _soft(log_softmax_p, input, dim, dt.float32 if half_to_float else None)
 
 
-@public("_softmax_backward_data")
-def softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
-    """``y * (g - sum(g * y))``: softmax's reverse rule from its output."""
-    return (output * (grad_output - (grad_output * output).sum(dim, True))).to(dt.as_dtype(input_dtype))
-
-
-@public("_log_softmax_backward_data")
-def log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
-    """``g - exp(y) * sum(g)``: log_softmax's reverse rule from its output."""
-    return (grad_output - exp.call(output) * grad_output.sum(dim, True)).to(dt.as_dtype(input_dtype))
-
-
 @op("one_hot_max", differentiable=False)
 def one_hot_max_p(x: Any, *, dim: int) -> Any:
     """1 at the first largest entry along `dim`, else 0."""

@@ -107,12 +107,6 @@ def set_default_device(device: Any) -> None:
         make(device)
 
 
-@public("is_nonzero", methods="is_nonzero", out=False)
-def is_nonzero(input: Tensor) -> bool:
-    """Whether the only element is not 0."""
-    return bool(input)
-
-
 @public("is_same_size", methods="is_same_size", out=False)
 def is_same_size(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape."""
@@ -123,12 +117,6 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
 def get_device(self: Tensor) -> int:
     """-1: the CPU."""
     return -1
-
-
-@public("", methods="cpu", out=False)
-def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
-    """Self: tensors live on the CPU."""
-    return self
 
 
 @public("", methods="as_subclass", out=False)
