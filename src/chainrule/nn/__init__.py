@@ -1,0 +1,21 @@
+"""Neural networks: modules, parameters, initialisers, and the functions under ``nn.functional``."""
+
+from . import functional, init, modules, parameter, utils
+from .functional_call import functional_call, stack_module_state
+from .module import Module
+from .modules import *
+from .parameter import Buffer, Parameter
+
+__all__ = [
+    "Buffer",
+    "Module",
+    "Parameter",
+    "functional",
+    "functional_call",
+    "init",
+    "modules",
+    "parameter",
+    "stack_module_state",
+    "utils",
+]
+__all__ += modules.__all__

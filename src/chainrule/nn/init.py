@@ -1,0 +1,183 @@
+"""Initial values of weights: each function fills a tensor in place, without recording, and returns it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core.imperative import no_grad
+from ..core.tensor import Tensor
+from ..core.views import assign
+from ..ops.random import default_generator
+
+
+def _fill(x: Tensor, value: Any) -> Tensor:
+    with no_grad():
+        return assign(x, Tensor(np.asarray(value).astype(x.dtype.np)), "init")
+
+
+def _rng(generator: Any) -> np.random.Generator:
+    return (default_generator if generator is None else generator).rng
+
+
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
+    """Uniform numbers in [a, b)."""
+    return _fill(tensor, _rng(generator).uniform(a, b, tuple(tensor.shape)))
+
+
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
+    """Normal numbers."""
+    return _fill(tensor, mean + std * _rng(generator).standard_normal(tuple(tensor.shape)))
+
+
+def trunc_normal_(
+    tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
+) -> Tensor:
+    """Normal numbers, drawn again until they lie in [a, b]: by the inverse of the distribution function."""
+    from scipy.special import ndtr, ndtri
+
+    low, high = ndtr((a - mean) / std), ndtr((b - mean) / std)
+    z = ndtri(_rng(generator).uniform(low, high, tuple(tensor.shape)))
+    return _fill(tensor, np.clip(mean + std * z, a, b))
+
+
+def constant_(tensor: Tensor, val: float) -> Tensor:
+    """One number everywhere."""
+    return _fill(tensor, np.full(tuple(tensor.shape), val))
+
+
+def zeros_(tensor: Tensor) -> Tensor:
+    """Zeros."""
+    return constant_(tensor, 0.0)
+
+
+def ones_(tensor: Tensor) -> Tensor:
+    """Ones."""
+    return constant_(tensor, 1.0)
+
+
+def eye_(tensor: Tensor) -> Tensor:
+    """The identity matrix."""
+    if tensor.ndim != 2:
+        raise ValueError(f"eye_: only tensors with 2 dimensions are supported, got shape {tuple(tensor.shape)}")
+    return _fill(tensor, np.eye(*tensor.shape))
+
+
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """A convolution's weight [out, in, ...] that keeps as many channels as it can."""
+    if not 3 <= tensor.ndim <= 5:
+        raise ValueError(
+            f"dirac_: only tensors with 3, 4 or 5 dimensions are supported, got shape {tuple(tensor.shape)}"
+        )
+    out, channels = tensor.shape[:2]
+    if out % groups:
+        raise ValueError(f"dirac_: dim 0 ({out}) must be divisible by groups ({groups})")
+    w = np.zeros(tuple(tensor.shape))
+    middle = tuple(s // 2 for s in tensor.shape[2:])
+    per = out // groups
+    for g in range(groups):
+        for d in range(min(per, channels)):
+            w[(g * per + d, d, *middle)] = 1
+    return _fill(tensor, w)
+
+
+_GAINS: dict[str, Callable[[Any], float]] = {
+    "tanh": lambda p: 5 / 3,
+    "relu": lambda p: math.sqrt(2),
+    "leaky_relu": lambda p: math.sqrt(2 / (1 + (0.01 if p is None else float(p)) ** 2)),
+    "selu": lambda p: 3 / 4,
+}
+_LINEAR = {
+    "linear",
+    "sigmoid",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
+}
+
+
+def calculate_gain(nonlinearity: str, param: Any = None) -> float:
+    """The factor that keeps the variance of a layer followed by this nonlinearity."""
+    if nonlinearity in _LINEAR:
+        return 1.0
+    if nonlinearity not in _GAINS:
+        raise ValueError(
+            f"calculate_gain: unsupported nonlinearity {nonlinearity!r}; known: {', '.join(sorted({*_GAINS, *_LINEAR}))}"
+        )
+    return _GAINS[nonlinearity](param)
+
+
+def _fans(tensor: Tensor) -> tuple[int, int]:
+    if tensor.ndim < 2:
+        raise ValueError(f"fan in and fan out need a tensor of at least 2 dimensions, got shape {tuple(tensor.shape)}")
+    field = math.prod(tensor.shape[2:])
+    return tensor.shape[1] * field, tensor.shape[0] * field
+
+
+def _fan(tensor: Tensor, mode: str) -> int:
+    if mode not in ("fan_in", "fan_out"):
+        raise ValueError(f"mode {mode!r} not supported, please use one of fan_in, fan_out")
+    return _fans(tensor)[mode == "fan_out"]
+
+
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+    """Uniform in +-gain sqrt(6 / (fan_in + fan_out))."""
+    a = gain * math.sqrt(6 / sum(_fans(tensor)))
+    return uniform_(tensor, -a, a, generator)
+
+
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+    """Normal with standard deviation gain sqrt(2 / (fan_in + fan_out))."""
+    return normal_(tensor, 0.0, gain * math.sqrt(2 / sum(_fans(tensor))), generator)
+
+
+def kaiming_uniform_(
+    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
+) -> Tensor:
+    """Uniform in +-gain sqrt(3 / fan)."""
+    if not tensor.numel():
+        return tensor
+    bound = calculate_gain(nonlinearity, a) * math.sqrt(3 / _fan(tensor, mode))
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def kaiming_normal_(
+    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
+) -> Tensor:
+    """Normal with standard deviation gain / sqrt(fan)."""
+    if not tensor.numel():
+        return tensor
+    return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode)), generator)
+
+
+def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
+    """A random matrix with orthonormal rows or columns (dims after the first count as columns), times `gain`."""
+    if tensor.ndim < 2:
+        raise ValueError(
+            f"orthogonal_: only tensors with 2 or more dimensions are supported, got shape {tuple(tensor.shape)}"
+        )
+    if not tensor.numel():
+        return tensor
+    rows, cols = tensor.shape[0], tensor.numel() // tensor.shape[0]
+    a = _rng(generator).standard_normal((max(rows, cols), min(rows, cols)))
+    q, r = np.linalg.qr(a)
+    q = q * np.sign(np.diagonal(r))  # uniform over the orthogonal matrices
+    return _fill(tensor, gain * (q if rows >= cols else q.T).reshape(tuple(tensor.shape)))
+
+
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
+    """Normal numbers, of which the fraction `sparsity` of each column is zero."""
+    if tensor.ndim != 2:
+        raise ValueError(f"sparse_: only tensors with 2 dimensions are supported, got shape {tuple(tensor.shape)}")
+    rng = _rng(generator)
+    rows, cols = tensor.shape
+    w = std * rng.standard_normal((rows, cols))
+    order = np.argsort(rng.random((rows, cols)), axis=0)
+    w[order < math.ceil(sparsity * rows)] = 0
+    return _fill(tensor, w)

@@ -1,0 +1,212 @@
+"""Parametrizations: a weight as a function of other parameters, ``module.weight = f(original)``.
+
+    register_parametrization(layer, "weight", Symmetric())
+
+Parametrized modules can be pickled, copied, and their states loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from ...core.imperative import no_grad
+from ...core.tensor import Tensor
+from ...core.views import assign
+from ..module import Module
+from ..modules.containers import ModuleDict, ModuleList
+from ..parameter import Parameter
+from .computed import Computed, install, plain_class, uninstall
+
+_CACHE: ContextVar[dict[tuple[int, str], Any] | None] = ContextVar("parametrization_cache", default=None)
+
+
+@contextmanager
+def cached() -> Iterator[None]:
+    """Inside, each parametrized tensor is computed once."""
+    token = _CACHE.set({})
+    try:
+        yield
+    finally:
+        _CACHE.reset(token)
+
+
+class ParametrizationList(ModuleList):
+    """The parametrizations of one tensor, in order, and what they are applied to: ``original`` or ``original0, ...``."""
+
+    is_tensor: bool
+
+    def __init__(self, modules: Sequence[Module], original: Tensor, unsafe: bool = False) -> None:
+        if not modules:
+            raise ValueError("ParametrizationList requires one or more modules.")
+        super().__init__(modules)
+        self.unsafe = unsafe
+        with no_grad():
+            new = self._inverted(original)
+        self.is_tensor = isinstance(new, Tensor)
+        self.ntensors = 1 if self.is_tensor else len(new)
+        on = original.requires_grad if isinstance(original, Parameter) else None
+        for name, x in [("original", new)] if self.is_tensor else [(f"original{k}", v) for k, v in enumerate(new)]:
+            if on is None:
+                self.register_buffer(name, x.detach())
+            elif x is original:
+                self.register_parameter(name, original)  # the same object, so that optimisers keep it
+            else:
+                self.register_parameter(name, Parameter(x, on and x.dtype.is_floating_point))
+
+    def _inverted(self, value: Any) -> Any:
+        new = value
+        for m in reversed(list(self)):
+            if not hasattr(m, "right_inverse"):
+                continue
+            new = m.right_inverse(new)
+            if not isinstance(new, Tensor) and not isinstance(new, Sequence):
+                raise ValueError(
+                    f"right_inverse of {type(m).__name__} must return a tensor or a sequence of tensors, got {type(new).__name__}"
+                )
+        return new
+
+    def originals(self) -> list[Tensor]:
+        """The tensors that the first parametrization is applied to."""
+        return [self.original] if self.is_tensor else [getattr(self, f"original{k}") for k in range(self.ntensors)]
+
+    def right_inverse(self, value: Tensor) -> None:
+        """Choose the originals so that the parametrized tensor is `value`."""
+        with no_grad():
+            new = self._inverted(value)
+            for old, x in zip(self.originals(), [new] if self.is_tensor else new, strict=True):
+                if old.shape != x.shape:
+                    raise ValueError(
+                        f"right_inverse gave a tensor of shape {tuple(x.shape)} for an original of shape {tuple(old.shape)}"
+                    )
+                assign(old, x.detach(), "right_inverse")
+
+    def forward(self) -> Tensor:
+        """The parametrized tensor."""
+        modules = iter(self)
+        x = next(modules)(*self.originals())
+        for m in modules:
+            x = m(x)
+        return x
+
+
+class _Parametrized(Computed):
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def compute(self, module: Module) -> Any:
+        cache = _CACHE.get()
+        if cache is None:
+            return module.parametrizations[self.name]()
+        key = (id(module), self.name)
+        if key not in cache:
+            cache[key] = module.parametrizations[self.name]()
+        return cache[key]
+
+    def store(self, module: Module, value: Any) -> None:
+        if not isinstance(value, Tensor):
+            raise TypeError(
+                f"cannot assign '{type(value).__name__}' as parametrized tensor '{self.name}' (Tensor expected)"
+            )
+        module.parametrizations[self.name].right_inverse(value)
+
+
+def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
+    """Whether a module has a parametrization, of this tensor or of any."""
+    table = module._modules.get("parametrizations")
+    if not isinstance(table, ModuleDict):
+        return False
+    return len(table) > 0 if tensor_name is None else tensor_name in table
+
+
+def _check(module: Module, name: str, original: Tensor, y: Any, what: str) -> None:
+    if not isinstance(y, Tensor):
+        raise ValueError(f"{what}: a parametrization must return a tensor, got {type(y).__name__}")
+    if y.dtype is not original.dtype:
+        raise ValueError(
+            f"{what}: the parametrization of {name} changes the dtype from {original.dtype} to {y.dtype}; pass unsafe=True if that is meant"
+        )
+    if y.shape != original.shape:
+        raise ValueError(
+            f"{what}: the parametrization of {name} changes the shape from {tuple(original.shape)} to {tuple(y.shape)}; pass unsafe=True if that is meant"
+        )
+
+
+def register_parametrization(
+    module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
+) -> Module:
+    """Make ``module.tensor_name`` the result of `parametrization`; several are applied one after the other."""
+    what = "register_parametrization"
+    parametrization.train(module.training)
+    if is_parametrized(module, tensor_name):
+        group = module.parametrizations[tensor_name]
+        if not unsafe:
+            with no_grad():
+                before = getattr(module, tensor_name)
+                _check(module, tensor_name, before, parametrization(before), what)
+        before_value = getattr(module, tensor_name).detach()
+        group.append(parametrization)
+        group.unsafe |= unsafe
+        if hasattr(parametrization, "right_inverse"):
+            # The tensor keeps its value: the originals are those of the new last step's inverse.
+            group.right_inverse(before_value)
+        return module
+    if tensor_name not in module._parameters and tensor_name not in module._buffers:
+        raise ValueError(
+            f"{what}: module {type(module).__name__} has no parameter, buffer or parametrized tensor named '{tensor_name}'"
+        )
+    original = module._parameters.get(tensor_name, module._buffers.get(tensor_name))
+    if original is None:
+        raise ValueError(f"{what}: '{tensor_name}' of {type(module).__name__} is None")
+    group = ParametrizationList([parametrization], original, unsafe)
+    if not unsafe:
+        with no_grad():
+            _check(module, tensor_name, original, group(), what)
+    delattr(module, tensor_name)
+    if "parametrizations" not in module._modules:
+        module.parametrizations = ModuleDict()
+    module.parametrizations[tensor_name] = group
+    install(module, tensor_name, _Parametrized(tensor_name))
+    return module
+
+
+def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized: bool = True) -> Module:
+    """Make a parametrized tensor an ordinary one, with its parametrized value or with the original's."""
+    if not is_parametrized(module, tensor_name):
+        raise ValueError(
+            f"remove_parametrizations: module {type(module).__name__} does not have a parametrization on {tensor_name}"
+        )
+    group = module.parametrizations[tensor_name]
+    originals = group.originals()
+    is_param = isinstance(originals[0], Parameter)
+    if leave_parametrized:
+        with no_grad():
+            value = getattr(module, tensor_name).detach()
+        if group.is_tensor and is_param and originals[0].shape == value.shape and originals[0].dtype is value.dtype:
+            new = originals[0]
+            with no_grad():
+                assign(new, value, "remove_parametrizations")
+        else:
+            new = Parameter(value, any(o.requires_grad for o in originals)) if is_param else value
+    elif not group.is_tensor:
+        raise ValueError(
+            "remove_parametrizations: leave_parametrized=False needs a single original tensor, there are several"
+        )
+    else:
+        new = originals[0]
+    uninstall(module, tensor_name)
+    del module.parametrizations[tensor_name]
+    if not len(module.parametrizations):
+        delattr(module, "parametrizations")
+    if is_param:
+        module.register_parameter(tensor_name, new)
+    else:
+        module.register_buffer(tensor_name, new)
+    return module
+
+
+def type_before_parametrizations(module: Module) -> type:
+    """The module's class before it was parametrized."""
+    return plain_class(module)
