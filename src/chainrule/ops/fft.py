@@ -168,7 +168,8 @@ def _resize(name: str, x: Tensor, dims: Dims, sizes: list[int]) -> Tensor:
     return constant_pad_p(x, pads=tuple((0, grow.get(d, 0)) for d in range(min(dims), 0)), value=0)
 
 
-def _floating(name: str, x: Tensor) -> Tensor:
+def floating(name: str, x: Tensor) -> Tensor:
+    """`x` in a floating type that has a complex one of its precision."""
     if x.dtype is dt.bfloat16:
         raise RuntimeError(
             f"{name}: Unsupported dtype {x.dtype} (there is no complex type of its precision); use .to(chainrule.float32)"
@@ -184,7 +185,7 @@ Plan = tuple[Dims, list[int | None]]
 def _complex(name: str, x: Tensor, plan: Plan, norm: Any, forward: bool) -> Tensor:
     dims, want = plan
     scale = _scale(name, norm, forward)
-    x = _floating(name, x)
+    x = floating(name, x)
     x = _resize(name, x, dims, [x.shape[d] if n is None else n for d, n in zip(dims, want, strict=True)])
     if x.dtype.category == dt.COMPLEX:
         return c2c_p(x, dims=dims, norm=scale, forward=forward) if dims else clone_p.call(x)
@@ -205,7 +206,7 @@ def _from_real(name: str, x: Tensor, plan: Plan, norm: Any, forward: bool) -> Te
     if x.dtype.category == dt.COMPLEX:
         raise RuntimeError(f"{name}: {name} expects a real input tensor, but got {x.dtype}; use the complex transform")
     _need_dims(name, dims)
-    x = _floating(name, x)
+    x = floating(name, x)
     x = _resize(name, x, dims, [x.shape[d] if n is None else n for d, n in zip(dims, want, strict=True)])
     y = r2c_p(x, dims=dims, norm=scale, n=x.shape[dims[-1]], onesided=True)
     return y if forward else conj(y)
@@ -215,7 +216,7 @@ def _to_real(name: str, x: Tensor, plan: Plan, norm: Any, forward: bool) -> Tens
     dims, want = plan
     scale = _scale(name, norm, forward)
     _need_dims(name, dims)
-    x = _floating(name, x)
+    x = floating(name, x)
     x = cast(x, x.dtype.to_complex())
     last = want[-1]
     n = 2 * (x.shape[dims[-1]] - 1) if last is None else last
