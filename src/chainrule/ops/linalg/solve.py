@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from ...core import dtypes as dt
-from ...core.errors import ChainruleError
 from ...core.op import op
 from ...core.registry import public
 from ...core.samples import S, sample
@@ -15,33 +13,7 @@ from ...core.shapes import broadcast_shapes
 from ...core.tensor import Tensor
 from ..index import tril
 from ..matmul import matmul_p
-from ..shape import permute_p
-
-
-class LinAlgError(ChainruleError):
-    """A matrix for which the asked-for result does not exist."""
-
-
-def adjoint(x: Tensor) -> Tensor:
-    """The conjugate transpose of the last two dims."""
-    return permute_p.bind(x, dims=(-1, -2)).conj()
-
-
-def square(name: str, x: Any, arg: str = "A") -> None:
-    """Check that x is a batch of square matrices of a floating type."""
-    if not isinstance(x, Tensor):
-        raise TypeError(f"{name}: {arg} must be a tensor, got {type(x).__name__}")
-    if x.ndim < 2:
-        raise RuntimeError(f"{name}: The input tensor {arg} must have at least 2 dimensions, got {list(x.shape)}.")
-    if x.shape[-1] != x.shape[-2]:
-        raise RuntimeError(
-            f"{name}: {arg} must be batches of square matrices, but they are {x.shape[-2]} by {x.shape[-1]} matrices"
-        )
-    if x.dtype.category < dt.FLOAT or x.dtype.np in dt.HALVES:
-        raise RuntimeError(
-            f"{name}: Expected a floating point or complex tensor as {arg} (float32, float64, complex64 or complex128). Got {x.dtype}"
-        )
-
+from .common import LinAlgError, adjoint, square
 
 # -- solve ------------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,166 @@
+"""What the linear-algebra ops share: argument checks, adjoints, reciprocals of gaps, the check that a loss has no gauge."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core import dtypes as dt
+from ...core.dispatch import innermost
+from ...core.errors import ChainruleError
+from ...core.op import op
+from ...core.registry import PUBLIC
+from ...core.tensor import Tensor
+from ..matmul import matmul_p
+from ..pointwise import where
+from ..shape import diagonal, permute_p
+
+
+class LinAlgError(ChainruleError):
+    """A matrix for which the asked-for result does not exist."""
+
+
+PUBLIC["linalg.LinAlgError"] = LinAlgError
+
+
+def adjoint(x: Tensor) -> Tensor:
+    """The conjugate transpose of the last two dims."""
+    y = permute_p.bind(x, dims=(-1, -2))
+    return y.conj() if x.dtype.category == dt.COMPLEX else y
+
+
+def hermitian(x: Tensor) -> Tensor:
+    """``(x + x^H) / 2``."""
+    return (x + adjoint(x)) / 2
+
+
+def skew(x: Tensor) -> Tensor:
+    """``(x - x^H) / 2``."""
+    return (x - adjoint(x)) / 2
+
+
+def mm(*xs: Tensor) -> Tensor:
+    """The matrix product of all, from left to right."""
+    y = xs[0]
+    for x in xs[1:]:
+        y = matmul_p.bind(y, x)
+    return y
+
+
+def diag_of(x: Tensor) -> Tensor:
+    """The main diagonal of the last two dims."""
+    return diagonal(x, 0, -2, -1)
+
+
+def is_complex(x: Tensor) -> bool:
+    """Whether x has a complex type."""
+    return x.dtype.category == dt.COMPLEX
+
+
+def identity(n: int, like: Tensor, m: int | None = None) -> Tensor:
+    """The n x m identity of the dtype of `like`."""
+    return Tensor(np.eye(n, m, dtype=like.dtype.np))
+
+
+def floating(name: str, x: Any, arg: str = "A", dims: int = 2) -> None:
+    """Check that x is a tensor of a 32- or 64-bit floating or complex type with at least `dims` dims."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name}: {arg} must be a tensor, got {type(x).__name__}")
+    if x.ndim < dims:
+        raise RuntimeError(
+            f"{name}: The input tensor {arg} must have at least {dims} dimensions, got {list(x.shape)}. "
+            f"unsqueeze it to a matrix first"
+        )
+    if x.dtype.category < dt.FLOAT or x.dtype.np in dt.HALVES or x.dtype is dt.complex32:
+        raise RuntimeError(
+            f"{name}: Expected a floating point or complex tensor as {arg} (float32, float64, complex64 or complex128). Got {x.dtype}"
+        )
+
+
+def square(name: str, x: Any, arg: str = "A") -> None:
+    """Check that x is a batch of square matrices of a floating type."""
+    floating(name, x, arg)
+    if x.shape[-1] != x.shape[-2]:
+        raise RuntimeError(
+            f"{name}: {arg} must be batches of square matrices, but they are {x.shape[-2]} by {x.shape[-1]} matrices"
+        )
+
+
+def same_dtype(name: str, a: Tensor, b: Tensor, names: str = "A and B") -> None:
+    """Check that two tensors have one dtype."""
+    if a.dtype is not b.dtype:
+        raise RuntimeError(
+            f"{name}: Expected {names} to have the same dtype, but found {a.dtype} and {b.dtype} instead"
+        )
+
+
+# -- gaps ---------------------------------------------------------------------------------------------------------------
+
+
+@op("near_pairs", differentiable=False)
+def near_p(s: Any) -> Any:
+    """Which pairs of the last axis are equal up to rounding; the diagonal is."""
+    gap = np.abs(s[..., None, :] - s[..., :, None])
+    top = np.max(np.abs(s), axis=-1, initial=0)[..., None, None]
+    return gap <= 4 * np.finfo(s.dtype).eps * s.shape[-1] * top
+
+
+@op("near_zero", differentiable=False)
+def near_zero_p(s: Any) -> Any:
+    """Which values are zero up to the rounding of the largest along the last axis."""
+    top = np.max(np.abs(s), axis=-1, keepdims=True, initial=0)
+    return np.abs(s) <= np.finfo(s.dtype).eps * s.shape[-1] * top
+
+
+def reciprocal(x: Tensor, zero: Tensor) -> Tensor:
+    """``1 / x``, with 0 where `zero` says so."""
+    return where(zero, 0, 1 / where(zero, 1, x))
+
+
+def gap_reciprocals(s: Tensor) -> tuple[Tensor, Tensor]:
+    """``1 / (s[j] - s[i])``, 0 for equal values, and which values are equal."""
+    near = near_p.bind(s)
+    return reciprocal(s.unsqueeze(-2) - s.unsqueeze(-1), near), near
+
+
+# -- gauges -------------------------------------------------------------------------------------------------------------
+
+
+def _largest(x: Tensor) -> float:
+    v = innermost(x)
+    return float(np.max(np.abs(v), initial=0)) if type(v) is np.ndarray else 0.0
+
+
+def check_gauge(name: str, vectors: str, values: str, w: Tensor, near: Tensor, g: Tensor | None = None) -> None:
+    """Raise where a loss depends on what a factorization leaves open.
+
+    Vectors are given up to a phase, those of a repeated value up to a rotation among themselves. `w` holds the inner products of
+    the vectors with their cotangents; its skew part must vanish for vectors of equal value. Where the loss uses values (cotangent
+    `g`) and vectors of a repeated value together, its derivative does not follow from the cotangents.
+    """
+    size = _largest(w)
+    tol = max(1e-3 * size, float(np.sqrt(np.finfo(w.dtype.to_real().np).eps)))
+    if size <= tol:
+        return
+    if _largest(where(near, skew(w), 0)) > tol:
+        if is_complex(w) and _largest(diag_of(w).imag) > tol:
+            raise RuntimeError(
+                f"{name}: the {vectors} in the complex case are specified up to multiplication by e^(i phi). The loss depends on "
+                f"this phase term, making it ill-defined. Use a function of the {vectors} without it, such as their absolute value"
+            )
+        raise RuntimeError(
+            f"{name}: the {values} are repeated, and the loss depends on which {vectors} of a repeated value were chosen: it has no "
+            f"derivative. Use a function that does not depend on the choice, such as the projector on their span"
+        )
+    if g is None:
+        return
+    n = w.shape[-1]
+    off = near.logical_and(Tensor(~np.eye(n, dtype=bool)))
+    used = (g.abs() > tol).unsqueeze(-1).logical_or((g.abs() > tol).unsqueeze(-2))
+    if _largest(where(off.logical_and(used), hermitian(w), 0)) > tol:
+        raise RuntimeError(
+            f"{name}: the {values} are repeated, and the loss uses repeated {values} together with their {vectors}: the derivative "
+            f"cannot be told from those of the factors. Write the loss without the factorization (linalg.matrix_exp, "
+            f"linalg.matrix_power, linalg.inv, linalg.pinv, ...)"
+        )
