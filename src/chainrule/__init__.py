@@ -28,7 +28,7 @@ from .core.device import (  # noqa: E402
 from .core.dtypes import DType as dtype  # noqa: E402
 from .core.dtypes import can_cast, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype  # noqa: E402
 from .core.errors import ChainruleError, EscapedError, MissingRuleError  # noqa: E402
-from .core.imperative import (
+from .core.imperative import (  # noqa: E402
     enable_grad,
     inference_mode,
     is_grad_enabled,

@@ -118,7 +118,11 @@ class _Writer:
             elif kind == "list":
                 lists = True
                 places = {k % size: k for k in (self.integer(-size, size - 1) for _ in range(self.integer(1, 3)))}
-                parts.append(f"lib.tensor({list(places.values())})" if distinct else f"lib.tensor({[*places.values(), *places.values()][:3]})")
+                parts.append(
+                    f"lib.tensor({list(places.values())})"
+                    if distinct
+                    else f"lib.tensor({[*places.values(), *places.values()][:3]})"
+                )
             elif kind == "mask":
                 lists = True
                 parts.append(f"lib.tensor({[bool(self.integer(0, 1)) for _ in range(size)]})")

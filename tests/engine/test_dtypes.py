@@ -10,7 +10,20 @@ import torch
 
 import chainrule
 
-NAMES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
+NAMES = [
+    "bool",
+    "uint8",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+]
 PAIRS = list(itertools.product(NAMES, NAMES))
 
 
@@ -24,12 +37,16 @@ def test_promotion(a: str, b: str) -> None:
     assert name(chainrule.promote_types(getattr(chainrule, a), getattr(chainrule, b))) == name(
         torch.promote_types(getattr(torch, a), getattr(torch, b))
     )
-    assert chainrule.can_cast(getattr(chainrule, a), getattr(chainrule, b)) == torch.can_cast(getattr(torch, a), getattr(torch, b))
+    assert chainrule.can_cast(getattr(chainrule, a), getattr(chainrule, b)) == torch.can_cast(
+        getattr(torch, a), getattr(torch, b)
+    )
     for shape_a, shape_b in itertools.product(((), (2,)), repeat=2):
         ours = chainrule.result_type(
             chainrule.ones(shape_a, dtype=getattr(chainrule, a)), chainrule.ones(shape_b, dtype=getattr(chainrule, b))
         )
-        theirs = torch.result_type(torch.ones(shape_a, dtype=getattr(torch, a)), torch.ones(shape_b, dtype=getattr(torch, b)))
+        theirs = torch.result_type(
+            torch.ones(shape_a, dtype=getattr(torch, a)), torch.ones(shape_b, dtype=getattr(torch, b))
+        )
         assert name(ours) == name(theirs), (shape_a, shape_b)
 
 
@@ -68,7 +85,9 @@ def test_sixteen_bits_round_once(d: str, op: str) -> None:
     exact = call(wide).numpy()
     ulp = {"float16": 2.0**-10, "bfloat16": 2.0**-7}[d]
     # Rounding once costs half a unit in the last place; the float32 in between adds far less.
-    assert np.all(np.abs(got.to(chainrule.float64).numpy() - exact) <= 0.505 * ulp * 2.0 ** np.floor(np.log2(np.abs(exact))))
+    assert np.all(
+        np.abs(got.to(chainrule.float64).numpy() - exact) <= 0.505 * ulp * 2.0 ** np.floor(np.log2(np.abs(exact)))
+    )
 
 
 def test_default_dtype() -> None:

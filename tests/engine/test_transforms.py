@@ -43,7 +43,9 @@ def test_grad_argnums(argnums) -> None:
 def test_aux_and_trees() -> None:
     (x, y), (u, v) = tensors((3,), (3,))
     ours = grad_and_value(lambda p: (f(cr, p["x"], p["y"][0]), {"s": p["x"] * 2}), has_aux=True)({"x": x, "y": [y]})
-    theirs = torch.func.grad_and_value(lambda p: (f(torch, p["x"], p["y"][0]), {"s": p["x"] * 2}), has_aux=True)({"x": u, "y": [v]})
+    theirs = torch.func.grad_and_value(lambda p: (f(torch, p["x"], p["y"][0]), {"s": p["x"] * 2}), has_aux=True)(
+        {"x": u, "y": [v]}
+    )
     same(ours, theirs)
 
 
@@ -52,7 +54,11 @@ def test_aux_and_trees() -> None:
 def test_jacobians(make, argnums) -> None:
     (x, y), (u, v) = tensors((2, 3), (3,))
     ours = {"jacrev": jacrev, "jacfwd": jacfwd, "hessian": hessian}[make]
-    g = (lambda lib: lambda a, b: f(lib, a, b)) if make == "hessian" else (lambda lib: lambda a, b: (lib.sin(a) * b, (a @ b).exp()))
+    g = (
+        (lambda lib: lambda a, b: f(lib, a, b))
+        if make == "hessian"
+        else (lambda lib: lambda a, b: (lib.sin(a) * b, (a @ b).exp()))
+    )
     same(ours(g(cr), argnums)(x, y), getattr(torch.func, make)(g(torch), argnums)(u, v))
 
 
@@ -66,12 +72,15 @@ def test_jacrev_in_chunks(chunk_size) -> None:
 @pytest.mark.parametrize("chunk_size", [None, 2])
 def test_vmap_dims(in_dims, out_dims, chunk_size) -> None:
     (x, y), (u, v) = tensors((3, 3), (3, 3))
-    same(vmap(lambda a, b: a * b.sum() + a, in_dims, out_dims, chunk_size=chunk_size)(x, y), torch.vmap(lambda a, b: a * b.sum() + a, in_dims, out_dims)(u, v))
+    same(
+        vmap(lambda a, b: a * b.sum() + a, in_dims, out_dims, chunk_size=chunk_size)(x, y),
+        torch.vmap(lambda a, b: a * b.sum() + a, in_dims, out_dims)(u, v),
+    )
 
 
 def test_vmap_trees() -> None:
     (x, y), (u, v) = tensors((3, 2), (2, 3))
-    g = lambda d: (d["a"] + 1, {"b": d["b"] * 2})  # noqa: E731
+    g = lambda d: (d["a"] + 1, {"b": d["b"] * 2})
     same(
         vmap(g, in_dims=({"a": 0, "b": 1},), out_dims=(0, 1))({"a": x, "b": y}),
         torch.vmap(g, in_dims=({"a": 0, "b": 1},), out_dims=(0, 1))({"a": u, "b": v}),
@@ -85,15 +94,21 @@ def test_an_output_that_saw_no_batched_input_is_repeated_or_stays() -> None:
 
 
 NESTINGS = {
-    "vmap(grad(jvp))": lambda lib, fn, x: fn.vmap(fn.grad(lambda v: fn.jvp(lambda z: (lib.sin(z) ** 2).sum(), (v,), (lib.cos(v),))[1]))(x),
+    "vmap(grad(jvp))": lambda lib, fn, x: fn.vmap(
+        fn.grad(lambda v: fn.jvp(lambda z: (lib.sin(z) ** 2).sum(), (v,), (lib.cos(v),))[1])
+    )(x),
     "grad(vmap)": lambda lib, fn, x: fn.grad(lambda v: fn.vmap(lambda z: (lib.sin(z) ** 2).sum())(v).prod())(x),
-    "jvp(vmap(jvp))": lambda lib, fn, x: fn.jvp(fn.vmap(lambda z: fn.jvp(lib.sin, (z,), (z * z,))[1]), (x,), (lib.cos(x),))[1],
+    "jvp(vmap(jvp))": lambda lib, fn, x: fn.jvp(
+        fn.vmap(lambda z: fn.jvp(lib.sin, (z,), (z * z,))[1]), (x,), (lib.cos(x),)
+    )[1],
     "grad(jvp(vmap(grad)))": lambda lib, fn, x: fn.grad(
         lambda v: fn.jvp(lambda a: fn.vmap(fn.grad(lambda z: (lib.sin(z) * z**2).sum()))(a).sum(), (v,), (v * 2,))[1]
     )(x),
     "vmap(vmap(grad))": lambda lib, fn, x: fn.vmap(fn.vmap(fn.grad(lambda z: lib.sin(z) * z)))(x),
     "jacfwd(jacrev)": lambda lib, fn, x: fn.jacfwd(fn.jacrev(lambda v: (lib.sin(v) * v).sum()))(x),
-    "jacrev(jacfwd(jacrev))": lambda lib, fn, x: fn.jacrev(fn.jacfwd(fn.jacrev(lambda v: (lib.sin(v) * v**2).sum())))(x[0]),
+    "jacrev(jacfwd(jacrev))": lambda lib, fn, x: fn.jacrev(fn.jacfwd(fn.jacrev(lambda v: (lib.sin(v) * v**2).sum())))(
+        x[0]
+    ),
     "vmap(hessian)": lambda lib, fn, x: fn.vmap(fn.hessian(lambda v: (lib.exp(v) * v).sum()))(x),
 }
 
@@ -172,7 +187,11 @@ def test_captured_state_is_updated_under_transforms() -> None:
 
 def test_where_has_no_nan_from_the_branch_not_taken() -> None:
     x = cr.tensor([0.0, 1.0, -1.0])
-    for g in (lambda v: cr.where(v > 0, v.log(), v), lambda v: cr.where(v > 0, v.sqrt(), 0.0), lambda v: (v.clamp(min=0.5) ** 0.5)):
+    for g in (
+        lambda v: cr.where(v > 0, v.log(), v),
+        lambda v: cr.where(v > 0, v.sqrt(), 0.0),
+        lambda v: v.clamp(min=0.5) ** 0.5,
+    ):
         got = grad(lambda v: g(v).sum())(x)  # noqa: B023
         assert bool(cr.isfinite(got).all()), got
         assert bool(cr.isfinite(hessian(lambda v: g(v).sum())(x)).all())  # noqa: B023
@@ -187,12 +206,16 @@ def leaked(transform):
     return box[0]
 
 
-@pytest.mark.parametrize("transform", [lambda g: grad(g)(cr.ones(2)), lambda g: vmap(g)(cr.ones(2, 2)), lambda g: jvp(g, (cr.ones(2),), (cr.ones(2),))])
+@pytest.mark.parametrize(
+    "transform",
+    [lambda g: grad(g)(cr.ones(2)), lambda g: vmap(g)(cr.ones(2, 2)), lambda g: jvp(g, (cr.ones(2),), (cr.ones(2),))],
+)
 def test_a_value_that_outlives_its_transform(transform) -> None:
     with pytest.raises(cr.EscapedError, match="already returned"):
         leaked(transform) + 1
 
 
+OUTSIDE = cr.zeros(())
 MISTAKES = {
     "an integer input": (lambda: grad(lambda v: v.sum())(cr.arange(3)), "floating point"),
     "a vector result": (lambda: grad(lambda v: v * 2)(cr.ones(3)), r"scalar.*\[3\]"),
@@ -206,7 +229,10 @@ MISTAKES = {
     "in_dims of another structure": (lambda: vmap(lambda a: a, in_dims=(0, 0))(cr.ones(2)), "in_dims"),
     "an in_dim out of range": (lambda: vmap(lambda a: a, in_dims=2)(cr.ones(2)), r"in_dim=2"),
     "a truth value under vmap": (lambda: vmap(lambda a: a if a > 0 else -a)(cr.ones(2)), "where"),
-    "a write that differs between examples": (lambda: vmap(lambda a, o=cr.zeros(()): (o.add_(a), a)[1])(cr.ones(2)), "from outside"),
+    "a write that differs between examples": (
+        lambda: vmap(lambda a: (OUTSIDE.add_(a), a)[1])(cr.ones(2)),
+        "from outside",
+    ),
     "shapes that do not broadcast": (lambda: cr.ones(2) + cr.ones(3), r"add.*\[2\] and \[3\]"),
     "matrices that do not fit": (lambda: cr.ones(2, 3) @ cr.ones(2, 3), r"matmul.*\[2, 3\]"),
 }

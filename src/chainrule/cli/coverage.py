@@ -114,6 +114,6 @@ def report(everything: bool = False, only: str = "") -> int:
         for n, why in shown:
             print(f"  {n:40} {why}")
     print()
-    for why, n in counts.most_common():
-        print(f"{n:5}  {why}")
+    for why, count in counts.most_common():
+        print(f"{count:5}  {why}")
     return 1 if counts["MISSING"] else 0

@@ -12,7 +12,7 @@ Rules call ops on tensors, so they are themselves differentiable and batchable. 
 from __future__ import annotations
 
 import dis
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
@@ -161,7 +161,7 @@ class Op:
             return self.concrete(args, kw)
         return top.run(self, args, kw)
 
-    def concrete(self, args: Sequence[Any], kw: dict[str, Any]) -> Any:
+    def concrete(self, args: Any, kw: dict[str, Any]) -> Any:
         """Run the body on payloads."""
         impl = self.impl
         if len(args) == 1 and not PAYLOADS:
@@ -354,7 +354,7 @@ class Pointwise(Op):
     def bind(self, *args: Any, **kw: Any) -> Any:
         return self.call(*args, **kw)
 
-    def concrete(self, args: Sequence[Any], kw: dict[str, Any]) -> Any:
+    def concrete(self, args: Any, kw: dict[str, Any]) -> Any:
         vals: list[Any] = []
         kinds = []
         for a in args:

@@ -24,8 +24,7 @@ def set_printoptions(precision: int | None = None, threshold: int | None = None,
         "edgeitems": edgeitems,
         "linewidth": linewidth,
     }.items():
-        if v is not None:
-            _options[k] = v
+        _options[k] = _options[k] if v is None else v
     _options["sci_mode"] = sci_mode
 
 

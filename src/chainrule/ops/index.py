@@ -249,7 +249,7 @@ class Plan:
                 for j, m in enumerate(k.shape):
                     if m != shape[axis + j]:
                         raise IndexError(
-                            f"the shape of the mask {list(k.shape)} at index {j} does not match the shape of the indexed tensor {list(shape)} at index {axis + j}"
+                            f"the shape of the mask {list(k.shape)} at index {j} does not match that of the tensor {list(shape)} at index {axis + j}"
                         )
                 found = np.nonzero(k.concrete("indexing with a boolean mask"))
                 if k.ndim == 0:
@@ -511,7 +511,8 @@ def check_index(name: str, input: Tensor, dim: int, index: Tensor, src: Any = No
     for k in range(n):
         if k - n != d and index.ndim and index.shape[k] > input.shape[k]:
             raise RuntimeError(
-                f"{name}(): Size does not match at dimension {k}: expected index {list(index.shape)} to be no larger than {like} {list(input.shape)} apart from dimension {d + n}"
+                f"{name}(): Size does not match at dimension {k}: expected index {list(index.shape)} to be no larger than "
+                f"{like} {list(input.shape)} apart from dimension {d + n}"
             )
     if isinstance(src, Tensor):
         if max(src.ndim, 1) != max(index.ndim, 1):

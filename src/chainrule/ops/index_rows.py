@@ -58,7 +58,8 @@ def _source(name: str, input: Tensor, d: int, index: Tensor, source: Tensor) -> 
     rest = [k for k in range(-source.ndim, 0) if k != d]
     if input.ndim and any(source.shape[k] != input.shape[k] for k in rest):
         raise RuntimeError(
-            f"{name}(): Source/destination tensor must have same slice shapes. Destination {list(input.shape)}, source {list(source.shape)} at dimension {d + source.ndim}"
+            f"{name}(): Source/destination tensor must have same slice shapes. Destination {list(input.shape)}, "
+            f"source {list(source.shape)} at dimension {d + source.ndim}"
         )
     return source.movedim(d, 0)
 
@@ -120,7 +121,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
         return gather(input.reshape(-1), 0, wrap_index_p(indices.reshape(-1), n=input.numel(), dim=0))
     if input.ndim != indices.ndim:
         raise RuntimeError(
-            f"take_along_dim(): input and indices should have the same number of dimensions, but got {input.ndim} dimensions for input, and {indices.ndim} dimensions for indices"
+            f"take_along_dim(): input and indices should have the same number of dimensions, but got "
+            f"{input.ndim} dimensions for input, and {indices.ndim} dimensions for indices"
         )
     n = input.ndim
     d = wrap_dim(dim, n) + n

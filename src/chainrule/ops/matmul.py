@@ -130,7 +130,8 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         b = other.reshape(-1, 1) if nb == 1 else other
     if a.shape[-1] != b.shape[-2]:
         raise RuntimeError(
-            f"matmul: mat1 and mat2 shapes cannot be multiplied (input {list(input.shape)} and other {list(other.shape)}): the last dim of input must equal the {'only' if nb == 1 else 'second to last'} dim of other"
+            f"matmul: mat1 and mat2 shapes cannot be multiplied (input {list(input.shape)} and other {list(other.shape)}): "
+            f"the last dim of input must equal the {'only' if nb == 1 else 'second to last'} dim of other"
         )
     y = matmul_p(a, b)
     if na == 1:
@@ -236,7 +237,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     elif weight.ndim == 2:
         if input.ndim == 0 or input.shape[-1] != weight.shape[-1]:
             raise RuntimeError(
-                f"linear: the last dim of input {list(input.shape)} must equal the last dim of weight {list(weight.shape)} (weight is [out_features, in_features])"
+                f"linear: the last dim of input {list(input.shape)} must equal the last dim of weight {list(weight.shape)} "
+                f"(weight is [out_features, in_features])"
             )
         _check_dtypes("linear", input, weight, bias)
         y = matmul(input, permute_p(weight, dims=(-1, -2)))
@@ -308,7 +310,7 @@ def _parse(equation: str, ops: list[Any]) -> tuple[list[str], str]:
             raise RuntimeError(
                 f"einsum(): invalid character {c!r} in the equation {equation!r}; only letters, '...', ',' and '->' are allowed"
             )
-    free = [c for c in map(chr, range(0x391, 0x391 + 64))]
+    free = list(map(chr, range(0x391, 0x391 + 64)))
     ell = 0
     for t, x in zip(terms, ops, strict=True):
         named = t.replace("...", "")

@@ -261,7 +261,8 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
         )
     if per_sample_weights is not None and per_sample_weights.shape != input.shape:
         raise ValueError(
-            f"embedding_bag: If per_sample_weights ({list(per_sample_weights.shape)}) is not None, then it must have the same shape as the input ({list(input.shape)})"
+            f"embedding_bag: If per_sample_weights ({list(per_sample_weights.shape)}) is not None, then it must have "
+            f"the same shape as the input ({list(input.shape)})"
         )
     if input.ndim == 2:
         if offsets is not None:

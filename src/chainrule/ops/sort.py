@@ -182,7 +182,8 @@ def searchsorted(sorted_sequence: Tensor, input: Any = None, *, out_int32: bool 
         )
     if seq.ndim > 1 and tuple(seq.shape[:-1]) != tuple(v.shape[:-1]):
         raise RuntimeError(
-            f"searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value tensor must match, got {list(seq.shape)} and {list(v.shape)}"
+            f"searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
+            f"tensor and input value tensor must match, got {list(seq.shape)} and {list(v.shape)}"
         )
     if sorter is not None:
         if sorter.shape != seq.shape:
