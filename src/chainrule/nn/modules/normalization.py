@@ -98,7 +98,8 @@ class _Running(Module):
 
     def extra_repr(self) -> str:
         """The options."""
-        return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
+        head = f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, bias={self.bias is not None}"
+        return f"{head}, track_running_stats={self.track_running_stats}"
 
 
 class _BatchNorm(_Running):
