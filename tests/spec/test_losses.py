@@ -34,7 +34,7 @@ def test_bce(reduction: str) -> None:
     values(f, p, t)
     # PyTorch bounds the denominator by the 32-bit number next to 1e-12.
     gradients(lambda m, p, t: f(m, p, t.detach()), p, t, tol=1e-8)
-    judge("F.binary_cross_entropy", f, unit(0), unit(0), smooth=False, vmap=False, oracle="value")
+    values(f, unit(0), unit(0))
 
 
 @row("bce")
