@@ -43,7 +43,8 @@ class NestedArray:
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        return (*self.lead, *self.geometry.shape)
+        g = self.geometry
+        return g.shape if self.rows.ndim == len(g.trail) + 1 else (*self.lead, *g.shape)
 
     @property
     def ndim(self) -> int:
