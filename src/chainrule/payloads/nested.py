@@ -9,6 +9,7 @@ The buffer has shape ``[*lead, rows, *trail]``. Leading axes are those of a vmap
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -348,6 +349,11 @@ class Segments:
                 at = at * p.sizes[p.owner, d] + p.coordinates[d]
             self.group = starts[p.owner] + at
             self.order = np.argsort(self.group, kind="stable")
+
+    @functools.cached_property
+    def bounds(self) -> ndarray:
+        """Where each segment starts, and the end."""
+        return np.concatenate([[0], np.cumsum(self.lengths)])
 
     def sorted(self, rows: ndarray, axis: int) -> ndarray:
         """The rows, those of a group next to each other."""

@@ -9,8 +9,20 @@ import numpy as np
 
 from ..core import dtypes as dt
 from ..ops import aggregate, extrema, norms, reduce, scan, sort
-from .nested import NestedArray, Split, along, flat, inside, need_entries, pack, reduce_nested, reduced, spread_rows
-from .ragged import RaggedInt
+from .nested import (
+    NestedArray,
+    Split,
+    along,
+    flat,
+    inside,
+    need_entries,
+    pack,
+    reduce_nested,
+    reduced,
+    segments,
+    spread_rows,
+)
+from .ragged import Geometry, RaggedInt
 
 ndarray = np.ndarray
 
@@ -152,11 +164,27 @@ def _(x: NestedArray, *, dim: tuple[int, ...], keepdim: bool, old: Any) -> Any:
     return reduced(x, y.astype(x.dtype, copy=False), dim, keepdim)
 
 
+def _compiled(what: str, g: Geometry, dim: int, *rows: ndarray) -> ndarray | None:
+    """A compiled loop over the segments of a ragged last dim, where there is one for the arrays."""
+    if g.trail or dim != -1 or rows[0].ndim != 1 or rows[0].size < 1 << 13:
+        return None
+    from . import nested_kernels
+
+    s = segments(g.packing, (g.u - 1,))
+    try:
+        return nested_kernels.run(what, s.bounds, *rows)
+    except nested_kernels.NotSupported:
+        return None
+
+
 @reduce.softmax_p.on(NestedArray)
 def _(x: NestedArray, *, dim: int) -> Any:
     inside(x, (dim,), "softmax")
     if dim + x.geometry.k >= x.geometry.u:
         return NestedArray(reduce.softmax_p.impl(x.rows, dim=dim), x.geometry)  # type: ignore[misc]
+    y = _compiled("softmax", x.geometry, dim, x.rows)
+    if y is not None:
+        return NestedArray(y, x.geometry)
     s, z, _ = _shifted(x, (dim,))
     e = np.exp(z, out=z)
     e /= s.spread(s.reduce(np.add, e, 0))
@@ -172,6 +200,9 @@ def _(t: Any, y: Any, *, dim: int) -> Any:
     )
     if dim + g.k >= g.u:
         return NestedArray(reduce.softmax_pull_p.impl(a, b, dim=dim), g)  # type: ignore[misc]
+    y = _compiled("pull", g, dim, a, b)
+    if y is not None:
+        return NestedArray(y, g)
     d, s = b.dtype, Split(g, (dim,))
     a, b = (v.astype(np.float32) if d in dt.HALVES else v for v in (a, b))
     z = a * b
