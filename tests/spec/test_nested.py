@@ -204,6 +204,7 @@ def test_layer_norm() -> None:
 
 
 @row("nested.from_padded")
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
 def test_from_padded() -> None:
     require("nested.from_padded nested.nested_tensor")
     sizes = np.array([[2, 3], [1, 2], [3, 0]])
