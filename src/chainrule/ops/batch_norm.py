@@ -87,9 +87,11 @@ def _run(
             )
         r = rsqrt.call(stats(wide(var), x) + eps)
         return given.bind(x, weight, bias, stats(mean, x), r, rank=rank)[0], None, None
-    refuse_unbatched(name, x, running_mean=mean, running_var=var)
+    learns = (mean is not None or var is not None) and not (type(momentum) is float and momentum == 0)
+    if learns:
+        refuse_unbatched(name, x, running_mean=mean, running_var=var)
     y, m, r, v = batch.bind(x, weight, bias, rank=rank, eps=eps)
-    if mean is not None or var is not None:
+    if learns:
         update_running(mean, m, momentum)
         update_running(var, v.detach() * unbiased(x.numel() // max(x.shape[1], 1)), momentum)
     return y, m, r
