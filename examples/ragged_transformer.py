@@ -140,7 +140,7 @@ def picture(losses: list[float], lengths: np.ndarray, rights: np.ndarray) -> Non
     print(f"picture: {PICTURE.parent.name}/{PICTURE.name}")
 
 
-def main(steps: int = 600) -> dict[str, Any]:
+def main(steps: int = 700) -> dict[str, Any]:
     """Trains, prints the accuracy, saves the picture."""
     rng = np.random.default_rng(0)
     p = init(rng)
@@ -162,4 +162,4 @@ def main(steps: int = 600) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 600)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 700)

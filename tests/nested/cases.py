@@ -12,6 +12,7 @@ import chainrule as ct
 from .harness import Case
 
 F = ct.nn.functional
+MEAN, VAR = ct.tensor([0.1, -0.2, 0.3, 0.0], dtype=ct.float64), ct.tensor([1.0, 0.5, 2.0, 1.5], dtype=ct.float64)
 
 
 def unary(names: str, f: Callable[[Any], Any] | None = None, **kw: Any) -> Iterator[Case]:
@@ -108,6 +109,25 @@ def normalised() -> Iterator[Case]:
     yield Case("layer_norm", lambda x: F.layer_norm(x, (2,)), "images")
     yield Case("rms_norm", lambda x, w: F.rms_norm(x, (4,), w), "rows", dense=((4,),))
     yield Case("rms_norm", lambda x, w: F.rms_norm(x, (4,), w), "gaps", dense=((4,),))
+
+    one = lambda f: lambda c, *p: f(c.unsqueeze(0), *p).squeeze(0)
+    for s, n in (("channels", 1), ("pictures", 2)):
+        gn = lambda x, w, b: F.group_norm(x, 2, w, b)
+        yield Case("group_norm", gn, s, dense=((4,), (4,)), component=one(gn))
+        yield Case("instance_norm", F.instance_norm, s, component=one(F.instance_norm))
+        yield Case(
+            "batch_norm eval",
+            lambda x: F.batch_norm(x, MEAN, VAR),
+            s,
+            component=one(lambda x: F.batch_norm(x, MEAN, VAR)),
+        )
+        yield Case(
+            "layer_norm ragged", lambda x: F.layer_norm(x, x.shape[1:]), s, component=lambda c: F.layer_norm(c, c.shape)
+        )
+        yield Case("layer_norm last", lambda x, n=n: F.layer_norm(x, x.shape[-n:]), s)
+        yield Case(
+            "rms_norm ragged", lambda x: F.rms_norm(x, x.shape[1:]), s, component=lambda c: F.rms_norm(c, c.shape)
+        )
 
 
 def scans() -> Iterator[Case]:

@@ -78,13 +78,13 @@ def listed(y: Any) -> list[Any]:
 def test_everyday(name: str) -> None:
     f, g = EVERYDAY[name]
     close(listed(f(X)), [g(c) for c in COMPS], "forward")
-    loss = lambda h: lambda x: (h(x).sin() ** 2).sum()  # noqa: E731
+    loss = lambda h: lambda x: (h(x).sin() ** 2).sum()
     want = [func.grad(loss(g))(c) for c in COMPS]
     close(listed(func.grad(loss(f))(X)), want, "backward")
     leaf = X.detach().requires_grad_()
     loss(f)(leaf).backward()
     close(listed(leaf.grad), want, "backward()")
-    y, t = func.jvp(f, (X,), (T,))
+    _y, t = func.jvp(f, (X,), (T,))
     close(listed(t), [func.jvp(g, (c,), (d,))[1] for c, d in zip(COMPS, T.unbind(), strict=True)], "forward mode")
     if name != "to_padded":
         close(listed(ct.vmap(g)(X)), [g(c) for c in COMPS], "vmap")
@@ -94,19 +94,35 @@ def test_everyday(name: str) -> None:
 def test_losses() -> None:
     flat, target = X.values(), T.values()
     close(F.mse_loss(X, T), F.mse_loss(flat, target), "mse_loss")
-    close(listed(func.grad(F.mse_loss)(X, T)), list(func.grad(F.mse_loss)(flat, target).split([3, 1, 5, 2])), "mse_loss backward")
+    close(
+        listed(func.grad(F.mse_loss)(X, T)),
+        list(func.grad(F.mse_loss)(flat, target).split([3, 1, 5, 2])),
+        "mse_loss backward",
+    )
     close(F.cross_entropy(X.transpose(1, 2), Y), F.cross_entropy(flat, Y.values()), "cross_entropy")
     want = list(func.grad(F.cross_entropy)(flat, Y.values()).split([3, 1, 5, 2]))
     close(listed(func.grad(lambda x: F.cross_entropy(x.transpose(1, 2), Y))(X)), want, "cross_entropy backward")
-    close(func.jvp(lambda x: F.cross_entropy(x.transpose(1, 2), Y), (X,), (T,))[1], func.jvp(lambda x: F.cross_entropy(x, Y.values()), (flat,), (target,))[1], "jvp")
-    close(ct.vmap(F.cross_entropy)(X, Y), ct.stack([F.cross_entropy(c, y) for c, y in zip(COMPS, LABELS, strict=True)]), "vmap")
-    close(ct.vmap(F.mse_loss)(X, T), ct.stack([F.mse_loss(c, t) for c, t in zip(COMPS, T.unbind(), strict=True)]), "vmap of mse_loss")
+    close(
+        func.jvp(lambda x: F.cross_entropy(x.transpose(1, 2), Y), (X,), (T,))[1],
+        func.jvp(lambda x: F.cross_entropy(x, Y.values()), (flat,), (target,))[1],
+        "jvp",
+    )
+    close(
+        ct.vmap(F.cross_entropy)(X, Y),
+        ct.stack([F.cross_entropy(c, y) for c, y in zip(COMPS, LABELS, strict=True)]),
+        "vmap",
+    )
+    close(
+        ct.vmap(F.mse_loss)(X, T),
+        ct.stack([F.mse_loss(c, t) for c, t in zip(COMPS, T.unbind(), strict=True)]),
+        "vmap of mse_loss",
+    )
 
 
 def test_embedding() -> None:
     table = ct.tensor(RNG.normal(size=(4, 3)))
     close(listed(F.embedding(Y, table)), [table[y] for y in LABELS], "forward")
-    loss = lambda w: (F.embedding(Y, w) ** 2).sum()  # noqa: E731
+    loss = lambda w: (F.embedding(Y, w) ** 2).sum()
     close(func.grad(loss)(table), func.grad(lambda w: (w[ct.cat(LABELS)] ** 2).sum())(table), "backward")
     per = ct.vmap(func.grad(lambda w, y: (F.embedding(y, w) ** 2).sum()), (None, 0))(table, Y)
     close(per, ct.stack([func.grad(lambda w, y=y: (w[y] ** 2).sum())(table) for y in LABELS]), "per example")
@@ -125,7 +141,11 @@ def test_whole_reductions() -> None:
     flat = X.values()
     for name in ("sum", "mean", "std", "var", "amax", "norm", "max"):
         close(getattr(X, name)(), getattr(flat, name)(), name)
-        close(func.grad(lambda x, name=name: getattr(x, name)())(X).values(), func.grad(lambda x, name=name: getattr(x, name)())(flat), name)
+        close(
+            func.grad(lambda x, name=name: getattr(x, name)())(X).values(),
+            func.grad(lambda x, name=name: getattr(x, name)())(flat),
+            name,
+        )
     close(X.sum((0, 1)), flat.sum(0), "over the nesting and the ragged dim")
     close(X.mean((0, 1)), flat.mean(0), "mean over the nesting and the ragged dim")
     close(X.amax((0, 1)), flat.amax(0), "amax over the nesting and the ragged dim")

@@ -30,7 +30,12 @@ def test_making() -> None:
     z = nested.nested_tensor_from_jagged(ct.arange(20.0).reshape(2, 10), ct.tensor([0, 3, 10]), jagged_dim=2)
     assert z.unbind()[0].tolist() == [[0, 1, 2], [10, 11, 12]]
     m = ct.arange(20.0).reshape(4, 5)
-    assert nested.narrow(m, 1, ct.tensor([0, 1, 2, 0]), ct.tensor([2, 1, 3, 0])).tolist() == [[0, 1], [6], [12, 13, 14], []]
+    assert nested.narrow(m, 1, ct.tensor([0, 1, 2, 0]), ct.tensor([2, 1, 3, 0])).tolist() == [
+        [0, 1],
+        [6],
+        [12, 13, 14],
+        [],
+    ]
     assert nested.masked_select(m, m % 3 == 0).tolist() == [[0, 3], [6, 9], [12], [15, 18]]
     assert nested.from_padded(m, [2, 0, 1, 5]).tolist() == [[0, 1], [], [10], [15, 16, 17, 18, 19]]
 
@@ -48,7 +53,9 @@ def test_derivatives_flow_through_making_and_taking_apart() -> None:
     g = grad(lambda p: nested.from_padded(p, [3, 1, 2]).sum())(p)
     assert g.sum((1, 2)).tolist() == [6, 2, 4]
     v = ct.arange(12.0).reshape(6, 2)
-    close(grad(lambda v: (nested.nested_tensor_from_jagged(v, ct.tensor([0, 2, 6])) ** 2).sum())(v), 2 * v, "from_jagged")
+    close(
+        grad(lambda v: (nested.nested_tensor_from_jagged(v, ct.tensor([0, 2, 6])) ** 2).sum())(v), 2 * v, "from_jagged"
+    )
 
 
 def test_parts() -> None:
@@ -79,7 +86,11 @@ def test_printing_pickling_copying() -> None:
 
 def test_dtypes() -> None:
     x = make(3, 1)
-    assert x.to(ct.float32).dtype is ct.float32 and x.half().softmax(1).dtype is ct.float16 and x.long().sum(1).dtype is ct.int64
+    assert (
+        x.to(ct.float32).dtype is ct.float32
+        and x.half().softmax(1).dtype is ct.float16
+        and x.long().sum(1).dtype is ct.int64
+    )
     z = x * 1j
     assert z.dtype is ct.complex128 and ct.allclose(z.abs(), x.abs())
     g = grad(lambda x: (x * 1j).abs().square().sum())(x)

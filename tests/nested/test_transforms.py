@@ -76,7 +76,11 @@ def test_gradcheck(x: Any, w: Any) -> None:
 def test_checkpoint(x: Any, w: Any) -> None:
     from chainrule.utils.checkpoint import checkpoint
 
-    close(func.grad(lambda v: checkpoint(pooled, v, w[0]).sum())(x), func.grad(lambda v: pooled(v, w[0]).sum())(x), "checkpoint")
+    close(
+        func.grad(lambda v: checkpoint(pooled, v, w[0]).sum())(x),
+        func.grad(lambda v: pooled(v, w[0]).sum())(x),
+        "checkpoint",
+    )
     assert recompute is not None
 
 
@@ -85,8 +89,12 @@ def test_an_ensemble_of_weights_over_one_nest(x: Any, comps: list[Any], w: Any) 
     assert y.shape[:2] == (3, 4)
     for b in range(3):
         close(list(y[b].unbind()), [(c @ w[b]).softmax(0) for c in comps], "ensemble")
-    loss = lambda v, m: pooled(v, m).sin().sum()  # noqa: E731
-    close(ct.vmap(func.grad(loss, 1), (None, 0))(x, w), ct.stack([sum(func.grad(loss, 1)(c, w[b]) for c in comps) for b in range(3)]), "weights")
+    loss = lambda v, m: pooled(v, m).sin().sum()
+    close(
+        ct.vmap(func.grad(loss, 1), (None, 0))(x, w),
+        ct.stack([sum(func.grad(loss, 1)(c, w[b]) for c in comps) for b in range(3)]),
+        "weights",
+    )
     g = ct.vmap(func.grad(loss, 0), (None, 0))(x, w)
     for b in range(3):
         close(list(g[b].unbind()), [func.grad(loss, 0)(c, w[b]) for c in comps], "inputs")
@@ -102,9 +110,15 @@ def test_levels_in_any_order(x: Any, comps: list[Any], w: Any) -> None:
 
 def test_linearize_and_vjp(x: Any, comps: list[Any], w: Any) -> None:
     y, push = func.linearize(lambda v: (v @ w[0]).softmax(1), x)
-    close(list(push(x).unbind()), [func.jvp(lambda v: (v @ w[0]).softmax(0), (c,), (c,))[1] for c in comps], "linearize")
+    close(
+        list(push(x).unbind()), [func.jvp(lambda v: (v @ w[0]).softmax(0), (c,), (c,))[1] for c in comps], "linearize"
+    )
     _, pull = func.vjp(lambda v: (v @ w[0]).softmax(1), x)
-    close(list(pull(y)[0].unbind()), [func.vjp(lambda v: (v @ w[0]).softmax(0), c)[1]((c @ w[0]).softmax(0))[0] for c in comps], "vjp")
+    close(
+        list(pull(y)[0].unbind()),
+        [func.vjp(lambda v: (v @ w[0]).softmax(0), c)[1]((c @ w[0]).softmax(0))[0] for c in comps],
+        "vjp",
+    )
 
 
 def test_ops_run_once_for_all_components(w: Any) -> None:
