@@ -146,7 +146,9 @@ def _backward_kernel(
     if x.ndim == rank and (w is None or w.ndim == 1):
         got = kernels.group_norm_backward(gy, x, *stat, dense(w), groups, *cot)
         return tuple([v for v, on in zip(got, mask, strict=True) if on])
-    if x.itemsize < 4:
+    lead = x.shape[: x.ndim - rank]
+    # Examples that only the weight has still belong to every result.
+    if x.itemsize < 4 or (w is not None and np.broadcast_shapes(w.shape[:-1], lead) != lead):
         raise NotSupported
     out = []
     tail = x.shape[x.ndim - rank + 1 :]
