@@ -164,3 +164,21 @@ def check_gauge(name: str, vectors: str, values: str, w: Tensor, near: Tensor, g
             f"cannot be told from those of the factors. Write the loss without the factorization (linalg.matrix_exp, "
             f"linalg.matrix_power, linalg.inv, linalg.pinv, ...)"
         )
+
+
+# -- failures -----------------------------------------------------------------------------------------------------------
+
+
+def concrete_info(info: Tensor) -> np.ndarray:
+    """The numbers beneath all levels; empty for payloads of another kind."""
+    v = innermost(info)
+    return v if type(v) is np.ndarray else np.zeros((0,), np.int32)
+
+
+def raise_info(name: str, info: Tensor, message: str) -> None:
+    """Raise where a factorization reports a failure; `message` takes its index."""
+    v = concrete_info(info)
+    if (v > 0).any():
+        at = int(np.argmax(v.reshape(-1) > 0))
+        which = f"(Batch element {at}): " if v.ndim else ""
+        raise LinAlgError(f"{name}: {which}{message.format(int(v.reshape(-1)[at]))}")

@@ -14,6 +14,7 @@ from ...core.samples import Given, S, sample
 from ...core.tensor import Tensor
 from ..pointwise import where
 from .common import adjoint, diag_of, is_complex, mm, square
+from .inverse import inv_p
 
 
 class Slogdet(NamedTuple):
@@ -136,26 +137,6 @@ def det(A: Tensor) -> Tensor:
 # -- logarithms ---------------------------------------------------------------------------------------------------------
 
 
-@op("inverse_or_inf", core="(n,n)->(n,n)")
-def inverse_or_inf_p(a: Any) -> Any:
-    """The inverse; infinite where there is none."""
-    try:
-        return np.linalg.inv(a)
-    except np.linalg.LinAlgError:
-        flat = a.reshape(-1, *a.shape[-2:])
-        out = np.full(flat.shape, np.inf, a.dtype)
-        for i, m in enumerate(flat):
-            try:
-                out[i] = np.linalg.inv(m)
-            except np.linalg.LinAlgError:
-                continue
-        return out.reshape(a.shape)
-
-
-inverse_or_inf_p.jvp([lambda t, y, a: -mm(y, t, y)])
-inverse_or_inf_p.vjp([lambda g, y, a: -mm(adjoint(y), g, adjoint(y))])
-
-
 @op("slogdet", core="(n,n)->(),()")
 def slogdet_p(a: Any) -> Any:
     """Sign (or phase) and logarithm of the modulus of the determinant."""
@@ -168,7 +149,7 @@ def slogdet_p(a: Any) -> Any:
 
 @slogdet_p.jvp
 def _(t: Any, y: Any, a: Any) -> Any:
-    z = diag_of(mm(inverse_or_inf_p.bind(a), t[0])).sum(-1)
+    z = diag_of(mm(inv_p.bind(a)[0], t[0])).sum(-1)
     return (y[0] * (z.imag * 1j), z.real) if is_complex(z) else (None, z)
 
 
@@ -182,7 +163,7 @@ def _(g: Any, y: Any, a: Any) -> Any:
         z = across if z is None else z + across
     if z is None:
         return (None,)
-    return (adjoint(inverse_or_inf_p.bind(a)) * z.unsqueeze(-1).unsqueeze(-1),)
+    return (adjoint(inv_p.bind(a)[0]) * z.unsqueeze(-1).unsqueeze(-1),)
 
 
 @public("linalg.slogdet slogdet", methods="slogdet")

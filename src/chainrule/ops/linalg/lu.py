@@ -14,7 +14,7 @@ from ...core.shapes import broadcast_shapes
 from ...core.tensor import Tensor
 from ..index import gather_p, tril, triu
 from ..shape import cat
-from .common import LinAlgError, adjoint, floating, identity, mm, same_dtype, square
+from .common import adjoint, floating, identity, mm, raise_info, same_dtype, square
 from .triangular import trsm_p, trsm_right
 
 
@@ -81,8 +81,7 @@ def _permutation(piv: Any, m: int) -> Any:
     return perm.reshape(*piv.shape[:-1], m)
 
 
-@op("lu_factor", core="(m,n)->(m,n),(k),(),(m),(m)", integer_outputs=(1, 2, 3, 4))
-def lu_p(a: Any, *, pivot: bool) -> Any:
+def lu_body(a: Any, pivot: bool) -> Any:
     """Packed L and U, interchanges (from 1), the first zero pivot, the permutation of rows and its inverse."""
     lead, (m, n) = a.shape[:-2], a.shape[-2:]
     k = min(m, n)
@@ -107,6 +106,12 @@ def lu_p(a: Any, *, pivot: bool) -> Any:
         shape(perm),
         shape(np.argsort(perm, axis=-1)),
     )
+
+
+@op("lu_factor", core="(m,n)->(m,n),(k),(),(m),(m)", integer_outputs=(1, 2, 3, 4))
+def lu_p(a: Any, *, pivot: bool) -> Any:
+    """Packed L and U, interchanges (from 1), the first zero pivot, the permutation of rows and its inverse."""
+    return lu_body(a, pivot)
 
 
 def _rows(x: Tensor, perm: Tensor) -> Tensor:
@@ -196,13 +201,7 @@ def _factor(name: str, a: Tensor, pivot: bool, check: bool) -> tuple[Tensor, ...
 
 
 def _raise_singular(name: str, info: Tensor) -> None:
-    from ...core.dispatch import innermost
-
-    v = innermost(info)
-    if type(v) is np.ndarray and (v > 0).any():
-        at = int(np.argmax(v.reshape(-1) > 0))
-        where = f"(Batch element {at}): " if v.ndim else ""
-        raise LinAlgError(f"{name}: {where}U[{v.reshape(-1)[at]},{v.reshape(-1)[at]}] is zero: the matrix is singular.")
+    raise_info(name, info, "U[{0},{0}] is zero: the matrix is singular.")
 
 
 @public("linalg.lu_factor")

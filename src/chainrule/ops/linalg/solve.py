@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,9 @@ from ...core.shapes import broadcast_shapes
 from ...core.tensor import Tensor
 from ..index import tril
 from ..matmul import matmul_p
-from .common import LinAlgError, adjoint, square
+from ..pointwise import where
+from .common import LinAlgError, adjoint, concrete_info, hermitian, identity, raise_info, square
+from .triangular import trsm_p
 
 # -- solve ------------------------------------------------------------------------------------------------------------
 
@@ -63,18 +65,48 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     return x.squeeze(-1) if vector else x
 
 
+class SolveEx(NamedTuple):
+    """The solution, and the index (from 1) of the first zero pivot, or 0."""
+
+    result: Tensor
+    info: Tensor
+
+
+@public("linalg.solve_ex")
+def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> SolveEx:
+    """As solve, with the first zero pivot of each matrix (0: none) instead of an error."""
+    from .lu import lu_p
+
+    square("linalg.solve_ex", A)
+    info = lu_p(A.detach(), pivot=True)[2]
+    bad = info > 0
+    if not (concrete_info(info) > 0).any():
+        return SolveEx(solve(A, B, left=left), info)
+    if check_errors:
+        raise_info("linalg.solve_ex", info, "The solver failed because the input matrix is singular (zero pivot {}).")
+    x = solve(where(bad.unsqueeze(-1).unsqueeze(-1), identity(A.shape[-1], A), A), B, left=left)
+    while bad.ndim < x.ndim:
+        bad = bad.unsqueeze(-1)
+    return SolveEx(where(bad, float("inf"), x), info)
+
+
 # -- cholesky ---------------------------------------------------------------------------------------------------------
 
 
-@op("cholesky", core="(n,n)->(n,n)")
+@op("cholesky", core="(n,n)->(n,n),()", integer_outputs=(1,))
 def cholesky_p(a: Any) -> Any:
-    """The lower triangular ``L`` with ``L L^H = a``, which reads the lower triangle of a."""
+    """``L`` with ``L L^H = a`` from the lower triangle of a, and the order of the first minor that is not positive (0: none)."""
     try:
-        return np.linalg.cholesky(a)
+        return np.linalg.cholesky(a), np.zeros(a.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
-        raise LinAlgError(
-            "linalg.cholesky: The factorization could not be completed because the input A is not positive-definite."
-        ) from None
+        from scipy.linalg import get_lapack_funcs
+
+        (potrf,) = get_lapack_funcs(("potrf",), dtype=a.dtype)
+        flat = a.reshape(-1, *a.shape[-2:])
+        low, info = np.empty_like(flat), np.empty(len(flat), np.int32)
+        for i, x in enumerate(flat):
+            low[i], info[i] = potrf(x, lower=1, clean=1)
+        return low.reshape(a.shape), info.reshape(a.shape[:-2])
 
 
 def half_tril(x: Tensor) -> Tensor:
@@ -86,39 +118,64 @@ def half_tril(x: Tensor) -> Tensor:
     return low * Tensor(half)
 
 
-def _hermitian(t: Tensor) -> Tensor:
-    return (t + adjoint(t)) / 2
-
-
 @cholesky_p.jvp
 def _(t: Any, y: Any, a: Any) -> Any:
     # dL = L Phi(L^-1 dA L^-H)
-    inner = solve_p.bind(y, adjoint(solve_p.bind(y, adjoint(_hermitian(t[0])))))
-    return matmul_p.bind(y, half_tril(inner))
+    low = y[0]
+    inner = _low(low, adjoint(_low(low, adjoint(hermitian(t[0])))))
+    return matmul_p.bind(low, half_tril(inner)), None
 
 
 @cholesky_p.vjp
 def _(g: Any, y: Any, a: Any) -> Any:
-    phi = half_tril(matmul_p.bind(adjoint(y), tril(g)))
-    yh = adjoint(y)
-    s = solve_p.bind(yh, phi)
-    return (_hermitian(adjoint(solve_p.bind(yh, adjoint(s)))),)
+    h = adjoint(y[0])
+    phi = half_tril(matmul_p.bind(h, tril(g[0])))
+    s = trsm_p.bind(h, phi, upper=True, unit=False)
+    return (hermitian(adjoint(trsm_p.bind(h, adjoint(s), upper=True, unit=False))),)
+
+
+def _low(a: Tensor, b: Tensor) -> Tensor:
+    return trsm_p.bind(a, b, upper=False, unit=False)
+
+
+def _factor(name: str, a: Tensor, upper: bool, check: bool = True) -> tuple[Tensor, Tensor]:
+    low, info = cholesky_p(adjoint(a) if upper else a)
+    if check:
+        raise_info(
+            name,
+            info,
+            "The factorization could not be completed because the input is not positive-definite "
+            "(the leading minor of order {} is not positive-definite).",
+        )
+    return adjoint(low) if upper else low, info
 
 
 @public("linalg.cholesky")
 def linalg_cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     """The triangular factor of a Hermitian positive-definite matrix: ``A = L L^H``, or ``A = U^H U`` with ``upper``."""
     square("linalg.cholesky", A)
-    low = cholesky_p(adjoint(A) if upper else A)
-    return low.mH if upper else low
+    return _factor("linalg.cholesky", A, upper)[0]
+
+
+class CholeskyEx(NamedTuple):
+    """The factor, and the order of the first minor that is not positive-definite, or 0."""
+
+    L: Tensor
+    info: Tensor
+
+
+@public("linalg.cholesky_ex")
+def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> CholeskyEx:
+    """The triangular factor and, instead of an error, the order of the first minor that is not positive-definite."""
+    square("linalg.cholesky_ex", A)
+    return CholeskyEx(*_factor("linalg.cholesky_ex", A, upper, check_errors))
 
 
 @public("cholesky", methods="cholesky")
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """The triangular factor of a Hermitian positive-definite matrix."""
     square("cholesky", input, "input")
-    low = cholesky_p(input)
-    return low.mH if upper else low
+    return _factor("cholesky", input, upper)[0]
 
 
 # -- samples ------------------------------------------------------------------------------------------------------------
@@ -126,5 +183,5 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
 sample("linalg.solve", S(2, 3, 3, spd=True), S(2, 3, 2))
 sample("linalg.solve", S(3, 3, spd=True), S(3))
 sample("linalg.solve", S(3, 3, spd=True), S(2, 3), left=False)
-sample("linalg.cholesky", S(2, 3, 3, spd=True), f=lambda a: linalg_cholesky(_hermitian(a)))
-sample("linalg.cholesky", S(3, 3, spd=True), f=lambda a: linalg_cholesky(_hermitian(a), upper=True))
+sample("linalg.cholesky", S(2, 3, 3, spd=True), f=lambda a: linalg_cholesky(hermitian(a)))
+sample("linalg.cholesky", S(3, 3, spd=True), f=lambda a: linalg_cholesky(hermitian(a), upper=True))
