@@ -77,8 +77,8 @@ def unnest_p(x: Any, *, shape: tuple[Any, ...]) -> Any:
     return flat(x, len(x.lead))
 
 
-unnest_p.on(NestedArray)(unnest_p.impl)
-nest_p.on(NestedArray)(nest_p.impl)
+for _p in (nest_p, unnest_p):
+    _p.on(NestedArray)(_p.impl)  # type: ignore[arg-type]
 nest_p.jvp([lambda t, y, v, *, shape: nest_p(t, shape=shape)])
 nest_p.vjp([lambda g, y, v, *, shape: unnest_p(g, shape=shape)])
 unnest_p.jvp([lambda t, y, x, *, shape: unnest_p(t, shape=shape)])
@@ -97,7 +97,7 @@ def unbind_nest_p(x: Any, *, shape: tuple[Any, ...]) -> Any:
     )
 
 
-unbind_nest_p.on(NestedArray)(unbind_nest_p.impl)
+unbind_nest_p.on(NestedArray)(unbind_nest_p.impl)  # type: ignore[arg-type]
 
 
 @unbind_nest_p.jvp
@@ -161,7 +161,7 @@ def nested_tensor_from_jagged(values: Tensor, offsets: Tensor | None = None, len
     """A nested tensor from packed rows ``[total, ...]`` and where its components start (or how long they are; both: gaps)."""
     if offsets is None and lengths is None:
         raise ChainruleError("nested_tensor_from_jagged: at least one of offsets or lengths is required")
-    ls = None if lengths is None else np.asarray(lengths.numpy(), np.int64)
+    ls: Any = None if lengths is None else np.asarray(lengths.numpy(), np.int64)
     off = np.concatenate([[0], np.cumsum(ls)]) if offsets is None else np.asarray(offsets.numpy(), np.int64)
     ls = np.diff(off) if ls is None else ls
     starts = off[: len(ls)]
@@ -215,8 +215,8 @@ def unpad_nest_p(a: Any, *, shape: tuple[Any, ...], size: tuple[int, ...] | None
     return unpad(a, geometry_of(shape[1:], int(shape[0])))
 
 
-pad_nest_p.on(NestedArray)(pad_nest_p.impl)
-unpad_nest_p.on(NestedArray)(unpad_nest_p.impl)
+for _p in (pad_nest_p, unpad_nest_p):
+    _p.on(NestedArray)(_p.impl)  # type: ignore[arg-type]
 pad_nest_p.jvp([lambda t, y, x, *, shape, size, value: pad_nest_p(t, shape=shape, size=size, value=0.0)])
 pad_nest_p.vjp([lambda g, y, x, *, shape, size, value: unpad_nest_p(g, shape=shape, size=tuple(g.shape))])
 unpad_nest_p.jvp([lambda t, y, a, *, shape, size: unpad_nest_p(t, shape=shape, size=size)])

@@ -165,7 +165,7 @@ def attention_back_p(g: Any, q: Any, k: Any, v: Any, *, scale: float, causal: bo
 def _(t: Any, y: Any, q: Any, k: Any, v: Any, *, scale: float, causal: bool) -> Any:
     from ..func import jvp
 
-    return jvp(lambda *a: compose(*a, scale, causal), (q, k, v), tuple(t))[1]
+    return jvp(lambda q, k, v: compose(q, k, v, scale, causal), (q, k, v), tuple(t))[1]
 
 
 @attention_p.vjp
@@ -176,7 +176,7 @@ def _(g: Any, y: Any, q: Any, k: Any, v: Any, *, scale: float, causal: bool) -> 
 def _composed_back(scale: float, causal: bool) -> Any:
     from ..func import vjp
 
-    return lambda g, q, k, v: vjp(lambda *a: compose(*a, scale, causal), q, k, v)[1](g)
+    return lambda g, q, k, v: vjp(lambda q, k, v: compose(q, k, v, scale, causal), q, k, v)[1](g)
 
 
 @attention_back_p.jvp

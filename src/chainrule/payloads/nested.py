@@ -380,7 +380,7 @@ class Segments:
             return ufunc.reduceat(rows, self.starts, axis=axis, dtype=dtype)
         shape = list(rows.shape)
         shape[axis] = len(self.lengths)
-        out = np.full(shape, identity, rows.dtype if dtype is None else dtype)
+        out: Any = np.full(shape, identity, rows.dtype if dtype is None else dtype)
         if len(self.nonempty):
             # reduceat returns an element, not the identity, for an empty segment: leave those out.
             out[(..., self.full, *(slice(None),) * (-axis - 1))] = ufunc.reduceat(
@@ -463,7 +463,7 @@ def reduce_nested(
         keep = [i for i in range(g.u) if i - k not in within]
         if not keep:
             extra = {} if identity is None else {"initial": identity}
-            y = np.asarray(ufunc.reduce(x.rows, axis=axes, dtype=work, **extra))
+            y: Any = np.asarray(ufunc.reduce(x.rows, axis=axes, dtype=work, **extra))
             full = tuple(1 if i - x.ndim in dim else s for i, s in enumerate(x.shape))
             shape = full if keepdim else tuple(s for i, s in enumerate(full) if i - x.ndim not in dim)
             return y.reshape(tuple(int(s) for s in shape)).astype(d if d in dt.HALVES else y.dtype, copy=False)
@@ -472,7 +472,7 @@ def reduce_nested(
             f"{what} over the nesting dim needs components of equal sizes in the dims that stay; reduce over the ragged dims too "
             f"(shape {list(x.shape)}, dims {sorted(i + x.ndim for i in dim)}), or pad first"
         )
-    y: Any = x
+    y = x
     if within:
         s = Split(g, within)
         y = reduced(x, s.reduce(ufunc, x.rows, identity, work), within, True)
@@ -555,10 +555,10 @@ def along(xs: list[NestedArray], dim: int, f: Any, pads: tuple[Any, ...] = (0,),
             blocks.append(a)
         y = f(*blocks, 1)
         many = isinstance(y, tuple)
-        ys = y if isinstance(y, tuple) else (y,)
+        results = y if isinstance(y, tuple) else (y,)
         if not outs:
-            outs = [np.zeros((len(front[0]) if whole else len(s.lengths), *v.shape[2:]), v.dtype) for v in ys]
-        for out, v in zip(outs, ys, strict=True):
+            outs = [np.zeros((len(front[0]) if whole else len(s.lengths), *v.shape[2:]), v.dtype) for v in results]
+        for out, v in zip(outs, results, strict=True):
             if whole:
                 out[at[real]] = v[real]
             else:
@@ -594,12 +594,12 @@ def padded(x: NestedArray, value: float = 0.0, size: tuple[int, ...] | None = No
             raise ChainruleError(
                 f"to_padded_tensor: the output size {a} of dimension {d + 1} is less than the greatest component's {b}"
             )
-    out = np.full((*x.lead, g.n, *full), value, x.dtype) if value else np.zeros((*x.lead, g.n, *full), x.dtype)
+    out: Any = np.full((*x.lead, g.n, *full), value, x.dtype) if value else np.zeros((*x.lead, g.n, *full), x.dtype)
     out[(..., p.owner, *p.coordinates, *[slice(0, m) for m in g.trail])] = x.rows
     return out
 
 
-def unpad(a: ndarray, g: Geometry) -> NestedArray:
+def unpad(a: Any, g: Geometry) -> NestedArray:
     """The components of geometry `g` read from the corners of an array."""
     p = g.packing
     rows = a[(..., p.owner, *p.coordinates, *[slice(0, m) for m in g.trail])]
@@ -637,13 +637,13 @@ def join(parts: list[tuple[ndarray, Any]], shape: tuple[Any, ...], n: int, d: An
     """Components computed in padded groups put back in order, as a nest (or densely where nothing is ragged)."""
     none = (slice(None),) * len(lead)
     if not is_ragged(shape):
-        out = np.zeros((*lead, n, *[int(s) for s in shape]), d)
+        out: Any = np.zeros((*lead, n, *[int(s) for s in shape]), d)
         for members, y in parts:
             out[(*none, members)] = y[(..., *[slice(0, int(s)) for s in shape])] if shape else y
         return out
     g = geometry_of(shape, n)
     p = g.packing
-    rows = np.zeros((*lead, *g.rows), d)
+    rows: Any = np.zeros((*lead, *g.rows), d)
     for members, y in parts:
         at = p.rows_of(members)
         owner = np.repeat(np.arange(len(members)), p.counts[members])

@@ -137,7 +137,7 @@ def _gathered(parts: list[tuple[ndarray, ndarray]], g: Any, n: int, lead: tuple[
     first = parts[0][1]
     none = (slice(None),) * len(lead)
     if not is_ragged(cols):
-        out = np.empty((*lead, n, *cols), first.dtype)
+        out: Any = np.empty((*lead, n, *cols), first.dtype)
         for m, y in parts:
             out[(*none, m)] = y
         return out

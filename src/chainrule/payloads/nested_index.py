@@ -29,7 +29,7 @@ def _sizes(n: Any, like: Any) -> Any:
 def _(i: Any, *, n: Any, dim: int) -> Any:
     rows = i.rows if isinstance(i, NestedArray) else i
     size = _sizes(n, i)
-    bad = np.argwhere(np.broadcast_to((rows < -size) | (rows >= size), rows.shape)) if rows.size else ()
+    bad: Any = np.argwhere(np.broadcast_to((rows < -size) | (rows >= size), rows.shape)) if rows.size else ()
     if len(bad):
         at = bad[0][0] if not isinstance(i, NestedArray) else i.geometry.packing.owner[bad[0][i.axis]]
         raise IndexError(
@@ -118,7 +118,8 @@ def _(c: Any, i: Any, *, n: Any, r: int, s: int) -> Any:
         if i.ndim > s:  # every component adds to a table of its own
             at, tables = at + np.repeat(g.packing.owner, g.width) * n, g.n
         out = np.zeros((*lead, tables * n, rows.shape[-1]), np.float32 if c.dtype in dt.HALVES else c.dtype)
-        np.add.at(out, (*(slice(None),) * len(lead), at), rows)
+        spot: Any = (*(slice(None),) * len(lead), at)
+        np.add.at(out, spot, rows)
         return out.reshape((*lead, *((tables,) if i.ndim > s else ()), n, *[int(m) for m in rest])).astype(
             c.dtype, copy=False
         )
@@ -138,7 +139,8 @@ def _(c: Any, i: Any, *, n: Any, r: int, s: int) -> Any:
     out = np.zeros(
         (*lead, g.packing.total * g.width // max(p.width, 1), p.width), np.float32 if c.dtype in dt.HALVES else c.dtype
     )
-    np.add.at(out, (*(slice(None),) * front, p.place), flat(c, front).reshape((*lead, len(p.place), p.width)))
+    spot = (*(slice(None),) * front, p.place)
+    np.add.at(out, spot, flat(c, front).reshape((*lead, len(p.place), p.width)))
     return NestedArray(out.reshape((*lead, *g.rows)).astype(c.dtype, copy=False), g)
 
 
@@ -148,7 +150,8 @@ def _add_components(c: NestedArray, i: ndarray, n: Any) -> NestedArray:
     out = np.zeros((*c.lead, *g.rows), np.float32 if c.dtype in dt.HALVES else c.dtype)
     i = i.reshape(-1)
     members = np.where(i < 0, i + g.n, i)
-    np.add.at(out, (*(slice(None),) * len(c.lead), g.packing.rows_of(members)), c.rows)
+    spot: Any = (*(slice(None),) * len(c.lead), g.packing.rows_of(members))
+    np.add.at(out, spot, c.rows)
     return NestedArray(out.astype(c.dtype, copy=False), g)
 
 

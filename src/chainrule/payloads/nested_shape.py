@@ -208,7 +208,8 @@ def _(x: NestedArray, *, key: tuple[Any, ...], old: tuple[Any, ...]) -> Any:
     if not isinstance(first, slice):
         i = range(g.n)[int(first)]
         a, b = g.packing.offsets[i : i + 2]
-        one = x.rows[(..., slice(a, b), *(slice(None),) * len(g.trail))].reshape(
+        rows_of: Any = x.rows
+        one = rows_of[(..., slice(a, b), *(slice(None),) * len(g.trail))].reshape(
             (*x.lead, *g.packing.sizes[i], *g.trail)
         )
         return one[(..., *key)]
@@ -347,7 +348,7 @@ def _(*xs: Any, dim: int, ns: Any) -> Any:
     for p in parts:
         total = total + p.geometry.columns[d]
     g = geometry_of(tuple(total if j == d else c for j, c in enumerate(g0.columns)), g0.n)
-    out = np.empty((*first.lead, *g.rows), want)
+    out: Any = np.empty((*first.lead, *g.rows), want)
     at: Any = np.zeros(g.n, np.int64)
     inner = (slice(None),) * len(g.trail)
     for p in parts:
@@ -407,12 +408,13 @@ def _(x: NestedArray, *, pads: Any, value: Any) -> NestedArray:
             )
         cols.append(size)
     h = packing_of(tuple(cols), g.n)
-    out = np.full((*x.lead, h.total, *trail), value, rows.dtype)
+    out: Any = np.full((*x.lead, h.total, *trail), value, rows.dtype)
     coords, real = [], np.ones(p.total, bool)
     for d, (c, (a, b)) in enumerate(zip(p.coordinates, outer, strict=True)):
         real &= (c >= max(-a, 0)) & (c < p.sizes[p.owner, d] - max(-b, 0))
         coords.append(c + a)
-    at = h.row_of(p.owner[real], [c[real] for c in coords])
+    place = h.row_of(p.owner[real], [c[real] for c in coords])
     keep = (slice(None),) * len(trail)
-    out[(..., at, *keep)] = rows[(..., real, *keep)]
+    source: Any = rows
+    out[(..., place, *keep)] = source[(..., real, *keep)]
     return NestedArray(out, Geometry(h, trail))

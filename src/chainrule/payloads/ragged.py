@@ -195,7 +195,7 @@ class Nest(int):
             return first
         size = RaggedInt(self.each // np.maximum(k, 1))
         # The inferred size is an old ragged one where they agree, and uniform where the ragged dims are all named.
-        same = next((s for s in have if type(s) is RaggedInt and s == size), size)
+        same: Any = next((s for s in have if type(s) is RaggedInt and s == size), size)
         named = [s for s in shape if type(s) is RaggedInt]
         gone = [s for s in have if type(s) is RaggedInt and not any(s == m for m in named)]
         if not gone and len(size.values) and (size.values == size.values[0]).all():
