@@ -16,7 +16,7 @@ from ..core import dtypes as dt
 from ..core.registry import public
 from ..core.samples import S, sample
 from ..core.tensor import Tensor
-from .pool import Taps, adaptive_mean, map_axes, widened
+from .pool import Taps, adaptive_mean, axis_map_p, map_axes, widened
 
 # -- which entries, with which weights --------------------------------------------------------------------------------------
 
@@ -43,8 +43,7 @@ def cubic_weights(t: Any, a: float) -> list[Any]:
 def _nearest(n: int, m: int, scale: Any, exact: bool) -> Taps:
     o = np.arange(m)
     at = (o + 0.5) * scale if exact else o * scale
-    i = np.minimum(np.floor(np.float32(at)).astype(np.int64), n - 1)
-    return Taps(n, m, o, i)
+    return Taps(n, m, o, np.minimum(np.floor(np.float32(at)).astype(np.int64), n - 1))
 
 
 def _linear(n: int, m: int, scale: Any, align: bool) -> Taps:
@@ -78,6 +77,8 @@ def _keys(x: np.ndarray) -> np.ndarray:
 
 
 def _antialiased(n: int, m: int, scale: Any, cubic: bool) -> Taps:
+    if n == m:
+        return Taps(n, m, np.arange(m), np.arange(m))
     wide = max(scale, type(scale)(1))
     support = (2 if cubic else 1) * wide
     center = (np.arange(m) + scale.dtype.type(0.5)) * scale
@@ -108,13 +109,18 @@ def resized(
     d = len(out)
     single = x.dtype not in (dt.float64, dt.complex128)
     size = x.shape[x.ndim - d :]
+    if d == 2 and mode == "nearest":
+        # PyTorch: in images a size kept or doubled repeats entries evenly, whatever factor led to that size.
+        factors = tuple(None if m in (n, 2 * n) else f for n, m, f in zip(size, out, factors, strict=True))
     taps = tuple(
         taps_of(mode, int(n), m, f, align, antialias, single) for n, m, f in zip(size, out, factors, strict=True)
     )
     if x.dtype.category < dt.FLOAT and not mode.startswith("nearest"):
-        y = map_axes(x.to(dt.float32), taps)
         info = np.iinfo(x.dtype.np)
-        return y.round().clamp(info.min, info.max).to(x.dtype)
+        for k in range(d - 1, -1, -1):  # an image of integers after every dim
+            y = axis_map_p(x.to(dt.float32), dim=k - d, taps=taps[k])
+            x = y.round().clamp(info.min, info.max).to(x.dtype)
+        return x
     return map_axes(widened(x), taps).to(x.dtype)
 
 
