@@ -110,9 +110,8 @@ def qr_pair(mode):
 
 
 def tri(m, a):
-    return m.tril(a, -1) + m.diag_embed(
-        m.diagonal(a, 0, -2, -1).abs() + 1 if not a.is_complex() else m.diagonal(a, 0, -2, -1) + 3
-    )
+    """A lower triangular matrix with a positive diagonal, as a Cholesky factor has it."""
+    return m.tril(a, -1) + m.diag_embed(m.diagonal(a, 0, -2, -1).abs() + 1)
 
 
 DECOMPOSITIONS: dict[str, list[tuple]] = {
