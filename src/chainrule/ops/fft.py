@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from ..core.op import op
 from ..core.registry import public
 from ..core.samples import S, sample
 from ..core.shapes import wrap_dim
-from ..core.tensor import Tensor
+from ..core.tensor import PAYLOADS, Tensor
 from .arithmetic import need_tensors
 from .convert import cast, clone_p
 from .create import finish
@@ -74,26 +73,28 @@ def c2r_p(x: Any, *, dims: Dims, norm: str, n: int) -> Any:
     return _transform("irfftn", x, s=shape, axes=dims, norm=_BACKWARD[norm])
 
 
-@lru_cache(maxsize=256)
-def _mirrored(n: int, dim: int, times: float, d: np.dtype) -> np.ndarray:
-    """`times` where an entry of the one side stands for two, 1 where it is its own mirror image; along `dim`."""
-    w = np.full((n // 2 + 1, *(1,) * (-dim - 1)), times, d)
-    w[0] = 1
-    if n % 2 == 0:
-        w[-1] = 1
-    w.flags.writeable = False
-    return w
-
-
-def _weigh(z: Tensor, n: int, dim: int, times: float) -> Tensor:
-    return z * Tensor(_mirrored(n, dim, times, z.dtype.to_real().np))
+@op("fft_mirrored")
+def mirrored_p(x: Any, *, dim: int, n: int, times: float) -> Any:
+    """One side of a transform of n points with `times` the entries that stand for two, not those that mirror themselves."""
+    z = x.astype(dt.WORK.get(x.dtype, x.dtype))
+    both: list[Any] = [slice(None)] * x.ndim
+    both[dim] = slice(1, (n + 1) // 2)
+    # By parts: the product of complex numbers would make NaN of an infinite part.
+    for part in (z.real, z.imag):
+        part[tuple(both)] *= times
+    return z.astype(x.dtype, copy=False)
 
 
 def _r2c_adjoint(g: Tensor, dims: Dims, norm: str, n: int, onesided: bool) -> Tensor:
     """``s Re W* g``, the entries left out of g being zero: so each counts once, where c2r would count its mirror image too."""
     if onesided:
-        return c2r_p(_weigh(g, n, dims[-1], 0.5), dims=dims, norm=norm, n=n)
+        return c2r_p(mirrored_p(g, dim=dims[-1], n=n, times=0.5), dims=dims, norm=norm, n=n)
     return real(c2c_p(g, dims=dims, norm=norm, forward=False))
+
+
+def _c2r_adjoint(g: Tensor, dims: Dims, norm: str, n: int) -> Tensor:
+    """``s m W g``, one side of it."""
+    return mirrored_p(r2c_p(g, dims=dims, norm=norm, n=n, onesided=True), dim=dims[-1], n=n, times=2.0)
 
 
 c2c_p.jvp([lambda t, y, x, **kw: c2c_p(t, **kw)])
@@ -101,9 +102,9 @@ c2c_p.vjp([lambda g, y, x, *, dims, norm, forward: c2c_p(g, dims=dims, norm=norm
 r2c_p.jvp([lambda t, y, x, **kw: r2c_p(t, **kw)])
 r2c_p.vjp([lambda g, y, x, *, dims, norm, n, onesided: _r2c_adjoint(g, dims, norm, n, onesided)])
 c2r_p.jvp([lambda t, y, x, **kw: c2r_p(t, **kw)])
-c2r_p.vjp(
-    [lambda g, y, x, *, dims, norm, n: _weigh(r2c_p(g, dims=dims, norm=norm, n=n, onesided=True), n, dims[-1], 2.0)]
-)
+c2r_p.vjp([lambda g, y, x, *, dims, norm, n: _c2r_adjoint(g, dims, norm, n)])
+mirrored_p.jvp([lambda t, y, x, **kw: mirrored_p(t, **kw)])
+mirrored_p.vjp([lambda g, y, x, **kw: mirrored_p(g, **kw)])
 
 # -- arguments --------------------------------------------------------------------------------------------------------
 
@@ -120,7 +121,9 @@ def _scale(name: str, norm: Any, forward: bool) -> str:
 
 def _ints(name: str, what: str, v: Any) -> tuple[int, ...]:
     try:
-        return tuple(operator.index(k) for k in (v if isinstance(v, list | tuple) else (v,)))
+        return tuple(
+            k if type(k) in PAYLOADS else operator.index(k) for k in (v if isinstance(v, list | tuple) else (v,))
+        )
     except TypeError:
         raise TypeError(f"{name}: argument '{what}' must be int or a tuple of ints, got {v!r}") from None
 
@@ -236,7 +239,7 @@ def _publish(name: str, kind: Callable[..., Tensor], forward: bool, doc: str) ->
     def one(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
         need_tensors(name, input=input)
         dims = _dims(name, input, operator.index(dim))
-        size = None if n is None else _ints(name, "n", operator.index(n))[0]
+        size = None if n is None else _ints(name, "n", (n,))[0]
         return kind(name, input, (dims, [size]), norm, forward)
 
     def two(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:

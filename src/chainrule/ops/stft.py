@@ -21,9 +21,9 @@ from .shape import expand_p, narrow, permute_p, reshape, slice_p
 from .windows import refold_p, unfold_p
 
 
-def _int(name: str, what: str, v: Any, default: int | None = None) -> int:
+def _int(name: str, what: str, v: Any, default: int = 0) -> int:
     try:
-        return operator.index(default if v is None else v)
+        return default if v is None else operator.index(v)
     except TypeError:
         raise TypeError(f"{name}: argument '{what}' must be int, not {type(v).__name__}") from None
 
@@ -185,7 +185,8 @@ def istft(
     kept = (slice(start, min(end, total)),)
     y = slice_p.bind(y, key=kept, old=(total,))
     envelope = slice_p.bind(envelope, key=kept, old=(total,))
-    least = np.abs(innermost(envelope)).min(initial=np.inf)
+    values = innermost(envelope)
+    least = np.abs(getattr(values, "rows", values)).min(initial=np.inf)
     if least < 1e-11:
         raise RuntimeError(
             f"istft: window overlap add min: {least} is not positive: some points are covered by no frame where the window is not "
