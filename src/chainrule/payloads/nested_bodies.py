@@ -164,9 +164,9 @@ def _gathered(parts: list[tuple[ndarray, ndarray]], g: Any, n: int, lead: tuple[
 PAYLOADS[NestedArray] = body_for
 PAYLOADS[RaggedInt] = body_for
 
-from . import nested_forms, nested_index, nested_products, nested_reduce, nested_shape  # noqa: E402
+from . import nested_forms, nested_index, nested_norm, nested_products, nested_reduce, nested_shape  # noqa: E402
 
-BODIES = (nested_forms, nested_index, nested_products, nested_reduce, nested_shape)
+BODIES = (nested_forms, nested_index, nested_norm, nested_products, nested_reduce, nested_shape)
 
 
 @shape.undiagonal_p.on(NestedArray)

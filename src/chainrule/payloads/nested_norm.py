@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.tensor import Tensor
+from ..ops.norm_base import Fused
 from .nested import NestedArray
 from .ragged import Geometry
 
@@ -36,3 +37,19 @@ def on_rows(op: Any, vals: list[Any], kw: dict[str, Any]) -> Any:
             for y, r in zip(ys, op.outs(**here), strict=True)
         ]
     )
+
+
+_dense = Fused.concrete
+
+
+def _concrete(self: Fused, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
+    for a in args:
+        if a.__class__ is Tensor and a._value.__class__ is NestedArray:
+            packed = on_rows(self, [v._value if isinstance(v, Tensor) else v for v in args], kw)
+            if packed is not None:
+                return packed
+            break
+    return _dense(self, args, kw)
+
+
+Fused.concrete = _concrete  # type: ignore[method-assign]
