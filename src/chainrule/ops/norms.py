@@ -143,6 +143,11 @@ def _singular_values(x: Tensor, d0: int, d1: int) -> Tensor:
     return svdvals(x.movedim((d0, d1), (-2, -1)))
 
 
+def _largest(s: Tensor, dim: int, keepdim: bool) -> Tensor:
+    """The maximum of values that are not negative; 0 of none."""
+    return s.amax(dim, keepdim) if s.shape[dim] else s.sum(dim, keepdim)
+
+
 def _matrix_dims(name: str, x: Tensor, dim: Any) -> tuple[int, int]:
     if isinstance(dim, int) or len(dim) != 2:
         raise RuntimeError(f"{name}: dim must be a 2-tuple. Got {dim}")
@@ -166,14 +171,14 @@ def matrix_norm(
         return vector_norm(x, 2, (d0, d1), keepdim)
     if ord == "nuc" or (not isinstance(ord, str) and ord in (2, -2)):
         s = _singular_values(x, d0, d1)
-        y = sum(s, -1) if ord == "nuc" else s.amax(-1) if ord > 0 else s.amin(-1)
+        y = sum(s, -1) if ord == "nuc" else _largest(s, -1, False) if ord > 0 else s.amin(-1)
         shape = tuple(1 if i - x.ndim in (d0, d1) else n for i, n in enumerate(x.shape))
         return y.reshape(shape) if keepdim else y
     if isinstance(ord, str) or ord not in (1, -1, INF, -INF):
         raise RuntimeError(f"{name}: Order {ord} not supported; use 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2")
     inner, outer = (d0, d1) if ord in (1, -1) else (d1, d0)
     s = vector_norm(x, 1, inner, True)
-    y = s.amax(outer, True) if ord > 0 else s.amin(outer, True)
+    y = _largest(s, outer, True) if ord > 0 else s.amin(outer, True)
     return y if keepdim else y.squeeze((d0, d1))
 
 
