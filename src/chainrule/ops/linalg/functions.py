@@ -168,10 +168,8 @@ def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -
 @public("linalg.vander", out=False)
 def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     """``V[..., i, j] = x[..., i] ** j`` for j < N (default: the length of x)."""
-    if (x.ndim > 0 and x.shape[-1] == 0) or (x.ndim == 0 and N is None):
-        raise RuntimeError(
-            f"linalg.vander: Expected a non-empty x with at least one dim, or N, got shape {list(x.shape)}"
-        )
+    if x.ndim == 0:
+        x = x.unsqueeze(0)
     n = x.shape[-1] if N is None else N
     if n <= 1:
         raise RuntimeError(f"linalg.vander: N must be greater than 1, got {n}")

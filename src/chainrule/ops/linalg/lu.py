@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,7 +72,7 @@ def _eliminate(a: Any, pivot: bool) -> tuple[Any, Any]:
 
 def _permutation(piv: Any, m: int) -> Any:
     """The permutation of m rows that interchanges (from 0) one after the other make."""
-    flat = piv.reshape(-1, piv.shape[-1])
+    flat = piv.reshape(math.prod(piv.shape[:-1]), piv.shape[-1])
     perm = np.broadcast_to(np.arange(m), (len(flat), m)).copy()
     rows = np.arange(len(flat))
     for j in range(flat.shape[-1]):
@@ -85,7 +86,7 @@ def lu_body(a: Any, pivot: bool) -> Any:
     """Packed L and U, interchanges (from 1), the first zero pivot, the permutation of rows and its inverse."""
     lead, (m, n) = a.shape[:-2], a.shape[-2:]
     k = min(m, n)
-    flat = a.reshape(-1, m, n) if a.size else np.zeros((int(np.prod(lead)), m, n), a.dtype)
+    flat = a.reshape(math.prod(lead), m, n)
     if not pivot or not a.size or len(flat) > k or k <= 4:
         lu, piv = _eliminate(flat, pivot)
     else:
