@@ -29,6 +29,7 @@ SIZES = {1: (7,), 2: (5, 4), 3: (4, 3, 4)}
 @row("convolution")
 @pytest.mark.parametrize("d", [1, 2, 3])
 @pytest.mark.parametrize("name", [*CONV, "same", "valid"])
+@pytest.mark.filterwarnings("ignore:Using padding='same'")
 def test_conv(d: int, name: str) -> None:
     kw = CONV.get(name, {"padding": name})
     if d == 3 and name in ("dilation", "all"):
@@ -103,7 +104,7 @@ def test_adaptive_max_pool(d: int) -> None:
 @pytest.mark.parametrize("d", [2, 3])
 def test_fractional_max_pool(d: int) -> None:
     at = array(1, 2, d, low=0.0, high=1.0)
-    for kw in ({"output_size": 2}, {"output_ratio": 0.6}):
+    for kw in ({"output_size": 2}, {"output_ratio": (0.6,) * d}):
         f = lambda m, x, kw=kw: getattr(m.nn.functional, f"fractional_max_pool{d}d")(
             x, 2, _random_samples=m.tensor(at), **kw
         )
