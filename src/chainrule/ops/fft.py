@@ -41,36 +41,35 @@ _FORWARD = {"none": "backward", "root": "ortho", "all": "forward"}
 _BACKWARD = {"none": "forward", "root": "ortho", "all": "backward"}
 
 
-def _transform(name: str, x: Any, **kw: Any) -> Any:
-    """A transform of ``scipy.fft``; 16-bit parts are computed in 32 and rounded once."""
+def _transform(name: str, x: Any, dims: Dims, norm: str, last: int | None = None) -> Any:
+    """A transform of ``scipy.fft``, `last` the size of the result's last dim; 16-bit parts are computed in 32, rounded once."""
     import scipy.fft
 
-    work = dt.WORK.get(x.dtype)
-    if work is None:
-        return getattr(scipy.fft, name)(x, **kw)
-    y = getattr(scipy.fft, name)(x.astype(work), **kw)
-    return y.astype(dt.NARROW[x.dtype][y.dtype])
+    z = x.astype(dt.WORK[x.dtype]) if x.dtype in dt.WORK else x
+    if len(dims) == 1:
+        y = getattr(scipy.fft, name)(z, last, dims[0], norm)
+    else:
+        shape = None if last is None else (*[x.shape[d] for d in dims[:-1]], last)
+        y = getattr(scipy.fft, f"{name}n")(z, shape, dims, norm)
+    return y if z is x else y.astype(dt.NARROW[x.dtype][y.dtype])
 
 
 @op("fft_c2c")
 def c2c_p(x: Any, *, dims: Dims, norm: str, forward: bool) -> Any:
     """The transform of a complex x along `dims`, or the transform backwards."""
-    if forward:
-        return _transform("fftn", x, axes=dims, norm=_FORWARD[norm])
-    return _transform("ifftn", x, axes=dims, norm=_BACKWARD[norm])
+    return _transform("fft", x, dims, _FORWARD[norm]) if forward else _transform("ifft", x, dims, _BACKWARD[norm])
 
 
 @op("fft_r2c")
 def r2c_p(x: Any, *, dims: Dims, norm: str, n: int, onesided: bool) -> Any:
     """The transform of a real x along `dims`; of the last of them, n points long, one side or all of it."""
-    return _transform("rfftn" if onesided else "fftn", x, axes=dims, norm=_FORWARD[norm])
+    return _transform("rfft" if onesided else "fft", x, dims, _FORWARD[norm])
 
 
 @op("fft_c2r")
 def c2r_p(x: Any, *, dims: Dims, norm: str, n: int) -> Any:
     """The real signal, n points long in the last of `dims`, whose transform has x as its one side."""
-    shape = (*[x.shape[d] for d in dims[:-1]], n)
-    return _transform("irfftn", x, s=shape, axes=dims, norm=_BACKWARD[norm])
+    return _transform("irfft", x, dims, _BACKWARD[norm], n)
 
 
 @op("fft_mirrored")
