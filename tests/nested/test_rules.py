@@ -124,3 +124,22 @@ def test_16_bit_floats_are_rounded_once() -> None:
     for f in (lambda v: v.softmax(-1), lambda v: F.layer_norm(v, (4,)), lambda v: F.gelu(v)):
         got = f(x.to(ct.float16)).values()
         close(got.double(), f(VALUES.to(ct.float16)).double(), "float16")
+
+
+@pytest.mark.parametrize("dtype", [ct.float64, ct.float32])
+def test_compiled_loops_over_many_components(dtype: Any) -> None:
+    """Large nests take compiled loops: the same numbers as component by component, empty ones among them."""
+    lengths = RNG.integers(0, 40, size=4000)
+    v = ct.tensor(RNG.normal(size=int(lengths.sum())), dtype=dtype)
+    x = nested.nested_tensor_from_jagged(v, lengths=ct.tensor(lengths))
+    some = [i for i in range(0, 4000, 97) if lengths[i]]
+    tol = {"rtol": 1e-10 if dtype is ct.float64 else 2e-5, "atol": 1e-10 if dtype is ct.float64 else 2e-5}
+    got = [x.softmax(-1), func.grad(lambda x: (x.softmax(-1) ** 2).sum())(x)]
+    want = [lambda c: c.softmax(-1), func.grad(lambda c: (c.softmax(-1) ** 2).sum())]
+    for y, f in zip(got, want, strict=True):
+        parts = y.unbind()
+        for i in some:
+            np.testing.assert_allclose(parts[i].numpy(), f(x[i]).numpy(), **tol)
+    sums = x.sum(-1).numpy()
+    np.testing.assert_allclose(sums, [c.sum() for c in x.numpy()], **tol)
+    assert (sums[lengths == 0] == 0).all()

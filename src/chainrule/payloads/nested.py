@@ -17,9 +17,14 @@ import numpy as np
 
 from ..core import dtypes as dt
 from ..core.errors import ChainruleError
+from ..kernels.pool import empty
 from .ragged import Geometry, Nest, Packing, RaggedInt, geometry_of, is_ragged
 
 ndarray = np.ndarray
+# Functions whose result has the type of their (equal) arguments: large results are written to buffers that are used again,
+# since fresh memory costs more than the arithmetic.
+KEEPING = frozenset((np.add, np.subtract, np.multiply, np.negative, np.maximum, np.minimum, np.square))
+LARGE = 1 << 15
 
 
 class NestedArray:
@@ -303,7 +308,12 @@ def pointwise_nested(fn: Callable[..., Any], vals: list[Any], name: str) -> Any:
     else:
         # Everything has the same packed rows: what differs broadcasts within a row.
         if len(sizes) == 1 or _within(sizes):
-            y = fn(*rows)
+            same = len(sizes) == 1 or g.trail == np.broadcast_shapes(*sizes)
+            y = (
+                fn(*rows, out=empty(first.rows.shape, first.dtype))
+                if same and fn in KEEPING and first.rows.size >= LARGE
+                else fn(*rows)
+            )
             trail = y.shape[y.ndim - t :]
             return NestedArray(y, g if trail == g.trail else Geometry(p, trail))
     k = max(v.geometry.k for v in vals if isinstance(v, NestedArray))
@@ -375,6 +385,20 @@ class Segments:
 
     def reduce(self, ufunc: Any, rows: ndarray, identity: Any, axis: int, dtype: Any = None) -> ndarray:
         """One reduced row for each group; empty groups get the identity."""
+        if (
+            ufunc is np.add
+            and dtype is None
+            and rows.ndim == 1
+            and self.order is None
+            and rows.size >= LARGE
+            and rows.dtype.kind == "f"
+        ):
+            from . import nested_kernels
+
+            try:
+                return nested_kernels.run("sum", self.bounds, rows)
+            except nested_kernels.NotSupported:
+                pass
         rows = self.sorted(rows, axis)
         if self.all_full and len(self.lengths):
             return ufunc.reduceat(rows, self.starts, axis=axis, dtype=dtype)

@@ -9,8 +9,9 @@ import numpy as np
 from ..core import dtypes as dt
 from ..core.errors import ChainruleError
 from ..core.tensor import Tensor
+from ..kernels.pool import empty
 from ..ops import attention, matmul
-from .nested import NestedArray, differ, groups, join, padded, pick, target_shape
+from .nested import LARGE, NestedArray, differ, groups, join, padded, pick, target_shape
 from .ragged import Geometry, Packing, RaggedInt, geometry_of, is_ragged
 
 ndarray = np.ndarray
@@ -56,7 +57,11 @@ def _rows_times(a: NestedArray, b: ndarray, d: Any, work: Any) -> NestedArray:
     g = a.geometry
     rows = a.rows.reshape((*a.lead, -1, g.trail[-1])).astype(work, copy=False)
     b = b.astype(work, copy=False)
-    y = np.dot(rows, b) if rows.ndim == b.ndim == 2 else np.matmul(rows, b)
+    if rows.ndim == b.ndim == 2:
+        small = rows.shape[0] * b.shape[1] < LARGE or rows.dtype != b.dtype or rows.dtype.kind != "f"
+        y = np.dot(rows, b) if small else np.dot(rows, b, out=empty((rows.shape[0], b.shape[1]), rows.dtype))
+    else:
+        y = np.matmul(rows, b)
     h = Geometry(g.packing, (*g.trail[:-1], b.shape[-1]))
     return NestedArray(y.reshape((*y.shape[:-2], *h.rows)).astype(d, copy=False), h)
 
