@@ -14,6 +14,7 @@ SPACES = {
     "torch": "", "torch.Tensor": "Tensor", "torch.special": "special", "torch.linalg": "linalg", "torch.fft": "fft",
     "torch.nn.functional": "nn.functional", "torch.masked": "masked", "torch.func": "func", "torch.autograd": "autograd",
     "torch.nested": "nested",
+    "torch.signal.windows": "signal.windows",
 }  # fmt: skip
 
 # (pattern of the name, reason). The first that matches counts.
@@ -39,7 +40,22 @@ REASONS: list[tuple[str, str]] = [
         "sparse tensors: later",
     ),
     (r".*(names|named_|align_|refine_|rename|has_names|name_from).*", "named tensors, which PyTorch itself gave up"),
-    (r"^_.*|.*_(backward|forward)$", "private, or a backward that is derived here"),
+    (
+        r"^_.*|.*_(backward|forward)$|batch_norm_.*|native_norm|embedding_renorm_|.*_stats",
+        "private, or a part of an op that is whole here",
+    ),
+    (
+        r"AliasDb|Argument.*|Benchmark.*|Buffer.*|CallStack|Capsule|Code|Compil.*|Complete.*|Concrete.*|DeepCopy.*|Disable.*|Dispatch.*|Error.*"
+        r"|Exec.*|File.*|Grad.*|JIT.*|Lock.*|Logger.*|Noop.*|Operator.*|Parameter.*|PyTorch.*|Script.*|Tag|Tracing.*|Use|parse_.*|unify_.*|merge_.*"
+        r"|import_ir.*|fork|wait|thread_safe.*|classproperty|choose_.*|get_file_path|get_device_module|from_file|boolean_dispatch|assert_int.*"
+        r"|is_warn.*|set_warn.*|.*interop.*|init_num.*|.*matmul_precision|.*multithreading.*|.*view_replay.*|kineto.*|enforce_.*|is_tensor_like"
+        r"|variable|Device|module_load|const_data_ptr|reinforce|layout|memory_format|set_default_tensor_type|.*anomaly.*enabled|new|Profiler.*",
+        "PyTorch's implementation, or a name it has given up",
+    ),
+    (r".*(scaled_mm|grouped_mm|spmm|saddmm|dense_dim).*", "kernels for 8-bit and sparse matrices: later"),
+    (r".*masked_tensor", "a prototype of PyTorch's; chainrule.masked has the functions"),
+    (r"rearrange", "of einops, which PyTorch carries along"),
+    (r"replace_all_batch_norm_modules_", "not needed: running statistics work under every transform here"),
     (
         r".*(Tensor|Dtype|Type|Error|Warning|Module|Parser|Stream|Event|Graph|Node|Interface|Value|Block|Decl|Function|Future|Backend|Config|Mode|Guard)$",
         "a class of PyTorch's implementation",

@@ -272,6 +272,25 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     return nonzero_static_p(input, size=size, fill=fill_value, lead=0)
 
 
+@public("unravel_index", out=False)
+def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
+    """The coordinates in a tensor of `shape` of elements given by their place in row-major order."""
+    if not isinstance(indices, Tensor) or indices.dtype.category != dt.INT:
+        raise TypeError(
+            f"unravel_index: expected 'indices' to be an integer tensor, got {getattr(indices, 'dtype', type(indices).__name__)}"
+        )
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    if not all(isinstance(n, int) for n in sizes):
+        raise TypeError(f"unravel_index: expected 'shape' to be an int or a sequence of ints, got {shape!r}")
+    if any(n < 0 for n in sizes):
+        raise ValueError(f"unravel_index: 'shape' cannot have negative values, got {sizes}")
+    out, left = [], indices
+    for n in reversed(sizes):
+        out.append(left % n)
+        left = left.div(n, rounding_mode="floor")
+    return tuple(reversed(out))
+
+
 # -- tables -----------------------------------------------------------------------------------------------------------
 
 

@@ -6,7 +6,7 @@ import os
 import pickle
 from typing import Any
 
-from ..core.registry import public
+from ..core.registry import METHODS, public
 from ..core.tensor import Tensor
 
 
@@ -36,10 +36,8 @@ class _Safe(pickle.Unpickler):
             ("chainrule.core.dtypes", "_by_name"), ("chainrule.nn.parameter", "Parameter"), ("chainrule.payloads.nested", "_rebuild"),
         }  # fmt: skip
         arrays = (
-            (module.startswith("numpy")
-            and name in ("_reconstruct", "ndarray", "dtype", "scalar", "_frombuffer"))
-            or (module, name) == ("ml_dtypes", "bfloat16")
-        )
+            module.startswith("numpy") and name in ("_reconstruct", "ndarray", "dtype", "scalar", "_frombuffer")
+        ) or (module, name) == ("ml_dtypes", "bfloat16")
         if plain or ours or arrays:
             return super().find_class(module, name)
         raise pickle.UnpicklingError(
@@ -136,3 +134,30 @@ def apply_(self: Tensor, f: Any) -> Tensor:
 
     v = self.concrete("apply_()")
     return self.copy_(Tensor(np.vectorize(f, otypes=[v.dtype])(v) if v.size else v))
+
+
+@public("", methods="map_", out=False)
+def map_(self: Tensor, tensor: Tensor, f: Any) -> Tensor:
+    """Write ``f(self element, tensor element)`` to every element; slow, for Python functions of numbers."""
+    import numpy as np
+
+    v, w = self.concrete("map_()"), tensor.concrete("map_()")
+    return self.copy_(Tensor(np.vectorize(f, otypes=[v.dtype])(v, w) if v.size else v))
+
+
+@public("", methods="map2_", out=False)
+def map2_(self: Tensor, x: Tensor, y: Tensor, f: Any) -> Tensor:
+    """Write ``f(self element, x element, y element)`` to every element; slow, for Python functions of numbers."""
+    import numpy as np
+
+    v, a, b = (t.concrete("map2_()") for t in (self, x, y))
+    return self.copy_(Tensor(np.vectorize(f, otypes=[v.dtype])(v, a, b) if v.size else v))
+
+
+def _publish_in_place(names: str) -> None:
+    """PyTorch has some in-place methods as functions too."""
+    for n in names.split():
+        public(n, out=False)(METHODS[n])
+
+
+_publish_in_place("erf_ erfc_ i0_ logit_ sinc_ addmv_ index_put_")
