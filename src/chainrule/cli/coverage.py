@@ -49,11 +49,14 @@ REASONS: list[tuple[str, str]] = [
         r"|Exec.*|File.*|Grad.*|JIT.*|Lock.*|Logger.*|Noop.*|Operator.*|Parameter.*|PyTorch.*|Script.*|Tag|Tracing.*|Use|parse_.*|unify_.*|merge_.*"
         r"|import_ir.*|fork|wait|thread_safe.*|classproperty|choose_.*|get_file_path|get_device_module|from_file|boolean_dispatch|assert_int.*"
         r"|is_warn.*|set_warn.*|.*interop.*|init_num.*|.*matmul_precision|.*multithreading.*|.*view_replay.*|kineto.*|enforce_.*|is_tensor_like"
-        r"|variable|Device|module_load|const_data_ptr|reinforce|layout|memory_format|set_default_tensor_type|.*anomaly.*enabled|new|Profiler.*",
+        r"|variable|Device|FunctionSchema|GraphExecutorState|ModuleDict|index|resize|resize_as|module_load|const_data_ptr|reinforce|layout|memory_format|set_default_tensor_type|.*anomaly.*enabled|new|Profiler.*",
         "PyTorch's implementation, or a name it has given up",
     ),
     (r".*(scaled_mm|grouped_mm|spmm|saddmm|dense_dim).*", "kernels for 8-bit and sparse matrices: later"),
     (r".*masked_tensor", "a prototype of PyTorch's; chainrule.masked has the functions"),
+    (r"embedding_bag", "the low-level form of nn.functional.embedding_bag"),
+    (r"indices_copy", "sparse tensors: later"),
+    (r"to_padded_tensor", "a method of nested tensors, there once chainrule.nested is used"),
     (r"rearrange", "of einops, which PyTorch carries along"),
     (r"replace_all_batch_norm_modules_", "not needed: running statistics work under every transform here"),
     (
