@@ -9,19 +9,8 @@ import numpy as np
 
 from ..core import dtypes as dt
 from ..ops import aggregate, extrema, norms, reduce, scan, sort
-from .nested import (
-    NestedArray,
-    Split,
-    along,
-    flat,
-    inside,
-    need_entries,
-    pack,
-    reduce_nested,
-    reduced,
-    segments,
-    spread_rows,
-)
+from .nested import NestedArray, flat, pack, spread_rows
+from .nested_segments import Split, along, inside, need_entries, reduce_nested, reduced, segments
 from .ragged import Geometry, RaggedInt
 
 ndarray = np.ndarray
