@@ -10,6 +10,7 @@ import numpy as np
 from ..core import dtypes as dt
 from ..core.registry import public
 from ..core.samples import S, sample
+from ..core.shapes import sizes_of
 from ..core.tensor import Tensor
 from .norm_base import float_arg, narrow, tensor_arg, wide
 from .norm_rows import layer, mean_over, rms
@@ -66,30 +67,36 @@ def _masked(x: Tensor, nd: int, w: Any, b: Any, eps: float, ok: Tensor, centre: 
 # -- layer norm -------------------------------------------------------------------------------------------------------
 
 
-def _check(name: str, input: Any, normalized_shape: Any, **vectors: Any) -> tuple[int, ...]:
+def _check(name: str, input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None) -> tuple[int, ...]:
     """The normalised sizes, after checks that name the argument."""
     tensor_arg(name, "input", input, optional=False)
     if isinstance(normalized_shape, int):
         raise TypeError(
             f"{name}: normalized_shape must be a tuple of ints, got {normalized_shape}: write ({normalized_shape},)"
         )
-    shape = tuple(normalized_shape)
+    shape, have = tuple(normalized_shape), sizes_of(input)
+    k = len(have) - len(shape)
+    if shape and k >= 0 and have[k:] == shape and _fits(weight, shape) and _fits(bias, shape):
+        return shape
     if not shape:
         raise RuntimeError(
             f"{name}: Expected normalized_shape to be at least 1-dimensional, i.e. containing at least one element, but got ()"
         )
-    for k, v in vectors.items():
-        tensor_arg(name, k, v)
-        if v is not None and tuple(v.shape) != shape:
+    for arg, v in (("weight", weight), ("bias", bias)):
+        tensor_arg(name, arg, v)
+        if not _fits(v, shape):
             raise RuntimeError(
-                f"{name}: Expected {k} to be of same shape as normalized_shape, but got {k} of shape {list(v.shape)} and normalized_shape = {list(shape)}"
+                f"{name}: Expected {arg} to be of same shape as normalized_shape, but got {arg} of shape {list(v.shape)} and "
+                f"normalized_shape = {list(shape)}"
             )
-    have = tuple(input.shape)
-    if len(have) < len(shape) or have[len(have) - len(shape) :] != shape:
-        raise RuntimeError(
-            f"{name}: Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], but got input of size {list(have)}"
-        )
-    return shape
+    raise RuntimeError(
+        f"{name}: Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], but got "
+        f"input of size {list(have)}"
+    )
+
+
+def _fits(v: Any, shape: tuple[int, ...]) -> bool:
+    return v is None or (isinstance(v, Tensor) and sizes_of(v) == shape)
 
 
 @public("nn.functional.layer_norm", out=False)
@@ -108,12 +115,12 @@ def layer_norm(
     With `mask` (True where a position counts, broadcast to the input) or `lengths` (how many positions of dim 1 count, for
     each example) the statistics are those of the positions that count; the others give 0 and get no gradient.
     """
-    shape = _check("layer_norm", input, normalized_shape, weight=weight, bias=bias)
+    shape = _check("layer_norm", input, normalized_shape, weight, bias)
     float_arg("layer_norm", input)
-    ok = valid_positions("layer_norm", input, mask, lengths, 1)
-    if ok is not None:
+    if mask is not None or lengths is not None:
+        ok = valid_positions("layer_norm", input, mask, lengths, 1)
         return _masked(input, len(shape), weight, bias, eps, ok, True)
-    return layer.forward.bind(input, weight, bias, nd=len(shape), rank=input.ndim, eps=eps)[0]
+    return layer.forward.first(input, weight, bias, nd=len(shape), rank=len(sizes_of(input)), eps=eps)
 
 
 @public("layer_norm", out=False)
@@ -134,7 +141,7 @@ def native_layer_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Any, bias: Any, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Layer norm, the mean and ``1 / sqrt(var + eps)``; derivatives of all three are counted."""
-    shape = _check("native_layer_norm", input, normalized_shape, weight=weight, bias=bias)
+    shape = _check("native_layer_norm", input, normalized_shape, weight, bias)
     float_arg("native_layer_norm", input)
     return layer.forward.bind(input, weight, bias, nd=len(shape), rank=input.ndim, eps=eps)
 
@@ -165,7 +172,7 @@ def native_layer_norm_backward(
     output_mask: Sequence[bool],
 ) -> tuple[Any, Any, Any]:
     """The gradients of input, weight and bias that `output_mask` asks for, None for the others."""
-    shape = _check("native_layer_norm_backward", input, normalized_shape, weight=weight, bias=bias)
+    shape = _check("native_layer_norm_backward", input, normalized_shape, weight, bias)
     want = three("native_layer_norm_backward", output_mask)
     mask = (want[0], want[1] and weight is not None, want[2] and bias is not None)
     if True not in mask:
@@ -198,17 +205,17 @@ def rms_norm(
     lengths: Any = None,
 ) -> Tensor:
     """``x / sqrt(mean(x**2) + eps) * weight`` over the last dims, those of `normalized_shape`; see layer_norm for `mask`."""
-    shape = _check("rms_norm", input, normalized_shape, weight=weight)
+    shape = _check("rms_norm", input, normalized_shape, weight)
     nd = len(shape)
     e = _rms_eps(input, eps)
-    ok = valid_positions("rms_norm", input, mask, lengths, 1)
-    if ok is not None:
+    if mask is not None or lengths is not None:
+        ok = valid_positions("rms_norm", input, mask, lengths, 1)
         return _masked(input, nd, weight, None, e, ok, False)
     if input.dtype.category == dt.COMPLEX or (weight is not None and weight.dtype.category == dt.COMPLEX):
         y = input * rsqrt.call(mean_over(input * input, nd) + e)  # PyTorch squares, it does not take the modulus
         return y if weight is None else y * weight
     float_arg("rms_norm", input)
-    return rms.forward.bind(input, weight, None, nd=nd, rank=input.ndim, eps=e)[0]
+    return rms.forward.first(input, weight, None, nd=nd, rank=input.ndim, eps=e)
 
 
 @public("_fused_rms_norm", out=False)
@@ -216,7 +223,7 @@ def fused_rms_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Any = None, eps: float | None = None
 ) -> tuple[Tensor, Tensor]:
     """RMS norm and ``1 / sqrt(mean(x**2) + eps)``; derivatives of both are counted."""
-    shape = _check("_fused_rms_norm", input, normalized_shape, weight=weight)
+    shape = _check("_fused_rms_norm", input, normalized_shape, weight)
     float_arg("_fused_rms_norm", input)
     return rms.forward.bind(input, weight, None, nd=len(shape), rank=input.ndim, eps=_rms_eps(input, eps))
 
@@ -231,7 +238,7 @@ def fused_rms_norm_backward(
     output_mask: Sequence[bool],
 ) -> tuple[Any, Any]:
     """The gradients of input and weight that `output_mask` asks for, None for the others."""
-    shape = _check("_fused_rms_norm_backward", input, normalized_shape, weight=weight)
+    shape = _check("_fused_rms_norm_backward", input, normalized_shape, weight)
     mask = (bool(output_mask[0]), bool(output_mask[1]) and weight is not None, False)
     if True not in mask:
         return None, None

@@ -13,9 +13,12 @@ import numpy as np
 
 from ..core import dtypes as dt
 from ..core.derive import jvp_through, vjp_through
+from ..core.dispatch import GRAD_MODE
 from ..core.op import Op, lift_rank
+from ..core.reverse import ANOMALY, Node
 from ..core.shapes import broadcast_shapes, sizes_of
 from ..core.tensor import PAYLOADS, Tensor
+from ..core.views import pin
 from ..kernels import NotSupported
 from .shape import expand_p, reshape_p
 
@@ -51,6 +54,7 @@ class Fused(Op):
         self.pull_rule: Any = None
         self.push_rule: Any = None
         self.keep: tuple[bool, tuple[bool, ...] | None] = (False, None)
+        self.solo = Solo(self)
 
     def _run(self, *xs: Any, **kw: Any) -> Any:
         if self.kernel is not None:
@@ -76,14 +80,47 @@ class Fused(Op):
             xs = tuple([_led(x, lead, r) if isinstance(x, Tensor) else x for x, r in zip(xs, ranks, strict=True)])
         return tuple([_led(y, lead, r) for y, r in zip(self.body(*xs, **kw), self.outs(**kw), strict=True)])
 
-    def concrete(self, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
-        vals = [a._value if isinstance(a, Tensor) else a for a in args]
-        if PAYLOADS and any(type(v) in PAYLOADS for v in vals):
-            from ..payloads.nested_norm import on_rows
+    def bind(self, *args: Any, **kw: Any) -> Any:
+        top = _top(args)
+        return self.concrete(args, kw) if top is None else top.run(self, args, kw)
 
-            packed = on_rows(self, vals, kw)
-            return self.body(*args, **kw) if packed is None else packed
+    def concrete(self, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
+        vals = [a if a is None else a._value for a in args]
+        if PAYLOADS and any(type(v) in PAYLOADS for v in vals):
+            return self.body(*args, **kw)
         return tuple([Tensor(v if type(v) is ndarray else np.asarray(v)) for v in self._run(*vals, **kw)])
+
+    def first(self, *args: Any, **kw: Any) -> Tensor:
+        """The first result alone, recorded as a node of one result that keeps the others: what most callers want.
+
+        The others must be made of the first argument alone.
+        """
+        top = _top(args)
+        if top is None:
+            return self.concrete(args, kw)[0]
+        if top.kind != "reverse" or top.keep_all or ANOMALY.on or not top.alive or not GRAD_MODE.get():
+            return top.run(self, args, kw)[0]
+        low: list[Any] = []
+        parents: list[Any] = []
+        fits: list[Any] = []
+        kept: list[Any] = []
+        flags = self.keep[1]
+        for k, a in enumerate(args):
+            if a is not None and a._interp is top:
+                x = a._value
+                parents.append(a._aux)
+                v = x._value
+                fits.append((v.shape, dt.FROM_NP[v.dtype]) if x._interp is None else (sizes_of(x), x.dtype))
+                kept.append(x if flags is None or flags[k] else None)
+            else:
+                x = a
+                parents.append(None)
+                fits.append(None)
+                kept.append(pin(x) if x is not None and (flags is None or flags[k]) else None)
+            low.append(x)
+        y, *rest = self.bind(*low, **kw)
+        self.solo.results = len(rest)
+        return Tensor(y, top, Node(self.solo, kept + rest, None, parents + [None] * len(rest), kw, fits))
 
     def push(self, ts: list[Any], y: Any, xs: list[Any], kw: dict[str, Any]) -> Any:
         if self.push_rule is not None:
@@ -111,6 +148,39 @@ class Fused(Op):
             ],
             **kw,
         )
+
+
+class Solo:
+    """The first result of a Fused op on the tape: its node's arguments are the op's, and then the op's other results."""
+
+    pull_rules = None
+    linear_rules = False
+    sparse_vjp = True
+    form = "fused"
+
+    def __init__(self, op: Fused) -> None:
+        self.op, self.name, self.results = op, op.name, 0
+
+    def pull(self, g: Any, y: Any, xs: list[Any], kw: dict[str, Any], need: list[bool]) -> list[Any]:
+        """The op's reverse rule, without cotangents for the other results."""
+        k = self.results
+        args, rest = xs[:-k], xs[-k:]
+        i = args[0]._interp
+        if i is not None and (rest[0]._interp is None or i.level > rest[0]._interp.level):
+            # For create_graph the arguments come as recorded tensors. What was kept is made of the first: it must depend on it.
+            rest = self.op.bind(*args, **kw)[1:]
+        return self.op.pull_rule([g] + [None] * k, (None, *rest), args, kw, need)
+
+
+def _top(args: tuple[Any, ...]) -> Any:
+    """The interpreter of the highest level among the arguments."""
+    top = None
+    for a in args:
+        if a is not None:
+            i = a._interp
+            if i is not None and (top is None or i.level > top.level):
+                top = i
+    return top
 
 
 def _led(x: Tensor, lead: tuple[int, ...], rank: int) -> Tensor:

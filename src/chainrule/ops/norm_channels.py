@@ -211,7 +211,7 @@ def _push(ts: list[Any], y: Any, xs: list[Any], kw: dict[str, Any]) -> Any:
 
 
 def _pull(g: Any, y: Any, xs: list[Any], kw: dict[str, Any], need: list[bool]) -> list[Any]:
-    mask = tuple(need)
+    mask = tuple(need[:3])
     got = iter(backward.bind(g[0], xs[0], y[1], y[2], xs[1], g[1], g[2], rank=kw["rank"], mask=mask, train=True))
     return [next(got) if on else None for on in mask]
 

@@ -189,7 +189,7 @@ backward = Fused(
 
 
 def _pull(g: Any, y: Any, xs: list[Any], kw: dict[str, Any], need: list[bool]) -> list[Any]:
-    mask = tuple(need)
+    mask = tuple(need[:3])
     got = iter(
         backward.bind(g[0], xs[0], y[1], y[2], xs[1], g[1], g[2], groups=kw["groups"], rank=kw["rank"], mask=mask)
     )

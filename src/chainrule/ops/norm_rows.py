@@ -25,6 +25,7 @@ from ..kernels import NotSupported
 from .norm_base import Fused, dense, narrow, reshape, stats, total, wide
 from .pointwise import rsqrt
 
+_ALL = (True, True, True)
 DIMS = [tuple(range(-n, 0)) for n in range(16)]
 
 
@@ -230,29 +231,30 @@ class Rows:
     def _forward_kernel(self, x: Any, w: Any, b: Any, *, nd: int, rank: int, eps: float) -> Any:
         if not x.size:
             raise NotSupported
-        x = dense(x)
-        if _flat_rank(w, nd) and _flat_rank(b, nd):
-            w, b = dense(w), dense(b)
-            late = None
+        if (w is None or w.ndim == nd) and (b is None or b.ndim == nd):
+            try:
+                return self._normalised(x, w, b, nd, eps)
+            except NotSupported:
+                return self._normalised(dense(x), dense(w), dense(b), nd, eps)
+        if x.itemsize < 4:
+            raise NotSupported
+        y, *kept = self._normalised(dense(x), None, None, nd, eps)
+        y = _affine(y, w, b, nd, rank)
+        lead = y.shape[: y.ndim - rank]
+        return y, *[np.broadcast_to(s, lead + s.shape[s.ndim - rank :]) for s in kept]
+
+    def _normalised(self, x: Any, w: Any, b: Any, nd: int, eps: float) -> Any:
+        if nd == 1:
+            n, shape = x.shape[-1], (*x.shape[:-1], 1)
         else:
-            if x.itemsize < 4:
-                raise NotSupported
-            late, w, b = (w, b), None, None
-        shape = (*x.shape[: x.ndim - nd], *(1,) * nd)
-        n = x.shape[-1] if nd == 1 else _size(x, nd)
+            n, shape = _size(x, nd), (*x.shape[: x.ndim - nd], *(1,) * nd)
         if self.centre:
             y, m, r = kernels.layer_norm(x, w, b, eps, n)
-            out = [y, m.reshape(shape), r.reshape(shape)]
-        elif b is not None:
+            return y, m.reshape(shape), r.reshape(shape)
+        if b is not None:
             raise NotSupported
-        else:
-            y, r = kernels.rms_norm(x, w, eps, n)
-            out = [y, r.reshape(shape)]
-        if late is not None:
-            out[0] = _affine(y, *late, nd, rank)
-            lead = out[0].shape[: out[0].ndim - rank]
-            out[1:] = [np.broadcast_to(s, lead + s.shape[s.ndim - rank :]) for s in out[1:]]
-        return tuple(out)
+        y, r = kernels.rms_norm(x, w, eps, n)
+        return y, r.reshape(shape)
 
     def _tangent_kernel(self, x: Any, tx: Any, m: Any, r: Any, w: Any, tw: Any, tb: Any, *, nd: int, rank: int) -> Any:
         if tx is None or tx.shape != x.shape or not x.size or any(v is not None and v.ndim != nd for v in (w, tw, tb)):
@@ -265,7 +267,15 @@ class Rows:
     def _backward_kernel(
         self, gy: Any, x: Any, m: Any, r: Any, w: Any, gm: Any, gr: Any, *, nd: int, rank: int, mask: Any
     ) -> Any:
-        if gy is None or gy.shape != x.shape or not x.size or r.shape[: r.ndim - nd] != x.shape[: x.ndim - nd]:
+        if gy is None or not x.size:
+            raise NotSupported
+        if self.centre and nd == 1 and x.ndim == rank and w is not None and w.ndim == 1 and gm is None and gr is None:
+            try:
+                got = kernels.layer_norm_backward(gy, x, m, r, w, mask)
+                return got if mask == _ALL else tuple([v for v in got if v is not None])
+            except NotSupported:
+                pass
+        if gy.shape != x.shape or r.shape[: r.ndim - nd] != x.shape[: x.ndim - nd]:
             raise NotSupported
         if not (_flat_rank(gm, x.ndim) and _flat_rank(gr, x.ndim)):
             raise NotSupported
@@ -375,7 +385,7 @@ class Rows:
     def _pull(self, g: Any, y: Any, xs: list[Any], kw: dict[str, Any], need: list[bool]) -> list[Any]:
         m, r = self._saved(y)
         gm, gr = (g[1], g[2]) if self.centre else (None, g[1])
-        mask = tuple(need)
+        mask = tuple(need[:3])
         got = iter(self.backward.bind(g[0], xs[0], m, r, xs[1], gm, gr, nd=kw["nd"], rank=kw["rank"], mask=mask))
         return [next(got) if on else None for on in mask]
 

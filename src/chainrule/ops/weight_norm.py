@@ -9,6 +9,7 @@ A slice of zeros has no direction: there 1/|v| counts as 0, so that w and both g
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -92,10 +93,9 @@ def _folded(v: Any, dim: int | None, rank: int, *small: Any) -> tuple[Any, int |
 def _forward_kernel(v: Any, g: Any, *, dim: int | None, rank: int) -> Any:
     if not v.size or g.ndim != v.ndim:
         raise NotSupported
-    v, g = dense(v), dense(g)
     if v.ndim == rank:
-        # The kernel takes -1 for "over all".
-        return kernels.weight_norm(v, g, None if dim is None else dim + rank)
+        return kernels.weight_norm(dense(v), dense(g), None if dim is None else dim + rank)
+    v, g = dense(v), dense(g)
     f, k = _folded(v, dim, rank, g)
     w, n = kernels.weight_norm(f, g.reshape(-1, 1), k)
     return w.reshape(v.shape), n.reshape(g.shape)
@@ -127,19 +127,24 @@ weight_norm_backward_op = Fused(
 # -- the functions ----------------------------------------------------------------------------------------------------
 
 
-def _kept(name: str, v: Any, g: Any, dim: int) -> tuple[int | None, bool]:
+@functools.lru_cache(4096)
+def _kept(name: str, v: tuple[int, ...], g: tuple[int, ...], dim: int) -> tuple[int | None, bool]:
     """The kept dim counted from the end (None: none, PyTorch's dim -1), and whether g has one entry for each of its slices."""
+    rank = len(v)
+    if dim == -1 or not rank:
+        return None, g == (1,) * rank
+    if not -rank <= dim < rank:
+        raise IndexError(f"{name}: dim must be in [{-rank}, {rank - 1}] for v of shape {v}, got {dim}")
+    d = dim - rank if dim >= 0 else dim
+    return d, g == tuple(s if i - rank == d else 1 for i, s in enumerate(v))
+
+
+def _check(name: str, v: Any, g: Any, dim: int) -> tuple[int | None, bool]:
     tensor_arg(name, "v", v, optional=False)
     tensor_arg(name, "g", g, optional=False)
     float_arg(name, v)
     float_arg(name, g)
-    rank = v.ndim
-    if dim == -1 or not rank:
-        return None, tuple(g.shape) == (1,) * rank
-    if not -rank <= dim < rank:
-        raise IndexError(f"{name}: dim must be in [{-rank}, {rank - 1}] for v of shape {tuple(v.shape)}, got {dim}")
-    d = dim - rank if dim >= 0 else dim
-    return d, tuple(g.shape) == tuple(s if i - rank == d else 1 for i, s in enumerate(v.shape))
+    return _kept(name, sizes_of(v), sizes_of(g), dim)
 
 
 @public("_weight_norm", out=False)
@@ -148,9 +153,11 @@ def weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
 
     Zero slices give zeros and zero gradients. Fused for every dim and float type where `g` has the shape of the norm.
     """
-    d, canonical = _kept("_weight_norm", v, g, dim)
+    d, canonical = _check("_weight_norm", v, g, dim)
+    if d is None and not sizes_of(g):
+        g, canonical = g.reshape(*(1,) * v.ndim), True
     if canonical and v.dtype is g.dtype:
-        return weight_norm_op.bind(v, g, dim=d, rank=v.ndim)[0]
+        return weight_norm_op.first(v, g, dim=d, rank=len(sizes_of(v)))
     n = norm_except_dim(v, 2, dim)
     return v * (g * _inverse(n))
 
@@ -158,7 +165,7 @@ def weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
 @public("_weight_norm_interface", out=False)
 def weight_norm_interface(v: Tensor, g: Tensor, dim: int = 0) -> tuple[Tensor, Tensor]:
     """``v g / |v|`` and the norm ``|v|`` (float32 for 16-bit types); the norm is differentiable as well."""
-    d, canonical = _kept("_weight_norm_interface", v, g, dim)
+    d, canonical = _check("_weight_norm_interface", v, g, dim)
     if not canonical:
         raise RuntimeError(
             f"_weight_norm_interface: g must have the shape of the norm of v {tuple(v.shape)} over all dims but {dim}, got {tuple(g.shape)}"
@@ -171,7 +178,7 @@ def weight_norm_interface_backward(
     grad_w: Tensor, saved_v: Tensor, saved_g: Tensor, saved_norms: Tensor, dim: int = 0
 ) -> tuple[Tensor, Tensor]:
     """The gradients of v and g, differentiable in all arguments: the saved norm is a variable, not a constant."""
-    d, canonical = _kept("_weight_norm_interface_backward", saved_v, saved_g, dim)
+    d, canonical = _check("_weight_norm_interface_backward", saved_v, saved_g, dim)
     if not canonical or saved_norms.shape != saved_g.shape:
         raise RuntimeError(
             f"_weight_norm_interface_backward: saved_g and saved_norms must have the shape of the norm of saved_v {tuple(saved_v.shape)} "
