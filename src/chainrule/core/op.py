@@ -20,7 +20,7 @@ import numpy as np
 
 from . import dtypes as dt
 from .batching import grow
-from .dispatch import innermost
+from .dispatch import STACK, innermost
 from .errors import ZERO, missing
 from .shapes import broadcast_shapes, zeros
 from .tensor import PAYLOADS, Tensor
@@ -257,6 +257,8 @@ class Op:
 def ragged_level(args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
     """The innermost vmap level among the ragged sizes in arguments and static data."""
     top = None
+    if not STACK.get():
+        return top
     for v in (*args, *kw.values()):
         for s in v if type(v) is tuple else (v,):
             for r in (s.start, s.stop) if type(s) is slice else (s,):
