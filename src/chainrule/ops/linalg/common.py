@@ -124,6 +124,60 @@ def gap_reciprocals(s: Tensor) -> tuple[Tensor, Tensor]:
     return reciprocal(s.unsqueeze(-2) - s.unsqueeze(-1), near), near
 
 
+def sum_reciprocals(s: Tensor) -> Tensor:
+    """``1 / (s[i] + s[j])``, 0 where both vanish."""
+    zero = near_zero_p.bind(s)
+    return reciprocal(s.unsqueeze(-2) + s.unsqueeze(-1), zero.unsqueeze(-2).logical_and(zero.unsqueeze(-1)))
+
+
+def repeated(near: Tensor) -> bool:
+    """Whether some values are equal, from near_p."""
+    v = innermost(near)
+    return type(v) is np.ndarray and int(v.sum()) > v.size // max(v.shape[-1], 1)
+
+
+# With repeated values the vectors move, but not among those of one value, and then the matrix b between them, diagonal here,
+# grows blocks elsewhere. Derivatives of higher order see that only if the divisions by gaps and sums are solved with b:
+
+
+@op("commutator_solve", core="(n,n),(n,n)->(n,n)")
+def commutator_p(b: Any, p: Any) -> Any:
+    """``x`` with ``x b - b x = p`` for a diagonal b, 0 between equal values."""
+    s = np.diagonal(b, 0, -2, -1).real
+    near = near_p.impl(s)  # type: ignore[misc]
+    gap = s[..., None, :] - s[..., :, None]
+    return np.where(near, 0, p / np.where(near, 1, gap))
+
+
+@op("anticommutator_solve", core="(n,n),(n,n)->(n,n)")
+def anticommutator_p(b: Any, p: Any) -> Any:
+    """``x`` with ``x b + b x = p`` for a diagonal b that is not negative, 0 between zeros."""
+    s = np.diagonal(b, 0, -2, -1).real
+    zero = near_zero_p.impl(s)  # type: ignore[misc]
+    zero = zero[..., None, :] & zero[..., :, None]
+    return np.where(zero, 0, p / np.where(zero, 1, s[..., None, :] + s[..., :, None]))
+
+
+commutator_p.jvp(
+    [lambda t, x, b, p: commutator_p.bind(b, mm(t, x) - mm(x, t)), lambda t, x, b, p: commutator_p.bind(b, t)]
+)
+anticommutator_p.jvp(
+    [lambda t, x, b, p: anticommutator_p.bind(b, -mm(t, x) - mm(x, t)), lambda t, x, b, p: anticommutator_p.bind(b, t)]
+)
+
+
+@commutator_p.vjp
+def _(g: Any, x: Any, b: Any, p: Any) -> Any:
+    z, h = commutator_p.bind(adjoint(b), g), adjoint(x)
+    return lambda: mm(z, h) - mm(h, z), z
+
+
+@anticommutator_p.vjp
+def _(g: Any, x: Any, b: Any, p: Any) -> Any:
+    z, h = anticommutator_p.bind(adjoint(b), g), adjoint(x)
+    return lambda: -mm(z, h) - mm(h, z), z
+
+
 # -- gauges -------------------------------------------------------------------------------------------------------------
 
 

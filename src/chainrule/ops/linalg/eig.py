@@ -15,11 +15,15 @@ from .common import (
     LinAlgError,
     adjoint,
     check_gauge,
+    commutator_p,
     diag_of,
     gap_reciprocals,
     hermitian,
     is_complex,
     mm,
+    near_p,
+    reciprocal,
+    repeated,
     skew,
     square,
 )
@@ -61,13 +65,32 @@ def eigvalsh_p(a: Any, *, uplo: str) -> Any:
 # The matrix is taken as Hermitian: with P = V^H dA V, dL = diag(P) and V^H dV = P / (L[j] - L[i]) off the diagonal.
 
 
+@op("hermitian_part", core="(n,n)->(n,n)")
+def from_triangle_p(a: Any, *, uplo: str) -> Any:
+    """The Hermitian matrix with this lower or upper triangle."""
+    half = np.tril(a, -1) if uplo == "L" else np.triu(a, 1)
+    d = np.diagonal(a, 0, -2, -1).real[..., None, :] * np.eye(a.shape[-1], dtype=a.real.dtype)
+    return half + np.conj(np.swapaxes(half, -1, -2)) + d
+
+
+from_triangle_p.jvp([lambda t, y, a, *, uplo: hermitian(t)])
+from_triangle_p.vjp([lambda g, y, a, *, uplo: hermitian(g)])
+
+
+def _over_gaps(p: Tensor, w: Tensor, v: Tensor, a: Tensor, uplo: str) -> tuple[Tensor, Tensor]:
+    """``p / (w[j] - w[i])``, 0 between equal values, and which are equal."""
+    near = near_p.bind(w)
+    if repeated(near):
+        return commutator_p.bind(mm(adjoint(v), from_triangle_p.bind(a, uplo=uplo), v), p), near
+    return p * reciprocal(w.unsqueeze(-2) - w.unsqueeze(-1), near), near
+
+
 @eigh_p.jvp
 def _(t: Any, y: Any, a: Any, *, uplo: str) -> Any:
     w, v = y
     p = mm(adjoint(v), mm(hermitian(t[0]), v))
     d = diag_of(p)
-    f, _ = gap_reciprocals(w)
-    return d.real if is_complex(p) else d, mm(v, p * f)
+    return d.real if is_complex(p) else d, mm(v, _over_gaps(p, w, v, a, uplo)[0])
 
 
 @eigh_p.vjp(sparse=True)
@@ -77,9 +100,8 @@ def _(g: Any, y: Any, a: Any, *, uplo: str) -> Any:
     if gv is None:
         return (mm(v * gw.unsqueeze(-2), vh),)
     z = mm(vh, gv)
-    f, near = gap_reciprocals(w)
+    p, near = _over_gaps(skew(z), w, v, a, uplo)
     check_gauge("linalg.eigh", "eigenvectors", "eigenvalues", z, near, gw)
-    p = skew(z) * f
     if gw is not None:
         p = p + diag_embed(gw)
     return (mm(v, p, vh),)
@@ -228,6 +250,11 @@ def _free(a: Tensor) -> tuple[Tensor, Tensor]:
     return w, v.abs() ** 2
 
 
+def _projector(a: Tensor) -> Tensor:
+    v = eigh(a)[1][..., 1:3]
+    return mm(v, adjoint(v))
+
+
 def _free_eig(a: Tensor) -> tuple[Tensor, Tensor]:
     w, v = eig(a)
     return w, v.abs() ** 2
@@ -235,7 +262,8 @@ def _free_eig(a: Tensor) -> tuple[Tensor, Tensor]:
 
 sample("linalg.eigh", S(2, 3, 3), f=_free)
 sample("linalg.eigvalsh", S(3, 3), f=lambda a: eigvalsh(hermitian(a), "U"))
-# The sum of the eigenvalues does not depend on the choice of vectors.
+# Neither the projector on the eigenvectors of a repeated value nor the sum of the values depends on the choice of vectors.
+sample("linalg.eigh", Given(np.diag([2.0, 2.0, 1.0, 3.0]), grad=True), f=lambda a: _projector(hermitian(a)))
 sample("linalg.eigh", Given(np.eye(3), grad=True), f=lambda a: eigh(hermitian(a))[0].sum(-1))
 sample("linalg.eig", S(2, 3, 3), f=_free_eig)
 sample("linalg.eigvals", S(3, 3))

@@ -15,17 +15,23 @@ from ..shape import cat
 from .common import (
     LinAlgError,
     adjoint,
+    anticommutator_p,
     check_gauge,
+    commutator_p,
+    concrete_info,
     diag_of,
     floating,
-    gap_reciprocals,
     hermitian,
     is_complex,
     mm,
+    near_p,
     near_zero_p,
     reciprocal,
+    repeated,
     skew,
+    sum_reciprocals,
 )
+from .solve import solve_p
 
 
 class SVD(NamedTuple):
@@ -67,19 +73,40 @@ def svdvals_p(a: Any) -> Any:
 
 
 def _parts(y: Any) -> tuple[Any, ...]:
-    """The thin factors, the vectors beyond them (or None) and the reciprocals of s."""
+    """The thin factors and the vectors beyond them (or None)."""
     u, s, vh = y
     k = s.shape[-1]
     v = adjoint(vh)
     u1, u2 = (u, None) if u.shape[-1] == k else (u[..., :k], u[..., k:])
     v1, v2 = (v, None) if v.shape[-1] == k else (v[..., :k], v[..., k:])
-    return u1, u2, s, v1, v2, reciprocal(s, near_zero_p.bind(s)).unsqueeze(-2)
+    return u1, u2, s, v1, v2
 
 
-def _sum_reciprocals(s: Tensor) -> Tensor:
-    """``1 / (s[i] + s[j])``, 0 where both vanish."""
-    zero = near_zero_p.bind(s)
-    return reciprocal(s.unsqueeze(-2) + s.unsqueeze(-1), zero.unsqueeze(-2).logical_and(zero.unsqueeze(-1)))
+class _Divisions:
+    """Divisions by differences, sums and values of s; at repeated values solved with U^H A V, which is diag(s) here."""
+
+    def __init__(self, a: Tensor, u: Tensor, s: Tensor, v: Tensor) -> None:
+        self.s, self.near = s, near_p.bind(s)
+        self.matrix = hermitian(mm(adjoint(u), a, v)) if repeated(self.near) else None
+
+    def gaps(self, p: Tensor) -> Tensor:
+        """``p / (s[j] - s[i])``, 0 between equal values."""
+        if self.matrix is not None:
+            return commutator_p.bind(self.matrix, p)
+        return p * reciprocal(self.s.unsqueeze(-2) - self.s.unsqueeze(-1), self.near)
+
+    def sums(self, p: Tensor) -> Tensor:
+        """``p / (s[j] + s[i])``, 0 between zeros."""
+        if self.matrix is not None:
+            return anticommutator_p.bind(self.matrix, p)
+        return p * sum_reciprocals(self.s)
+
+    def values(self, x: Tensor) -> Tensor:
+        """``x / s[j]``, 0 where s is."""
+        zero = near_zero_p.bind(self.s)
+        if self.matrix is not None and not concrete_info(zero).any():
+            return adjoint(solve_p.bind(self.matrix, adjoint(x)))
+        return x * reciprocal(self.s, zero).unsqueeze(-2)
 
 
 # With dU = U X, dV = V Y (X, Y skew) and P = U^H dA V: herm(P) = (X + Y)/2 * (s_j - s_i), skew(P) = (X - Y)/2 * (s_j + s_i).
@@ -88,29 +115,29 @@ def _sum_reciprocals(s: Tensor) -> Tensor:
 
 @svd_p.jvp
 def _(t: Any, y: Any, a: Any, *, full: bool) -> Any:
-    u, u2, s, v, v2, r = _parts(y)
+    u, u2, s, v, v2 = _parts(y)
+    over = _Divisions(a, u, s, v)
     da = t[0]
     dav, dau = mm(da, v), mm(adjoint(da), u)
     p = mm(adjoint(u), dav)
-    f, _ = gap_reciprocals(s)
-    x, z = hermitian(p) * f, skew(p) * _sum_reciprocals(s)
+    x, z = over.gaps(hermitian(p)), over.sums(skew(p))
     du, dv = mm(u, x + z), mm(v, x - z)
     m, n, k = a.shape[-2], a.shape[-1], s.shape[-1]
     if m > k:
-        du = du + (dav - mm(u, p)) * r
+        du = du + over.values(dav - mm(u, p))
     if n > k:
-        dv = dv + (dau - mm(v, adjoint(p))) * r
+        dv = dv + over.values(dau - mm(v, adjoint(p)))
     if u2 is not None:
-        du = cat((du, -mm(u, adjoint(mm(adjoint(u2), dav) * r))), -1)
+        du = cat((du, -mm(u, adjoint(over.values(mm(adjoint(u2), dav))))), -1)
     if v2 is not None:
-        dv = cat((dv, -mm(v, adjoint(mm(adjoint(v2), dau) * r))), -1)
+        dv = cat((dv, -mm(v, adjoint(over.values(mm(adjoint(v2), dau))))), -1)
     return du, diag_of(p).real if is_complex(p) else diag_of(p), adjoint(dv)
 
 
 @svd_p.vjp(sparse=True)
 def _(g: Any, y: Any, a: Any, *, full: bool) -> Any:
     gu, gs, gvh = g
-    u, u2, s, v, v2, r = _parts(y)
+    u, u2, s, v, v2 = _parts(y)
     m, n, k = a.shape[-2], a.shape[-1], s.shape[-1]
     vh = adjoint(v)
     if gu is None and gvh is None:
@@ -122,23 +149,19 @@ def _(g: Any, y: Any, a: Any, *, full: bool) -> Any:
     wv = None if gv1 is None else mm(vh, gv1)
     plus = wu if wv is None else wv if wu is None else wu + wv
     minus = wu if wv is None else -wv if wu is None else wu - wv
-    f, near = gap_reciprocals(s)
-    check_gauge("linalg.svd", "singular vectors", "singular values", plus, near, gs)
-    p = skew(plus) * f + skew(minus) * _sum_reciprocals(s)
+    over = _Divisions(a, u, s, v)
+    check_gauge("linalg.svd", "singular vectors", "singular values", plus, over.near, gs)
+    p = over.gaps(skew(plus)) + over.sums(skew(minus))
     if gs is not None:
         p = p + diag_embed(gs)
-    left, right = mm(u, p), None
+    ga = mm(u, p, vh)
     if gu1 is not None and m > k:
-        left = left + (gu1 - mm(u, wu)) * r
-    if gu2 is not None:
-        left = left - mm(u2, adjoint(mm(adjoint(u), gu2))) * r
+        across = gu1 - mm(u, wu)
+        ga = ga + mm(over.values(across if gu2 is None else across - mm(u2, adjoint(mm(adjoint(u), gu2)))), vh)
     if gv1 is not None and n > k:
-        right = (gv1 - mm(v, wv)) * r
-    if gv2 is not None:
-        part = mm(v2, adjoint(mm(vh, gv2))) * r
-        right = -part if right is None else right - part
-    ga = mm(left, vh)
-    return (ga if right is None else ga + mm(u, adjoint(right)),)
+        across = gv1 - mm(v, wv)
+        ga = ga + mm(u, adjoint(over.values(across if gv2 is None else across - mm(v2, adjoint(mm(vh, gv2))))))
+    return (ga,)
 
 
 @svdvals_p.jvp
@@ -251,11 +274,22 @@ def _free(a: Tensor, full: bool) -> tuple[Tensor, ...]:
     return u[..., :k].abs() ** 2, s, mm(u[..., :k], vh[..., :k, :]), mm(u2, adjoint(u2)), mm(adjoint(v2), v2)
 
 
+def _projector(vh: Tensor) -> Tensor:
+    return mm(adjoint(vh), vh)
+
+
 sample("linalg.svd", S(2, 3, 3), f=lambda a: _free(a, True))
 sample("linalg.svd", S(4, 2), f=lambda a: _free(a, False))
 sample("linalg.svd", S(4, 2), f=lambda a: _free(a, True))
 sample("linalg.svd", S(2, 4), f=lambda a: _free(a, True))
 sample("linalg.svdvals", S(2, 3, 2))
-# Repeated singular values: the nuclear norm does not depend on the choice of vectors.
+# Repeated singular values: neither the polar factor nor the nuclear norm depends on the choice of vectors.
+sample("linalg.svd", Given(np.eye(3), grad=True), f=lambda a: mm(*linalg_svd(a)[::2]))
+sample(
+    "linalg.svd",
+    Given(np.diag([0.5, 0.5, 0.0])[:, :2], grad=True),
+    f=lambda a: _projector(adjoint(linalg_svd(a, False)[0])),
+)
+sample("linalg.svd", Given(np.diag([2.0, 2.0, 1.0]), grad=True), f=lambda a: _projector(linalg_svd(a)[2][..., :2, :]))
 sample("linalg.svd", Given(np.eye(3), grad=True), f=lambda a: linalg_svd(a)[1].sum(-1))
 sample("linalg.svd", Given([[2.0, 0, 0], [0, 2, 0]], grad=True), f=lambda a: linalg_svd(a, False)[1].sum(-1))
