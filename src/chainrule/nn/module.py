@@ -336,6 +336,7 @@ class Module:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop the gradients of the parameters (or set them to zero)."""
+        p: Any
         for p in self.parameters():
             if p.grad is not None:
                 p.grad = None if set_to_none else p.grad.detach() * 0
@@ -417,7 +418,7 @@ class Module:
 
     def _known_keys(self, state: dict[str, Any]) -> set[str]:
         """The keys of a state that this module and those below it know."""
-        known = set()
+        known: set[str] = set()
         for path, m in self.named_modules(remove_duplicate=False):
             head = f"{path}." if path else ""
             known.update(head + name for name, _ in m._own_state())

@@ -56,7 +56,7 @@ def masked_moments(
     return x, m, (c * c).sum(dims, True) / n, n
 
 
-def _masked(x: Tensor, nd: int, w: Any, b: Any, eps: float, ok: Tensor, centre: bool) -> Tensor:
+def _masked(x: Tensor, nd: int, w: Any, b: Any, eps: float, ok: Any, centre: bool) -> Tensor:
     xw, m, v, _ = masked_moments(wide(x), ok, tuple(range(-nd, 0)), centre)
     y = (xw if m is None else xw - m) * rsqrt.call(v + eps)
     y = y if w is None else y * w

@@ -144,7 +144,7 @@ def _backward_kernel(
     stat = [dense(s) for s in (m, r)]
     cot = [dense(s) for s in (gm, gr)]
     if x.ndim == rank and (w is None or w.ndim == 1):
-        got = kernels.group_norm_backward(gy, x, *stat, dense(w), groups, *cot)
+        got = kernels.group_norm_backward(gy, x, stat[0], stat[1], dense(w), groups, cot[0], cot[1])
         return tuple([v for v, on in zip(got, mask, strict=True) if on])
     lead = x.shape[: x.ndim - rank]
     # Examples that only the weight has still belong to every result.
@@ -158,7 +158,9 @@ def _backward_kernel(
             raise NotSupported
         two = [s.reshape(-1, groups) for s in stat]
         one = [None if s is None else s.reshape(-1, groups) for s in cot]
-        gx, _, _ = kernels.group_norm_backward(u.reshape(-1, *tail), x.reshape(-1, *tail), *two, None, groups, *one)
+        gx, _, _ = kernels.group_norm_backward(
+            u.reshape(-1, *tail), x.reshape(-1, *tail), two[0], two[1], None, groups, one[0], one[1]
+        )
         out.append(gx.reshape(x.shape))
     if mask[1]:
         n = int(np.prod(tail)) // groups

@@ -132,6 +132,7 @@ class Rows:
         """The tangents of y and of the kept statistics."""
         h = self._normal(wide(x), m, r)
         ty: Any = None
+        tm: Any
         if tx is not None:
             t = wide(tx)
             tm, th = (mean_over(t, nd) if self.centre else None), mean_over(h * t, nd)

@@ -154,7 +154,8 @@ class Embedding(Module):
             raise AssertionError(
                 f"from_pretrained: embeddings must be 2-dimensional, got shape {tuple(embeddings.shape)}"
             )
-        return cls(*embeddings.shape, padding_idx=padding_idx, _weight=embeddings, _freeze=freeze, **kw)
+        rows, columns = embeddings.shape
+        return cls(rows, columns, padding_idx=padding_idx, _weight=embeddings, _freeze=freeze, **kw)
 
     def extra_repr(self) -> str:
         """The sizes."""

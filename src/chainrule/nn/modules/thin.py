@@ -61,20 +61,14 @@ class Thin(Module):
 class _Random(Thin):
     """Acts in training only."""
 
+    def __init__(self, *args: Any, **kw: Any) -> None:
+        super().__init__(*args, **kw)
+        if "p" in self.options and not 0 <= self.p <= 1:
+            raise ValueError(f"{type(self).__name__}: dropout probability has to be between 0 and 1, but got {self.p}")
+
     def forward(self, *inputs: Any) -> Any:
         """The function of the inputs, random in training."""
         return getattr(F, self.function)(*inputs, training=self.training, **{k: getattr(self, k) for k in self.options})
-
-
-def _checked_p(cls: type) -> None:
-    init = cls.__init__
-
-    def __init__(self: Any, *args: Any, **kw: Any) -> None:
-        init(self, *args, **kw)
-        if not 0 <= self.p <= 1:
-            raise ValueError(f"{cls.__name__}: dropout probability has to be between 0 and 1, but got {self.p}")
-
-    cls.__init__ = __init__  # type: ignore[misc]
 
 
 def _make(base: type, name: str, function: str, doc: str, options: dict[str, Any], shown: tuple[str, ...]) -> type:
@@ -92,9 +86,7 @@ for _name, _function, _doc, _options in thin_table.LOSSES:
 for _name, _function, _doc, _options in thin_table.ACTIVATIONS + thin_table.SHAPES:
     _make(Thin, _name, _function, _doc, _options, tuple(k for k in _options if k != "inplace"))
 for _name, _function, _doc, _options in thin_table.RANDOM:
-    _cls = _make(_Random, _name, _function, _doc, _options, tuple(_options) if "p" in _options else ("lower", "upper"))
-    if "p" in _options:
-        _checked_p(_cls)
+    _make(_Random, _name, _function, _doc, _options, tuple(_options) if "p" in _options else ("lower", "upper"))
 
 
 class PReLU(Module):

@@ -25,7 +25,7 @@ class Computed:
 
 
 def _rebuild(base: type, names: tuple[str, ...]) -> Any:
-    cls = class_for(base, names)
+    cls: Any = class_for(base, names)
     return cls.__new__(cls)
 
 
