@@ -92,18 +92,20 @@ def progress(steps: int) -> Iterable[int]:
             print(f"\rtraining {100 * (i + 1) // steps:3d} %", end="" if i + 1 < steps else "\n", flush=True)
 
 
-def by_length(p: Params, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Lengths of fresh sequences and the share of places that are answered rightly in each."""
-    lengths, rights = [], []
+def by_length(p: Params, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, float]:
+    """Lengths of fresh sequences, the share of places answered rightly in each, and what the best constant answer would get."""
+    lengths, rights, ones = [], [], []
     for _ in range(8):
         tokens, seen = batch(rng)
         right = cr.vmap(lambda y, s: (y.argmax(-1) == s).float().mean())(model(p, tokens), seen)
         lengths.append(tokens.lengths().numpy())
         rights.append(right.numpy())
-    return np.concatenate(lengths), np.concatenate(rights)
+        ones.append(seen.values().numpy())
+    share = float(np.concatenate(ones).mean())
+    return np.concatenate(lengths), np.concatenate(rights), max(share, 1 - share)
 
 
-def picture(losses: list[float], lengths: np.ndarray, rights: np.ndarray) -> None:
+def picture(losses: list[float], lengths: np.ndarray, rights: np.ndarray, constant: float) -> None:
     """The loss, the accuracy by length, and what padding would have cost."""
     try:
         import matplotlib
@@ -126,7 +128,8 @@ def picture(losses: list[float], lengths: np.ndarray, rights: np.ndarray) -> Non
         for a, b in itertools.pairwise(edges)
     ]
     axes[1].bar(names, share, color="C2")
-    axes[1].axhline(0.5, color="grey", lw=0.8, ls=":")
+    axes[1].axhline(constant, color="black", lw=1, ls=":", label="best constant answer")
+    axes[1].legend(loc="lower right")
     axes[1].set(title="accuracy by length", xlabel="length of the sequence", ylim=(0, 1.02))
     axes[2].hist(lengths, bins=np.arange(5, LONGEST + 2), color="C1")
     axes[2].set(
@@ -152,12 +155,12 @@ def main(steps: int = 700) -> dict[str, Any]:
         g, value = step(p, *batch(rng))
         adam(p, g, m, v, t + 1, 2e-3 * min(1, (t + 1) / 20, 1.2 - t / steps))
         losses.append(value.item())
-    lengths, rights = by_length(p, rng)
+    lengths, rights, constant = by_length(p, rng)
     accuracy = float((rights * lengths).sum() / lengths.sum())
-    print(
-        f"{steps} steps in {time.perf_counter() - start:.1f} s; loss {losses[0]:.3f} -> {np.mean(losses[-20:]):.3f}; right at {accuracy:.1%} of all places"
-    )
-    picture(losses, lengths, rights)
+    took = time.perf_counter() - start
+    print(f"{steps} steps in {took:.1f} s; loss {losses[0]:.3f} -> {np.mean(losses[-20:]):.3f}")
+    print(f"right at {accuracy:.1%} of all places; the best constant answer would be right at {constant:.1%}")
+    picture(losses, lengths, rights, constant)
     return {"losses": losses, "accuracy": accuracy}
 
 
