@@ -16,26 +16,13 @@ import chainrule
 from chainrule import func
 from chainrule.testing import laws
 
+from .report import absent
 from .rules import F
 
 
 def row(*ids: str) -> pytest.MarkDecorator:
     """The rows of the list that a test covers."""
     return pytest.mark.row(*ids)
-
-
-def exists(name: str) -> bool:
-    """Whether chainrule has an operator of this dotted name."""
-    try:
-        laws.resolve(name)
-    except AttributeError:
-        return False
-    return True
-
-
-def absent(names: Any) -> list[str]:
-    """Those of the operators that are not there."""
-    return [n for n in names if not exists(n)]
 
 
 def require(names: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .judge import absent
+from .report import absent
 from .rules import BY_ID, ROWS, Row
 
 
