@@ -7,6 +7,9 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
+# Printed by the process that collects, which under xdist never loads tests/spec/conftest.py.
+from tests.spec.report import pytest_terminal_summary  # noqa: F401
+
 # Two workers share two cores: more threads than that only wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 

@@ -51,7 +51,9 @@ class Interpreter:
         if self.touched is not None:
             # Tensors made inside the function are gone by now, or are what it returns; the others come from outside.
             out = {id(y) for y in self.returned}
-            alive = [b for b in (w() for w in self.touched) if b is not None and b._interp is self and id(b) not in out]
+            # A returned view keeps its base, and through it the base's other views.
+            out |= {id(y._meta.base) for y in self.returned if getattr(y, "_meta", None) is not None}
+            alive = [b for b in (w() for w in self.touched) if b is not None and b._interp is self and out.isdisjoint(_family(b))]
             self.touched = None
             self.restore(alive, failed=et is not None)
         self.returned = []
@@ -91,6 +93,11 @@ class Interpreter:
 
     def strides_of(self, x: Tensor) -> tuple[int, ...]:
         return x._value.stride()
+
+
+def _family(x: Tensor) -> tuple[int, ...]:
+    """A tensor and the base it is a view of, by identity."""
+    return (id(x),) if x._meta is None or x._meta.base is None else (id(x), id(x._meta.base))
 
 
 def innermost(x: Any) -> Any:

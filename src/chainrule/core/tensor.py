@@ -224,6 +224,7 @@ class Tensor:
         """The payload, for operations that need actual values; refused under vmap."""
         x: Any = self
         while x._interp is not None:
+            x._interp.check(what)
             if x._interp.kind == "vmap":
                 raise ChainruleError(
                     f"{what} needs one concrete value, but under vmap this tensor stands for {x._interp.size} examples at "
