@@ -418,7 +418,7 @@ def _var_slope(x: Any, dim: Any, dof: float, whole: bool, old: Any) -> Any:
     if dof > 0:
         return c * (2 / dof)
     # Without a degree of freedom the variance is infinite, or 0/0; PyTorch's slope has no sign over the whole tensor.
-    if whole:
+    if whole and isinstance(dof, int | float):
         return where(c == 0, float("nan"), float("inf"))
     return c * (2 / dof if dof else float("inf"))
 
