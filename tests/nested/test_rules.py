@@ -143,3 +143,12 @@ def test_compiled_loops_over_many_components(dtype: Any) -> None:
     sums = x.sum(-1).numpy()
     np.testing.assert_allclose(sums, [c.sum() for c in x.numpy()], **tol)
     assert (sums[lengths == 0] == 0).all()
+
+
+def test_a_component_without_degrees_of_freedom_spoils_no_other() -> None:
+    x = nest(VALUES)
+    for f in (lambda c: c[..., 0].var(), lambda c: c[..., 0].std()):
+        got = ct.vmap(func.grad(f))(x).unbind()
+        for i in (0, 3):
+            close(got[i], func.grad(f)(x[i]), f"component {i}")
+        assert got[2][..., 0].isnan().all()

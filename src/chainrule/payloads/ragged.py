@@ -58,7 +58,8 @@ class RaggedInt:
 
     def _with(self, other: Any, f: Any) -> Any:
         level = self.level or getattr(other, "level", None)
-        return RaggedInt(np.asarray(f(self.values, other.values if isinstance(other, RaggedInt) else other)), level)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return RaggedInt(np.asarray(f(self.values, other.values if isinstance(other, RaggedInt) else other)), level)
 
     def __add__(self, o: Any) -> Any:
         return self._with(o, np.add)
