@@ -118,16 +118,63 @@ def reciprocal(x: Tensor, zero: Tensor) -> Tensor:
     return where(zero, 0, 1 / where(zero, 1, x))
 
 
-def gap_reciprocals(s: Tensor) -> tuple[Tensor, Tensor]:
-    """``1 / (s[j] - s[i])``, 0 for equal values, and which values are equal."""
-    near = near_p.bind(s)
-    return reciprocal(s.unsqueeze(-2) - s.unsqueeze(-1), near), near
+@op("over_gaps", core="(n),(n,n)->(n,n)")
+def over_gaps_p(s: Any, p: Any) -> Any:
+    """``p / (s[j] - s[i])``, 0 between equal values."""
+    gap = s[..., None, :] - s[..., :, None]
+    top = np.max(np.abs(s), axis=-1, initial=0)[..., None, None]
+    near = np.abs(gap) <= 4 * np.finfo(s.dtype).eps * s.shape[-1] * top
+    np.copyto(gap, np.inf, where=near)
+    return p / gap
 
 
-def sum_reciprocals(s: Tensor) -> Tensor:
-    """``1 / (s[i] + s[j])``, 0 where both vanish."""
-    zero = near_zero_p.bind(s)
-    return reciprocal(s.unsqueeze(-2) + s.unsqueeze(-1), zero.unsqueeze(-2).logical_and(zero.unsqueeze(-1)))
+@op("over_sums", core="(n),(n,n)->(n,n)")
+def over_sums_p(s: Any, p: Any) -> Any:
+    """``p / (s[j] + s[i])`` for values that are not negative, 0 between zeros."""
+    total = s[..., None, :] + s[..., :, None]
+    top = np.max(s, axis=-1, initial=0)[..., None, None]
+    np.copyto(total, np.inf, where=total <= 2 * np.finfo(s.dtype).eps * s.shape[-1] * top)
+    return p / total
+
+
+def _conj(x: Tensor) -> Tensor:
+    return x.conj() if is_complex(x) else x
+
+
+over_gaps_p.jvp(
+    [
+        lambda t, y, s, p: over_gaps_p.bind(s, y * (t.unsqueeze(-1) - t.unsqueeze(-2))),
+        lambda t, y, s, p: over_gaps_p.bind(s, t),
+    ]
+)
+over_sums_p.jvp(
+    [
+        lambda t, y, s, p: -over_sums_p.bind(s, y * (t.unsqueeze(-1) + t.unsqueeze(-2))),
+        lambda t, y, s, p: over_sums_p.bind(s, t),
+    ]
+)
+
+
+@over_gaps_p.vjp
+def _(g: Any, y: Any, s: Any, p: Any) -> Any:
+    gp = over_gaps_p.bind(_conj(s), g)
+
+    def gs() -> Tensor:
+        q = _conj(y) * gp
+        return q.sum(-1) - q.sum(-2)
+
+    return gs, gp
+
+
+@over_sums_p.vjp
+def _(g: Any, y: Any, s: Any, p: Any) -> Any:
+    gp = over_sums_p.bind(s, g)
+
+    def gs() -> Tensor:
+        q = _conj(y) * gp
+        return -q.sum(-1) - q.sum(-2)
+
+    return gs, gp
 
 
 def repeated(near: Tensor) -> bool:
@@ -143,19 +190,13 @@ def repeated(near: Tensor) -> bool:
 @op("commutator_solve", core="(n,n),(n,n)->(n,n)")
 def commutator_p(b: Any, p: Any) -> Any:
     """``x`` with ``x b - b x = p`` for a diagonal b, 0 between equal values."""
-    s = np.diagonal(b, 0, -2, -1).real
-    near = near_p.impl(s)  # type: ignore[misc]
-    gap = s[..., None, :] - s[..., :, None]
-    return np.where(near, 0, p / np.where(near, 1, gap))
+    return over_gaps_p.impl(np.diagonal(b, 0, -2, -1).real, p)  # type: ignore[misc]
 
 
 @op("anticommutator_solve", core="(n,n),(n,n)->(n,n)")
 def anticommutator_p(b: Any, p: Any) -> Any:
     """``x`` with ``x b + b x = p`` for a diagonal b that is not negative, 0 between zeros."""
-    s = np.diagonal(b, 0, -2, -1).real
-    zero = near_zero_p.impl(s)  # type: ignore[misc]
-    zero = zero[..., None, :] & zero[..., :, None]
-    return np.where(zero, 0, p / np.where(zero, 1, s[..., None, :] + s[..., :, None]))
+    return over_sums_p.impl(np.diagonal(b, 0, -2, -1).real, p)  # type: ignore[misc]
 
 
 commutator_p.jvp(

@@ -59,6 +59,22 @@ def _sign(p: tuple[int, ...]) -> int:
     return -1 if sum(a > b for a, b in itertools.combinations(p, 2)) % 2 else 1
 
 
+def _by_inverse(a: Any, *es: Any) -> Any:
+    """``C_0`` or ``C_1`` from determinant and inverse, where all matrices are far from singular; else None."""
+    try:
+        inv = np.linalg.inv(a)
+    except np.linalg.LinAlgError:
+        return None
+    size = np.abs(a).sum(-2).max(-1) * np.abs(inv).sum(-2).max(-1)
+    if not (size < 1e4).all():
+        return None
+    t, det = np.swapaxes(inv, -1, -2), np.linalg.det(a)[..., None, None]
+    if not es:
+        return det * t
+    w = inv @ es[0]
+    return det * (np.trace(w, axis1=-2, axis2=-1)[..., None, None] * t - np.swapaxes(w @ inv, -1, -2))
+
+
 def _cofactors(a: Any, *es: Any) -> Any:
     """``C_k(a, e_1 .. e_k)``."""
     k, n, d = len(es), a.shape[-1], a.dtype
@@ -66,6 +82,8 @@ def _cofactors(a: Any, *es: Any) -> Any:
     lead = np.broadcast_shapes(a.shape[:-2], *[e.shape[:-2] for e in es])
     if n == 0 or k >= n or 0 in lead:
         return np.zeros((*lead, n, n), d)
+    if k <= 1 and (quick := _by_inverse(a.astype(wide, copy=False), *es)) is not None:
+        return quick.astype(d, copy=False)
     u, s, vh = np.linalg.svd(a.astype(wide, copy=False))
     uh, v = np.conj(np.swapaxes(u, -1, -2)), np.conj(np.swapaxes(vh, -1, -2))
     ms = [uh @ e.astype(wide, copy=False) @ v for e in es]

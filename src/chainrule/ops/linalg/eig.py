@@ -17,12 +17,11 @@ from .common import (
     check_gauge,
     commutator_p,
     diag_of,
-    gap_reciprocals,
     hermitian,
     is_complex,
     mm,
     near_p,
-    reciprocal,
+    over_gaps_p,
     repeated,
     skew,
     square,
@@ -82,7 +81,7 @@ def _over_gaps(p: Tensor, w: Tensor, v: Tensor, a: Tensor, uplo: str) -> tuple[T
     near = near_p.bind(w)
     if repeated(near):
         return commutator_p.bind(mm(adjoint(v), from_triangle_p.bind(a, uplo=uplo), v), p), near
-    return p * reciprocal(w.unsqueeze(-2) - w.unsqueeze(-1), near), near
+    return over_gaps_p.bind(w, p), near
 
 
 @eigh_p.jvp
@@ -181,8 +180,7 @@ def eigvals_p(a: Any) -> Any:
 def _(t: Any, y: Any, a: Any) -> Any:
     w, v = y
     p = solve_p.bind(v, mm(t[0].to(v.dtype), v))
-    f, _ = gap_reciprocals(w)
-    dv = mm(v, p * f)
+    dv = mm(v, over_gaps_p.bind(w, p))
     along = (v.conj() * dv).real.sum(-2, True)
     return diag_of(p), dv - v * along
 
@@ -194,11 +192,10 @@ def _(g: Any, y: Any, a: Any) -> Any:
     if gv is None:
         return (solve_p.bind(vh, gw.unsqueeze(-1) * vh),)
     z = mm(vh, gv)
-    f, _ = gap_reciprocals(w)
     along = diag_of(z).real
     z = z - mm(vh, v) * along.unsqueeze(-2)
     _check_phase(diag_of(z).imag, z)
-    p = z * f.conj()
+    p = over_gaps_p.bind(w.conj(), z)
     if gw is not None:
         p = p + diag_embed(gw)
     return (solve_p.bind(vh, mm(p, vh)),)

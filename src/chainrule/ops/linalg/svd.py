@@ -26,10 +26,11 @@ from .common import (
     mm,
     near_p,
     near_zero_p,
+    over_gaps_p,
+    over_sums_p,
     reciprocal,
     repeated,
     skew,
-    sum_reciprocals,
 )
 from .solve import solve_p
 
@@ -93,13 +94,13 @@ class _Divisions:
         """``p / (s[j] - s[i])``, 0 between equal values."""
         if self.matrix is not None:
             return commutator_p.bind(self.matrix, p)
-        return p * reciprocal(self.s.unsqueeze(-2) - self.s.unsqueeze(-1), self.near)
+        return over_gaps_p.bind(self.s, p)
 
     def sums(self, p: Tensor) -> Tensor:
         """``p / (s[j] + s[i])``, 0 between zeros."""
         if self.matrix is not None:
             return anticommutator_p.bind(self.matrix, p)
-        return p * sum_reciprocals(self.s)
+        return over_sums_p.bind(self.s, p)
 
     def values(self, x: Tensor) -> Tensor:
         """``x / s[j]``, 0 where s is."""
