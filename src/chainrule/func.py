@@ -351,9 +351,6 @@ def vmap(
                 raise ValueError(f"vmap: in_dims is not compatible with the structure of the inputs: {e}") from None
         kdims = [0 if isinstance(x, Tensor) else None for x in kws]
         every, alld = [*leaves, *kws], [*dims, *kdims]
-        nested = _nested_entry(func, every, alld, len(leaves), spec, kspec, out_dims, randomness)
-        if nested is not None:
-            return nested[0]
         size = _batch_size(alld, every)
         if chunk_size is None or chunk_size >= size:
             return _run_vmap(func, every, alld, len(leaves), spec, kspec, size, out_dims, randomness)
@@ -372,16 +369,6 @@ def vmap(
         )
 
     return mapped
-
-
-# Set by chainrule.nested: takes over when a mapped input is ragged.
-_nested_entry: Callable[..., Any] = lambda *a: None
-
-
-def set_nested_entry(f: Callable[..., Any]) -> None:
-    """Install the rule for mapping over ragged tensors."""
-    global _nested_entry
-    _nested_entry = f
 
 
 def _refuse_leaf(x: Any, d: int) -> Any:

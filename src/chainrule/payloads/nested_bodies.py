@@ -58,6 +58,7 @@ def generic(op: Op, vals: tuple[Any, ...], kw: dict[str, Any]) -> Any:
         axes is not None
         and all(d + v.geometry.k >= v.geometry.u for d in axes for v in nests)
         and all(v.geometry.packing is g.packing for v in nests)
+        and not _ragged_in(kw.values())
     ):
         if all(not isinstance(v, ndarray) or v.ndim <= len(g.trail) for v in vals):
             y = op.impl(*[v.rows if isinstance(v, NestedArray) else v for v in vals], **kw)
@@ -74,7 +75,8 @@ def by_size(op: Op, vals: tuple[Any, ...], kw: dict[str, Any], nests: list[Neste
     g, n, lead = nests[0].geometry, nests[0].geometry.n, nests[0].lead
     if any(v.geometry.n != n for v in nests):
         raise ChainruleError(f"{op.name}: the nests have {[v.geometry.n for v in nests]} components")
-    key = np.concatenate([v.geometry.packing.sizes for v in nests], 1)
+    # Static data may tell components apart that have the same size.
+    key = np.concatenate([*[v.geometry.packing.sizes for v in nests], *[r.values[:, None] for r in _ragged_in(kw.values())]], 1)
     kinds, which = np.unique(key, axis=0, return_inverse=True)
     which = which.reshape(-1)
     order = np.argsort(which, kind="stable")
@@ -86,6 +88,19 @@ def by_size(op: Op, vals: tuple[Any, ...], kw: dict[str, Any], nests: list[Neste
         results.append((members, y if isinstance(y, tuple) else (y,)))
     outs = [_gathered([(m, ys[j]) for m, ys in results], g, n, lead) for j in range(len(results[0][1]))]
     return tuple(outs) if many else outs[0]
+
+
+def _ragged_in(values: Any) -> list[RaggedInt]:
+    """The ragged numbers in static data."""
+    found: list[RaggedInt] = []
+    for v in values:
+        if type(v) is RaggedInt:
+            found.append(v)
+        elif type(v) in (tuple, list):
+            found += _ragged_in(v)
+        elif type(v) is slice:
+            found += _ragged_in((v.start, v.stop, v.step))
+    return found
 
 
 def _one(v: Any, members: ndarray, n: int) -> Any:

@@ -284,6 +284,7 @@ def _(x: NestedArray, *, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Nest
                 "roll: the nesting dim of a nested tensor cannot be rolled; use x[order] with an index tensor"
             )
         if d + g.k < g.u:
+            s = s.values[g.packing.owner] if type(s) is RaggedInt else s
             outer[d + g.k] = lambda c, size, s=s: (c - s) % np.maximum(size, 1)
         else:
             inner.append((s, d))
@@ -411,7 +412,8 @@ def _(x: NestedArray, *, pads: Any, value: Any) -> NestedArray:
     out: Any = np.full((*x.lead, h.total, *trail), value, rows.dtype)
     coords, real = [], np.ones(p.total, bool)
     for d, (c, (a, b)) in enumerate(zip(p.coordinates, outer, strict=True)):
-        real &= (c >= max(-a, 0)) & (c < p.sizes[p.owner, d] - max(-b, 0))
+        a, b = (v.values[p.owner] if type(v) is RaggedInt else v for v in (a, b))
+        real &= (c >= np.maximum(-a, 0)) & (c < p.sizes[p.owner, d] - np.maximum(-b, 0))
         coords.append(c + a)
     place = h.row_of(p.owner[real], [c[real] for c in coords])
     keep = (slice(None),) * len(trail)
