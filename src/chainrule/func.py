@@ -15,7 +15,7 @@ from .core.reverse import Leaf, Reverse, reachable, walk_back, walk_forward
 from .core.shapes import sizes_of, zeros
 from .core.tensor import Tensor
 from .core.tree import broadcast_prefix, flatten, tree_map, unflatten
-from .core.views import pin
+from .core.views import assign, pin
 
 __all__ = [
     "debug_unwrap", "functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp",
@@ -395,6 +395,7 @@ def _run_vmap(
             x if d is None else Tensor(pin(x.movedim(d, 0) if d % x.ndim else x), level)
             for x, d in zip(every, dims, strict=True)
         ]
+        entered = [None if d is None else x._value for x, d in zip(xs, dims, strict=True)]
         out = func(*unflatten(xs[:n], spec), **unflatten(xs[n:], kspec))
         ys, yspec = flatten(out)
         for y in ys:
@@ -409,6 +410,10 @@ def _run_vmap(
                 f"vmap: out_dims={out_dims!r} is not compatible with the structure of the outputs: {e}"
             ) from None
         level.returned = ys
+    for x, box, before, d in zip(every, xs, entered, dims, strict=True):
+        # What the function wrote to a mapped argument (running statistics) shows in the argument.
+        if d is not None and box._interp is level and box._value is not before:
+            assign(x, box._value.movedim(0, d) if d % x.ndim else box._value, "vmap")
     results = []
     for y, d in zip(ys, odims, strict=True):
         batched = y._interp is level

@@ -155,7 +155,8 @@ class Reverse(Interpreter):
         if not several:
             return Tensor(y, self, node)
         node.nout = len(y)
-        node.outs = [(tuple(v.shape), v.dtype) for v in y]
+        if not op.sparse_vjp:
+            node.outs = [(tuple(v.shape), v.dtype) for v in y]
         return tuple(
             v if k in op.integer_outputs or v.dtype.category < dt.FLOAT else Tensor(v, self, Pick(node, k))
             for k, v in enumerate(y)
