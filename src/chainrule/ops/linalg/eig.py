@@ -44,7 +44,7 @@ def _failed(name: str) -> LinAlgError:
 
 
 @op("eigh", core="(n,n)->(n),(n,n)")
-def eigh_p(a: Any, *, uplo: str) -> Any:
+def eigh_p(a: Any, *, uplo: Any) -> Any:
     """``L, V`` with ``a = V diag(L) V^H``, L ascending, from the lower or upper triangle of a."""
     try:
         return tuple(np.linalg.eigh(a, uplo))
@@ -53,7 +53,7 @@ def eigh_p(a: Any, *, uplo: str) -> Any:
 
 
 @op("eigvalsh", core="(n,n)->(n)")
-def eigvalsh_p(a: Any, *, uplo: str) -> Any:
+def eigvalsh_p(a: Any, *, uplo: Any) -> Any:
     """The eigenvalues alone, ascending."""
     try:
         return np.linalg.eigvalsh(a, uplo)

@@ -26,7 +26,7 @@ class QR(NamedTuple):
 
 
 @op("qr", core="(m,n)->(m,k),(k,n)")
-def qr_p(a: Any, *, mode: str) -> Any:
+def qr_p(a: Any, *, mode: Any) -> Any:
     """``Q, R`` with ``a = Q R``, R upper triangular with a real diagonal; for mode "r" Q is empty."""
     if mode == "r":
         return np.zeros((0,), a.dtype), np.linalg.qr(a, "r")

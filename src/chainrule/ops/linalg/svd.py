@@ -146,9 +146,9 @@ def _(g: Any, y: Any, a: Any, *, full: bool) -> Any:
     gv = None if gvh is None else adjoint(gvh)
     gu1, gu2 = (gu, None) if u2 is None or gu is None else (gu[..., :k], gu[..., k:])
     gv1, gv2 = (gv, None) if v2 is None or gv is None else (gv[..., :k], gv[..., k:])
-    wu = None if gu1 is None else mm(adjoint(u), gu1)
-    wv = None if gv1 is None else mm(vh, gv1)
-    plus = wu if wv is None else wv if wu is None else wu + wv
+    wu: Any = None if gu1 is None else mm(adjoint(u), gu1)
+    wv: Any = None if gv1 is None else mm(vh, gv1)
+    plus: Any = wu if wv is None else wv if wu is None else wu + wv
     minus = wu if wv is None else -wv if wu is None else wu - wv
     over = _Divisions(a, u, s, v)
     check_gauge("linalg.svd", "singular vectors", "singular values", plus, over.near, gs)
