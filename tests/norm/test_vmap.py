@@ -116,11 +116,14 @@ def test_running_statistics_with_a_batch_axis() -> None:
         y = F.batch_norm(x, m, v, training=True, momentum=0.3)
         return y, m, v
 
+    m0, v0 = m.clone(), v.clone()
     got = vmap(f)(x, m, v)
     for k in range(B):
-        want = f(x[k], m[k].clone(), v[k].clone())
+        want = f(x[k], m0[k].clone(), v0[k].clone())
         for a, b in zip(got, want, strict=True):
             np.testing.assert_allclose(a[k].numpy(), b.numpy(), rtol=1e-12)
+    # What was written to the mapped arguments shows in them, as without vmap.
+    assert bool((m == got[1]).all()) and bool((v == got[2]).all()) and not bool((m == m0).all())
 
 
 @pytest.mark.parametrize("shared", ["running_mean", "running_var"])
