@@ -15,9 +15,10 @@ from ..core import dtypes as dt
 from ..core.op import ZERO, pointwise
 from ..core.registry import public
 from ..core.samples import Given, S, sample
+from ..core.shapes import zeros
 from ..core.tensor import Tensor
 from .index import take_rows_p
-from .matmul import matmul
+from .matmul import matmul, matmul_p
 from .pointwise import where_p
 from .pool import widened
 from .resample import cubic_weights
@@ -40,7 +41,7 @@ def _reflected(c: Tensor, n: int, align: bool) -> Tensor:
     """`c` mirrored at the centres (align) or the outer edges of the first and last pixel, as often as needed."""
     low, span = (0.0, float(n - 1)) if align else (-0.5, float(n))
     if span == 0:
-        return c * 0.0
+        return _clipped(c, 1)
     away = where_p.call(c < low, low - c, c - low)
     flips = (away / span).floor().detach()
     rest = away - flips * span
@@ -58,15 +59,15 @@ def _reads(c: Tensor, n: int, mode: str, padding: str, align: bool) -> tuple[lis
     """The places (whole floats, perhaps outside) that a point at `c` reads along a dim of n entries, and the weights."""
     if mode == "bicubic":
         # Beyond reach of the image nothing changes any more, except by reflection.
-        c = where_p.call(c == c, c, -4.0)
         c = c if padding == "reflection" else c.clamp(-4.0, n + 4.0)
         low = c.detach().floor()
         places = [_padded(low + float(k), n, padding, align) for k in (-1, 0, 1, 2)]
         return places, cubic_weights(c - low, -0.75)
     c = _padded(c, n, padding, align)
     if padding == "zeros":
-        c = where_p.call((c >= -2.0) & (c <= n + 1.0), c, -2.0)
+        c = where_p.call((c < -2.0) | (c > n + 1.0), -2.0, c)
     if mode == "nearest":
+        c = where_p.call(c == c, c, -2.0)
         return [nearbyint.call(c.detach())], [None]
     low = c.detach().floor()
     t = c - low
@@ -82,32 +83,32 @@ def _sampled(x: Tensor, grid: Tensor, mode: str, padding: str, align: bool) -> T
     """``(N, C, *size), (N, *out, d) -> (N, C, *out)``."""
     d = x.ndim - 2
     size, out = tuple(x.shape[2:]), tuple(grid.shape[1:-1])
-    batch, channels, p = x.shape[0], x.shape[1], math.prod(out)
+    batch, channels, pixels, points = x.shape[0], x.shape[1], math.prod(size), math.prod(out)
     place: Any = None
     weight: Any = None
-    inside: Any = None
+    outside: Any = None  # a point that is not a number is not outside: it reads NaN
     for k, n in enumerate(size):
-        c = reshape(_unnormalised(grid.select(-1, d - 1 - k), n, align), batch, *(1,) * d, p)
+        c = reshape(_unnormalised(grid.select(-1, d - 1 - k), n, align), batch, points, *(1,) * d)
         places, weights = _reads(c, n, mode, padding, align)
-        axis = k - d - 1  # the reads of this dim
-        i = _joined(places, axis)
+        i = _joined(places, k - d)
         if padding == "zeros":
-            ok = (i >= 0.0) & (i <= float(n - 1))
-            inside = ok if inside is None else inside & ok
-        i = i.clamp(0.0, float(n - 1)).to(dt.int64)
+            out_of = (i < 0.0) | (i > float(n - 1))
+            outside = out_of if outside is None else outside | out_of
+        i = _clipped(i, n).to(dt.int64)
         place = i if place is None else place * n + i
         if weights[0] is not None:
-            w = _joined(weights, axis)
+            w = _joined(weights, k - d)
             weight = w if weight is None else weight * w
-    rows = permute_p(reshape(x, batch, channels, math.prod(size)), dims=(-3, -1, -2))
-    reads = math.prod(place.shape[1:-1])
-    y = take_rows_p(rows, reshape(place, batch, reads * p), r=1, s=1, n=math.prod(size))
-    y = reshape(y, batch, reads, p, channels)
+    reads = math.prod(place.shape[2:])
+    rows = permute_p(reshape(x, batch, channels, pixels), dims=(-3, -1, -2))
+    if outside is not None:
+        # A row of zeros at the end: what lies outside is not read at all, so that an infinite pixel stays where it is.
+        rows = _joined([rows, zeros((batch, 1, channels), x.dtype)], -2)
+        place = where_p.call(outside, pixels, place)
+    y = take_rows_p(rows, reshape(place, batch, points * reads), r=1, s=1, n=rows.shape[1])
     if weight is not None:
-        y = y * reshape(weight, batch, reads, p, 1)
-    if inside is not None:
-        y = where_p.call(reshape(inside, batch, reads, p, 1), y, 0.0)
-    y = y.sum(1) if reads > 1 else reshape(y, batch, p, channels)
+        y = matmul_p(reshape(weight, batch, points, 1, reads), reshape(y, batch, points, reads, channels))
+    y = reshape(y, batch, points, channels)
     return reshape(permute_p(y, dims=(-3, -1, -2)), batch, channels, *out)
 
 
