@@ -202,15 +202,17 @@ def _factor(name: str, a: Tensor, pivot: bool, check: bool) -> tuple[Tensor, ...
 
 
 def _raise_singular(name: str, info: Tensor) -> None:
-    raise_info(name, info, "U[{0},{0}] is zero: the matrix is singular.")
+    raise_info(
+        name,
+        info,
+        "U[{0},{0}] is zero, and lu_solve would divide by it. linalg.lu and linalg.lu_factor_ex do not raise.",
+    )
 
 
 @public("linalg.lu_factor")
 def lu_factor(A: Tensor, *, pivot: bool = True) -> LUFactor:
     """L and U packed into one matrix, and the row interchanges; raises where a pivot is zero."""
-    lu, piv, *_ = _factor("linalg.lu_factor", A, pivot, check=False)
-    if A.shape[-2] == A.shape[-1]:
-        _raise_singular("linalg.lu_factor", _[0])
+    lu, piv, *_ = _factor("linalg.lu_factor", A, pivot, check=True)
     return LUFactor(lu, piv)
 
 
