@@ -135,7 +135,7 @@ def _gradient(
     """Gradient, value and auxiliary output of `f`."""
     one = argnums == 0 and args and type(args[0]) is Tensor
     if one:
-        leaves, nums = [args[0]], (0,)
+        leaves = [args[0]]
     else:
         nums = _split_args(argnums, args, "grad")
         leaves, spec = flatten(tuple([args[i] for i in nums]))

@@ -50,7 +50,7 @@ def _analytical(f: Callable[..., Any], xs: list[Tensor], k: int, forward: bool, 
         basis = np.eye(n, dtype=x.dtype.np).reshape(n, *x.shape)
         rows = np.concatenate([basis[:, None], 1j * basis[:, None]], 1).reshape(2 * n, *x.shape) if cx else basis
         push = lambda t: F.jvp(one, (x,), (t,))[1]
-        outs = F.vmap(push)(Tensor(rows)) if batched else list(zip(*[push(Tensor(r)) for r in rows], strict=True))
+        outs: Any = F.vmap(push)(Tensor(rows)) if batched else list(zip(*[push(Tensor(r)) for r in rows], strict=True))
         return [(o.numpy() if batched else np.stack([v.numpy() for v in o])).reshape(len(rows), -1) for o in outs]
     ys, pull = F.vjp(one, x)
     result = []

@@ -32,6 +32,8 @@ class device:
     """A place for tensors: ``device("cpu")``."""
 
     __slots__ = ("index", "type")
+    type: str
+    index: int | None
 
     def __init__(self, kind: Any = "cpu", index: int | None = None) -> None:
         if isinstance(kind, device):

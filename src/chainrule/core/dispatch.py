@@ -53,7 +53,11 @@ class Interpreter:
             out = {id(y) for y in self.returned}
             # A returned view keeps its base, and through it the base's other views.
             out |= {id(y._meta.base) for y in self.returned if getattr(y, "_meta", None) is not None}
-            alive = [b for b in (w() for w in self.touched) if b is not None and b._interp is self and out.isdisjoint(_family(b))]
+            alive = [
+                b
+                for b in (w() for w in self.touched)
+                if b is not None and b._interp is self and out.isdisjoint(_family(b))
+            ]
             self.touched = None
             self.restore(alive, failed=et is not None)
         self.returned = []

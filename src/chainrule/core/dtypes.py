@@ -195,7 +195,9 @@ def _result(dims: frozenset[DType], zeros: frozenset[DType], scalars: frozenset[
 
 def result_of(kinds: Any) -> DType:
     """The promoted type of ``(dtype, rank)`` pairs; rank is the number of dims, or -1 for a Python number."""
-    dims, zeros, scalars = set(), set(), set()
+    dims: set[DType] = set()
+    zeros: set[DType] = set()
+    scalars: set[DType] = set()
     for d, n in kinds:
         (dims if n > 0 else zeros if n == 0 else scalars).add(d)
     if not (dims or zeros):

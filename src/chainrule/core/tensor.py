@@ -314,7 +314,7 @@ class Tensor:
             return memo[id(self)]
         new = memo[id(self)] = _rebuild(type(self), innermost(self).copy(), self.requires_grad)
         if self._meta is not None and self._meta.grad is not None:
-            new.grad = self._meta.grad.detach().clone()
+            new.grad = self._meta.grad.detach().clone()  # type: ignore[attr-defined]
         new.__dict__.update(self.__dict__)
         return new
 

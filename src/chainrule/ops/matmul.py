@@ -118,7 +118,8 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         ia, ib = input._interp, other._interp
         if ia is None and ib is None:
             return product(input, other)
-        return (ib if ia is None or (ib is not None and ib.level > ia.level) else ia).run_binary(matmul_p, input, other)
+        top: Any = ib if ia is None or (ib is not None and ib.level > ia.level) else ia
+        return top.run_binary(matmul_p, input, other)
     if na == 0 or nb == 0:
         raise RuntimeError(f"matmul: both arguments to matmul need to be at least 1D, but they are {na}D and {nb}D")
     if input.dtype is not other.dtype:
@@ -260,7 +261,8 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     import opt_einsum
 
     if not isinstance(equation, str):
-        equation, operands = _sublists((equation, *operands))
+        equation, listed = _sublists((equation, *operands))
+        operands = tuple(listed)
     ops = list(operands[0]) if len(operands) == 1 and isinstance(operands[0], list | tuple) else list(operands)
     if not ops:
         raise ValueError("einsum(): must provide at least one operand")
