@@ -23,13 +23,13 @@ from .reduce import axes, sum, to_dtype
 @op("all", differentiable=False)
 def all_p(x: Any, *, dim: tuple[int, ...], keepdim: bool) -> Any:
     """Whether all entries over `dim` are not 0."""
-    return np.logical_and.reduce(x, axis=dim, keepdims=keepdim)
+    return np.logical_and.reduce(x, axis=dim, keepdims=keepdim)  # type: ignore[call-overload]
 
 
 @op("any", differentiable=False)
 def any_p(x: Any, *, dim: tuple[int, ...], keepdim: bool) -> Any:
     """Whether any entry over `dim` is not 0."""
-    return np.logical_or.reduce(x, axis=dim, keepdims=keepdim)
+    return np.logical_or.reduce(x, axis=dim, keepdims=keepdim)  # type: ignore[call-overload]
 
 
 def _truth(p: Any) -> Any:
@@ -65,7 +65,7 @@ def hash_p(x: Any, *, dim: tuple[int, ...], keepdim: bool) -> Any:
         np.float64 if x.dtype in dt.HALVES or x.dtype.kind == "f" else np.int64 if x.dtype.kind == "i" else np.uint64
     )
     bits: Any = np.ascontiguousarray(wide).view(np.uint64).reshape(x.shape)
-    return np.bitwise_xor.reduce(bits, axis=dim, keepdims=keepdim)
+    return np.bitwise_xor.reduce(bits, axis=dim, keepdims=keepdim)  # type: ignore[call-overload]
 
 
 @public("hash_tensor", methods="hash_tensor")

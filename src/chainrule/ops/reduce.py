@@ -409,7 +409,7 @@ def var_p(x: Any, *, dim: tuple[int, ...], dof: float, whole: bool, keepdim: boo
     with np.errstate(divide="ignore", invalid="ignore"):
         c = x - np.add.reduce(x, axis=dim, keepdims=True) / n
         c2 = np.square(c) if d.kind != "c" else np.square(c.real) + np.square(c.imag)
-        total = np.asarray(np.add.reduce(c2, axis=dim, keepdims=keepdim))
+        total = np.asarray(np.add.reduce(c2, axis=dim, keepdims=keepdim))  # type: ignore[call-overload]
         return (total / max(dof, 0.0)).astype(d if d in dt.HALVES else total.dtype, copy=False)
 
 
