@@ -58,13 +58,13 @@ class Geometry:
             target.append(slice(min(a, m), min(a, m) + k))
         return tuple(source), tuple(target)
 
-    def windows(self, x: np.ndarray) -> np.ndarray:
+    def windows(self, x: Any) -> Any:
         """``(..., *size) -> (..., *kernel, *output)``, a view where there is no padding."""
         source, target = self.cut()
         if self.span == tuple(s.stop for s in source):
             x = x[(..., *source)]
         else:
-            full = np.zeros((*x.shape[: x.ndim - self.d], *self.span), x.dtype)
+            full: Any = np.zeros((*x.shape[: x.ndim - self.d], *self.span), x.dtype)
             full[(..., *target)] = x[(..., *source)]
             x = full
         lead, last = x.strides[: x.ndim - self.d], x.strides[x.ndim - self.d :]
@@ -73,10 +73,10 @@ class Geometry:
         shape = (*x.shape[: x.ndim - self.d], *self.kernel, *self.output)
         return np.lib.stride_tricks.as_strided(x, shape, (*lead, *inner, *outer), writeable=False)
 
-    def add_up(self, cols: np.ndarray) -> np.ndarray:
+    def add_up(self, cols: Any) -> Any:
         """``(..., *kernel, *output) -> (..., *size)``: the transpose of `windows`."""
         lead = cols.shape[: cols.ndim - 2 * self.d]
-        full = np.zeros((*lead, *self.span), cols.dtype)
+        full: Any = np.zeros((*lead, *self.span), cols.dtype)
         for at in np.ndindex(*self.kernel):
             key = tuple(
                 slice(k * e, k * e + (p - 1) * s + 1, s)
@@ -86,7 +86,7 @@ class Geometry:
         source, target = self.cut()
         if self.size == tuple(s.stop for s in source):
             return full[(..., *target)]
-        out = np.zeros((*lead, *self.size), cols.dtype)
+        out: Any = np.zeros((*lead, *self.size), cols.dtype)
         out[(..., *source)] = full[(..., *target)]
         return out
 
@@ -149,7 +149,7 @@ def conv_input_p(y: Any, w: Any, *, geo: Geometry) -> Any:
     ck = c * math.prod(geo.kernel)
     wm = w.reshape(*w.shape[: w.ndim - d - 2], 1, o, ck).swapaxes(-1, -2)
     head = np.broadcast_shapes(y.shape[: y.ndim - d - 2], w.shape[: w.ndim - d - 2])
-    x = np.empty((*head, n, c, *geo.size), y.dtype)
+    x: Any = np.empty((*head, n, c, *geo.size), y.dtype)
     ym = y.reshape(*y.shape[: y.ndim - d], p)
     for s in _blocks(n, math.prod(head) * ck * p * y.itemsize):
         cols = np.matmul(wm, ym[..., s, :, :])

@@ -83,10 +83,10 @@ class Taps:
         t.transposed = self
         return t
 
-    def apply(self, x: np.ndarray, dim: int) -> np.ndarray:
+    def apply(self, x: Any, dim: int) -> Any:
         """The map along axis `dim` (negative)."""
         axis = x.ndim + dim
-        y = np.zeros((*x.shape[:axis], self.m, *x.shape[axis + 1 :]), x.dtype)
+        y: Any = np.zeros((*x.shape[:axis], self.m, *x.shape[axis + 1 :]), x.dtype)
         at = (slice(None),) * axis
         tail = (1,) * (x.ndim - axis - 1)
         if self.m < self.longest and "steps" not in self.__dict__:
@@ -283,7 +283,7 @@ def avg_pool3d(
 def target_sizes(name: str, x: Tensor, output_size: Any, d: int) -> tuple[int, ...]:
     """`output_size` of an adaptive pool as `d` sizes; None stands for the size that is there."""
     size = tuple(x.shape[x.ndim - d :])
-    out = (output_size,) * d if output_size is None or isinstance(output_size, int) else tuple(output_size)
+    out: Any = (output_size,) * d if output_size is None or isinstance(output_size, int) else tuple(output_size)
     if len(out) == 1:
         out = out * d
     if len(out) != d:

@@ -45,7 +45,7 @@ def _largest(part: np.ndarray, axis: int) -> np.ndarray:
     return i
 
 
-def _along(x: np.ndarray, i: Any, axis: int, taps: Taps, unit: int) -> tuple[np.ndarray, np.ndarray]:
+def _along(x: Any, i: Any, axis: int, taps: Taps, unit: int) -> tuple[Any, Any]:
     """The maxima over windows of one axis; `i` are the places of the entries of x, along which a step here counts `unit`."""
     at = (slice(None),) * axis
     tail = (1,) * (x.ndim - axis - 1)
@@ -53,7 +53,8 @@ def _along(x: np.ndarray, i: Any, axis: int, taps: Taps, unit: int) -> tuple[np.
     places = np.arange(taps.n).reshape(-1, *tail) * unit
     i = np.broadcast_to(places if i is None else i + places, x.shape)
     if taps.m < taps.longest:
-        y, where = np.empty(shape, x.dtype), np.empty(shape, np.int64)
+        y: Any = np.empty(shape, x.dtype)
+        where: Any = np.empty(shape, np.int64)
         for k, (s, _) in enumerate(taps.rows):
             part = x[(*at, s)]
             j = np.expand_dims(_largest(part, axis), axis)
@@ -127,7 +128,8 @@ def _max_pool(
     k, s, p, e = settings(name, d, kernel_size, stride, padding, dilation)
     _ordered(name, x)
     taps = tuple(
-        window_taps(n, *v, pooled(name, n, *v, ceil)) for n, *v in zip(x.shape[x.ndim - d :], k, s, p, e, strict=True)
+        window_taps(n, k1, s1, p1, e1, pooled(name, n, k1, s1, p1, e1, ceil))
+        for n, k1, s1, p1, e1 in zip(x.shape[x.ndim - d :], k, s, p, e, strict=True)
     )
     return max_windows_p(x, taps=taps)
 
@@ -255,7 +257,8 @@ def fractional_max_p(x: Any, *starts: Any, kernel: tuple[int, ...], size: tuple[
         s = starts[k]
         s = s.reshape(*s.shape[:-1], *(1,) * k, s.shape[-1], *(1,) * (d - 1 - k))
         s = np.broadcast_to(s, (*x.shape[:axis], s.shape[axis], *x.shape[axis + 1 :]))
-        y = where = None
+        y: Any = None
+        where: Any = None
         for step in range(kernel[k]):
             v = np.take_along_axis(x, s + step, axis)
             here = (s + step) * unit + (0 if i is None else np.take_along_axis(i, s + step, axis))
