@@ -76,7 +76,9 @@ def by_size(op: Op, vals: tuple[Any, ...], kw: dict[str, Any], nests: list[Neste
     if any(v.geometry.n != n for v in nests):
         raise ChainruleError(f"{op.name}: the nests have {[v.geometry.n for v in nests]} components")
     # Static data may tell components apart that have the same size.
-    key = np.concatenate([*[v.geometry.packing.sizes for v in nests], *[r.values[:, None] for r in _ragged_in(kw.values())]], 1)
+    key = np.concatenate(
+        [*[v.geometry.packing.sizes for v in nests], *[r.values[:, None] for r in _ragged_in(kw.values())]], 1
+    )
     kinds, which = np.unique(key, axis=0, return_inverse=True)
     which = which.reshape(-1)
     order = np.argsort(which, kind="stable")

@@ -176,7 +176,7 @@ class Judge:
             self._difference(got, want, k, oracle.uninitialised)
             for k, (got, want) in enumerate(zip(raw, oracle.raw, strict=True))
         ]
-        if not any(problems):
+        if not any(problems) or self._database_reference_agrees(raw):
             return
         exact = [isinstance(w, tuple) and w[1].dtype.kind in "biu" for w in oracle.raw]
         if not oracle.problem.is_wrapped or any(p and e for p, e in zip(problems, exact, strict=True)):
@@ -186,6 +186,20 @@ class Judge:
         for k, (got, want) in enumerate(zip(processed, oracle.processed, strict=True)):
             if problem := self._difference(got, want, k, []):
                 raise Wrong(f"after the database's output function: {problem}")
+
+    def _database_reference_agrees(self, raw: Sequence[Any]) -> bool:
+        """Whether the entry's own NumPy reference sides with this library against PyTorch, whose result it rejects."""
+        ref = getattr(self.case.entry.op, "ref", None)
+        if ref is None or len(raw) != 1 or not isinstance(self.oracle.raw[0], tuple):
+            return False
+        try:
+            s = self.case.sample.numpy()
+            want = np.asarray(ref(s.input, *s.args, **s.kwargs))
+        except Exception:
+            return False
+        name, theirs = self.oracle.raw[0]
+        ours = self.lib.numpy(raw[0])
+        return mismatch(ours, want, name) is None and mismatch(theirs, want, name) is not None
 
     def _difference(self, got: Any, want: Any, k: int, ignore: Sequence[np.ndarray | None]) -> str | None:
         if not isinstance(want, tuple):
