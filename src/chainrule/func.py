@@ -12,7 +12,7 @@ from .core import dtypes as dt
 from .core.batching import Batching
 from .core.forward import Forward
 from .core.reverse import Leaf, Reverse, reachable, walk_back, walk_forward
-from .core.shapes import sizes_of, zeros
+from .core.shapes import sizes_of, unit, zeros
 from .core.tensor import Tensor
 from .core.tree import broadcast_prefix, flatten, tree_map, unflatten
 from .core.views import assign, pin
@@ -172,7 +172,7 @@ def _gradient(
             raise RuntimeError(
                 f"grad: expected a real result, got {value.dtype}; take .real or .abs() of it, or use vjp"
             )
-        got = walk_back([(node, _ONES[value.dtype])])
+        got = walk_back([(node, unit(value.dtype))])
         gs = [got[x._aux] if x._aux in got else _zeros(x._value) for x in xs]
     if has_aux:
         aux = tree_map(lambda a: _lower(level, a), aux)
@@ -191,9 +191,6 @@ def grad_and_value(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = 
         return (g, (value, aux)) if has_aux else (g, value)
 
     return gradient
-
-
-_ONES = {d: Tensor(np.ones((), d.np)) for d in dt.ALL if d.category >= dt.FLOAT}
 
 
 def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:

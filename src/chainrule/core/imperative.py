@@ -10,7 +10,7 @@ from . import dtypes as dt
 from .dispatch import GRAD_MODE
 from .errors import ChainruleError
 from .reverse import Leaf, Node, Pick, Reverse, imperative, walk_back
-from .shapes import zeros
+from .shapes import sizes_of, unit, zeros
 from .tensor import Tensor
 from .views import meta
 
@@ -218,7 +218,7 @@ def _starts(name: str, outputs: Sequence[Tensor], grads: Sequence[Any], create_g
                 raise ChainruleError(
                     f"{name}: grad can be implicitly created only for real scalar outputs but got {y.dtype}"
                 )
-            g = zeros(tuple(y.shape), y.dtype) + 1
+            g = unit(y.dtype) if not sizes_of(y) else zeros(tuple(y.shape), y.dtype) + 1
         elif g.shape != y.shape:
             raise ChainruleError(
                 f"{name}: mismatch in shape: the gradient has shape {list(g.shape)} and the output has shape {list(y.shape)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -25,6 +26,18 @@ def zeros(shape: tuple[Any, ...], d: DType) -> Tensor:
 
         return expand_p.bind(Tensor(np.zeros((), d.np)), shape=tuple(shape), old=())
     return Tensor(np.zeros(shape, d.np))
+
+
+@functools.cache
+def _one(d: DType) -> np.ndarray:
+    a = np.ones((), d.np)
+    a.setflags(write=False)
+    return a
+
+
+def unit(d: DType) -> Tensor:
+    """The 0-d tensor 1, where backward passes begin: a new box around one array that a write would copy."""
+    return Tensor(_one(d))
 
 
 def wrap_dim(dim: Any, n: int, what: str = "dim") -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import os
 from typing import Any
 
 import numpy as np
@@ -41,8 +43,41 @@ def matmul_p(a: Any, b: Any) -> Any:
         return np.matmul(a.reshape(math.prod(a.shape[:-1]), a.shape[-1]), b).reshape(*a.shape[:-1], b.shape[-1])
     if a.shape[-1] == 1:
         # Outer products: a broadcast multiplication beats many products of thin matrices.
-        return a * b
+        return _outer(a, b)
     return np.matmul(a, b)
+
+
+def _outer(a: Any, b: Any) -> Any:
+    """``a * b`` for columns a and rows b. A large result comes from the pool of buffers, since fresh memory costs more in
+    page faults than the arithmetic does, and two threads write it."""
+    if (
+        a.dtype is not b.dtype
+        or a.ndim != b.ndim
+        or a.shape[:-2] != b.shape[:-2]
+        or a.size * b.shape[-1] * a.itemsize < 1 << 20
+    ):
+        return a * b
+    from ..kernels import pool, runtime
+
+    out = pool.empty((*a.shape[:-1], b.shape[-1]), a.dtype)
+    half = len(a) // 2
+    if runtime.get_num_threads() < 2 or not half or a.ndim < 3:
+        return np.multiply(a, b, out=out)
+    other = _second_thread().submit(np.multiply, a[half:], b[half:], out[half:])
+    np.multiply(a[:half], b[:half], out=out[:half])
+    other.result()
+    return out
+
+
+@functools.cache
+def _second_thread() -> Any:
+    from concurrent.futures import ThreadPoolExecutor
+
+    return ThreadPoolExecutor(1, "chainrule-outer")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_second_thread.cache_clear)  # a child has no threads but its own
 
 
 def _h(x: Tensor) -> Tensor:
