@@ -77,6 +77,11 @@ def check_out(name: str, out: Any, args: tuple[Any, ...], fresh: bool) -> None:
             )
         for a in args:
             w = getattr(a, "_value", None) if isinstance(a, Tensor) else None
+            if fresh and type(w) is np.ndarray and v is not w and _allocation(v) == _allocation(w):
+                # PyTorch may resize `out` within the memory that the input lies in.
+                raise RuntimeError(
+                    f"{name}: unsupported operation: out lies in the same memory as the input of shape {list(w.shape)}. Pass a clone() as out"
+                )
             if type(w) is np.ndarray and w.size and np.may_share_memory(v, w):
                 same = (
                     v.__array_interface__["data"] == w.__array_interface__["data"]
@@ -87,6 +92,13 @@ def check_out(name: str, out: Any, args: tuple[Any, ...], fresh: bool) -> None:
                     raise RuntimeError(
                         f"{name}: unsupported operation: out shares memory with the input of shape {list(w.shape)}. Pass a clone() as out"
                     )
+
+
+def _allocation(a: Any) -> int:
+    """Where the memory begins that an array is a part of."""
+    while isinstance(a.base, np.ndarray):
+        a = a.base
+    return a.__array_interface__["data"][0]
 
 
 def in_place(f: Callable[..., Any], name: str) -> Callable[..., Tensor]:
