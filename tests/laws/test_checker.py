@@ -9,6 +9,9 @@ from chainrule.custom import custom_op
 from chainrule.testing.laws import Case, LawError, check, check_dot, check_second, check_tangent, check_vmap
 
 
+pytestmark = pytest.mark.fast
+
+
 def rng() -> np.random.Generator:
     return np.random.default_rng(0)
 

@@ -693,7 +693,9 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
                 f"masked_fill only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
             )
         if value.dtype.category == dt.COMPLEX and input.dtype.category != dt.COMPLEX:
-            raise RuntimeError(f"masked_fill: value of {value.dtype} cannot be converted to type {input.dtype} without overflow")
+            raise RuntimeError(
+                f"masked_fill: value of {value.dtype} cannot be converted to type {input.dtype} without overflow"
+            )
         value = value.to(input.dtype)
     elif dt.scalar_dtype(value).category > input.dtype.category:
         raise RuntimeError(f"masked_fill: value cannot be converted to type {input.dtype} without overflow")
