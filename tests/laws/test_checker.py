@@ -8,7 +8,6 @@ import pytest
 from chainrule.custom import custom_op
 from chainrule.testing.laws import Case, LawError, check, check_dot, check_second, check_tangent, check_vmap
 
-
 pytestmark = pytest.mark.fast
 
 
