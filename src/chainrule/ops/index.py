@@ -135,13 +135,12 @@ def last_writes_p(i: Any, *, s: int) -> Any:
     if i.size == 0:
         return np.zeros(i.shape, bool)
     flat = i.reshape((-1, int(np.prod(i.shape[i.ndim - s :]))))
-    out = np.zeros(flat.shape, bool)
-    for row, mark in zip(flat, out, strict=True):
-        last = {int(v): k for k, v in enumerate(row)} if len(set(row.tolist())) != len(row) else None
-        mark[:] = last is None
-        if last is not None:
-            mark[list(last.values())] = True
-    return out.reshape(i.shape)
+    # Every index notes its place; of repeated ones the last note stays.
+    place = np.broadcast_to(np.arange(flat.shape[1]), flat.shape)
+    example = np.arange(len(flat))[:, None]
+    note = np.empty((len(flat), int(flat.max()) + 1), np.int64)
+    note[example, flat] = place
+    return (note[example, flat] == place).reshape(i.shape)
 
 
 @set_rows_p.jvp
@@ -627,6 +626,7 @@ sample("getitem", S(4, 3, 2), Given([[0, 2], [1, 1]]), f=lambda x, i: x[:, i, 1]
 sample("getitem", S(3, 4, 3), Given([0, 2]), Given([1, 1]), f=lambda x, i, j: x[i, :, j])
 sample("getitem", S(4, 3), Given(np.arange(12).reshape(4, 3) % 2 == 0), f=lambda x, m: x[m])
 sample("index_put", S(4, 3), (Given([0, 2]),), S(2, 3))
+sample("index_put", S(4, 3), (Given([2, 0, 2]),), S(3, 3))  # of repeated rows the last wins, in every mode
 sample("index_put", S(4, 3), (Given([0, 2, 0]),), S(2 + 1, 3), True)
 sample("index_select", S(4, 3), 0, Given([0, 2, 2]))
 sample("index_select", S(4, 3), 1, Given([2, 0]))
