@@ -13,7 +13,7 @@ from .core.batching import Batching
 from .core.forward import Forward
 from .core.reverse import Leaf, Reverse, reachable, walk_back, walk_forward
 from .core.shapes import sizes_of, unit, zeros
-from .core.tensor import Tensor
+from .core.tensor import PAYLOADS, Tensor
 from .core.tree import broadcast_prefix, flatten, tree_map, unflatten
 from .core.views import assign, pin
 
@@ -452,21 +452,39 @@ def _split_rows(rows: Tensor, leaves: list[Tensor]) -> list[Tensor]:
     return out
 
 
+def _picked(
+    func: Callable[..., Any], nums: tuple[int, ...], args: tuple[Any, ...], kw: dict[str, Any], has_aux: bool
+) -> tuple[Callable[..., Any], tuple[Any, ...], list[Any] | None]:
+    """`func` of the arguments `nums` alone, these arguments, and what makes a block of the Jacobian from its last dim for each.
+
+    The elements of a nested tensor count as one dim; the blocks of a nested argument get its structure back.
+    """
+
+    def f(*picked: Any) -> Any:
+        full = list(args)
+        for i, v in zip(nums, picked, strict=True):
+            full[i] = v
+        return func(*full, **kw)
+
+    picked = tuple([args[i] for i in nums])
+    if not PAYLOADS:
+        return f, picked, None
+    from .payloads.nested_jacobian import flat_function
+
+    return flat_function(f, picked, has_aux)
+
+
+def _restored(blocks: list[Tensor], backs: list[Any] | None) -> list[Tensor]:
+    return blocks if backs is None else [back(b) for back, b in zip(backs, blocks, strict=True)]
+
+
 def jacrev(func: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False, chunk_size: int | None = None,
            _preallocate_and_copy: bool = False) -> Callable[..., Any]:  # fmt: skip
     """``x -> J(x)``, by one batched reverse pass over the unit cotangents. Shape: output dims, then input dims."""
 
     @functools.wraps(func)
     def jacobian(*args: Any, **kw: Any) -> Any:
-        nums = _split_args(argnums, args, "jacrev")
-
-        def f(*picked: Any) -> Any:
-            full = list(args)
-            for i, v in zip(nums, picked, strict=True):
-                full[i] = v
-            return func(*full, **kw)
-
-        picked = tuple(args[i] for i in nums)
+        f, picked, backs = _picked(func, _split_args(argnums, args, "jacrev"), args, kw, has_aux)
         out = vjp(f, *picked, has_aux=has_aux)
         value, pull = out[0], out[1]
         ys, yspec = flatten(value)
@@ -479,7 +497,8 @@ def jacrev(func: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = Fa
         # rows[k]: cotangents of input k, one for each output element
         blocks = [_split_rows(r, ys) for r in rows]
         result = unflatten(
-            [_inputs_tree(unflatten([b[j] for b in blocks], xspec), argnums) for j in range(len(ys))], yspec
+            [_inputs_tree(unflatten(_restored([b[j] for b in blocks], backs), xspec), argnums) for j in range(len(ys))],
+            yspec,
         )
         return (result, out[2]) if has_aux else result
 
@@ -502,15 +521,7 @@ def jacfwd(
 
     @functools.wraps(func)
     def jacobian(*args: Any, **kw: Any) -> Any:
-        nums = _split_args(argnums, args, "jacfwd")
-
-        def f(*picked: Any) -> Any:
-            full = list(args)
-            for i, v in zip(nums, picked, strict=True):
-                full[i] = v
-            return func(*full, **kw)
-
-        picked = tuple(args[i] for i in nums)
+        f, picked, backs = _picked(func, _split_args(argnums, args, "jacfwd"), args, kw, has_aux)
         xs, xspec = flatten(picked)
         for x in xs:
             _need_diff("jacfwd", x)
@@ -536,7 +547,7 @@ def jacfwd(
                 p = c.narrow(0, at, n).movedim(0, -1)
                 parts.append(p.reshape(*p.shape[:-1], *x.shape))
                 at += n
-            return _inputs_tree(unflatten(parts, xspec), argnums)
+            return _inputs_tree(unflatten(_restored(parts, backs), xspec), argnums)
 
         result = unflatten([block(c) for c in cs], cspec)
         return (result, aux) if has_aux else result

@@ -22,8 +22,9 @@ from .core.errors import ChainruleError
 from .core.op import op
 from .core.registry import public
 from .core.tensor import Tensor
-from .ops.shape import cat
-from .payloads import nested_bodies as _bodies
+from .core.views import register_view
+from .ops.shape import cat, slice_p
+from .payloads import nested_bodies as nested_bodies  # declares how ops run on nests
 from .payloads.nested import NestedArray, flat, padded, unpad
 from .payloads.ragged import Nest, Packing, RaggedInt, geometry_of
 
@@ -64,14 +65,14 @@ def _shape(shapes: list[tuple[int, ...]]) -> tuple[Any, ...]:
 # -- joining components, differentiably ---------------------------------------------------------------------------------
 
 
-@op("nest")
+@op("nest", view=True)
 def nest_p(values: Any, *, shape: tuple[Any, ...]) -> Any:
     """Flat values (the last axis) as a nest of components of sizes ``shape[1:]``."""
     g = geometry_of(shape[1:], int(shape[0]))
     return NestedArray(np.ascontiguousarray(values).reshape((*values.shape[:-1], *g.rows)), g)
 
 
-@op("unnest")
+@op("unnest", view=True)
 def unnest_p(x: Any, *, shape: tuple[Any, ...]) -> Any:
     """The packed elements of a nest of shape `shape`, flat."""
     return flat(x, len(x.lead))
@@ -79,10 +80,10 @@ def unnest_p(x: Any, *, shape: tuple[Any, ...]) -> Any:
 
 for _p in (nest_p, unnest_p):
     _p.on(NestedArray)(_p.impl)  # type: ignore[arg-type]
-nest_p.jvp([lambda t, y, v, *, shape: nest_p(t, shape=shape)])
-nest_p.vjp([lambda g, y, v, *, shape: unnest_p(g, shape=shape)])
-unnest_p.jvp([lambda t, y, x, *, shape: unnest_p(t, shape=shape)])
-unnest_p.vjp([lambda g, y, x, *, shape: nest_p(g, shape=shape)])
+nest_p.jvp([lambda t, y, v, *, shape: nest_p.bind(t, shape=shape)])
+nest_p.vjp([lambda g, y, v, *, shape: unnest_p.bind(g, shape=shape)])
+unnest_p.jvp([lambda t, y, x, *, shape: unnest_p.bind(t, shape=shape)])
+unnest_p.vjp([lambda g, y, x, *, shape: nest_p.bind(g, shape=shape)])
 
 
 @op("unbind_nest")
@@ -107,7 +108,7 @@ def _(t: Any, y: Any, x: Any, *, shape: tuple[Any, ...]) -> Any:
 
 @unbind_nest_p.vjp
 def _(g: Any, y: Any, x: Any, *, shape: tuple[Any, ...]) -> Any:
-    return (nest_p(cat([c.reshape(-1) for c in g]), shape=shape),)
+    return (nest_p.bind(cat([c.reshape(-1) for c in g]), shape=shape),)
 
 
 def _as_tensor(c: Any, dtype: Any) -> Tensor:
@@ -171,7 +172,7 @@ def nested_tensor_from_jagged(values: Tensor, offsets: Tensor | None = None, len
     if total != rows.shape[0] or (starts != np.concatenate([[0], np.cumsum(ls)])[:-1]).any():
         take = np.repeat(starts - np.concatenate([[0], np.cumsum(ls)])[:-1], ls) + np.arange(total)
         rows = rows.index_select(0, Tensor(take))
-    x = nest_p(rows.reshape(-1), shape=geometry_of((RaggedInt(ls), *rows.shape[1:]), len(ls)).shape)
+    x = nest_p(rows.reshape(-1).contiguous(), shape=geometry_of((RaggedInt(ls), *rows.shape[1:]), len(ls)).shape)
     if d == 1:
         return x
     return x.movedim(1, d)
@@ -292,10 +293,13 @@ def nested_sizes(self: Tensor) -> Tensor:
     return Tensor(geometry_of(shape[1:], int(shape[0])).sizes.copy())
 
 
-def unbind(x: Tensor) -> tuple[Tensor, ...]:
-    """The components of a nested tensor, through which derivatives flow back."""
+def components(x: Tensor) -> tuple[Tensor, ...]:
+    """The components of a nested tensor as views, through which derivatives flow back and writes reach it."""
     shape = _whole(x, "unbind()")
-    return unbind_nest_p(x, shape=shape) if shape[0] else ()
-
-
-_installed = _bodies
+    if not shape[0]:
+        return ()
+    cs = unbind_nest_p(x, shape=shape)
+    rest = (slice(None),) * (len(shape) - 1)
+    for i, c in enumerate(cs):
+        register_view(slice_p, x, c, {"key": (i, *rest), "old": shape})
+    return cs

@@ -9,11 +9,25 @@ import numpy as np
 
 from .. import func as F
 from ..core import dtypes as dt
-from ..core.tensor import Tensor
+from ..core.tensor import PAYLOADS, Tensor
 
 
 class GradcheckError(RuntimeError):
     """An analytical derivative does not match the numerical one."""
+
+
+def _arguments(func: Callable[..., Any], inputs: Any) -> tuple[Callable[..., Any], list[Any]]:
+    """The function and its arguments; with vectors in place of nested tensors, whose elements count as one dim."""
+    args = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    if not PAYLOADS or not any(isinstance(a, Tensor) and a.is_nested for a in args):
+        return func, args
+    from ..payloads.nested_jacobian import flat_function
+
+    f, vectors, _ = flat_function(func, tuple(a.detach() if isinstance(a, Tensor) else a for a in args))
+    return f, [
+        v.detach().requires_grad_(a.requires_grad) if isinstance(a, Tensor) else a
+        for v, a in zip(vectors, args, strict=True)
+    ]
 
 
 def _outputs(y: Any) -> list[Tensor]:
@@ -101,7 +115,7 @@ def gradcheck(
     >>> gradcheck(lambda x: x.sin(), (x,))
     True
     """
-    args = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    func, args = _arguments(func, inputs)
     places = [i for i, a in enumerate(args) if isinstance(a, Tensor) and a.requires_grad]
     if not places:
         raise ValueError("gradcheck: expected at least one input tensor to require gradient; use requires_grad=True")
@@ -141,7 +155,7 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
                   check_undefined_grad: bool = True, check_grad_dtypes: bool = False, check_batched_grad: bool = False,
                   check_fwd_over_rev: bool = False, check_rev_over_rev: bool = True, fast_mode: bool = False, masked: bool = False) -> bool:  # fmt: skip
     """gradcheck of the gradient itself: second derivatives, reverse over reverse and, if asked, forward over reverse."""
-    args = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    func, args = _arguments(func, inputs)
     places = [i for i, a in enumerate(args) if isinstance(a, Tensor) and a.requires_grad]
 
     def f(*vs: Any) -> tuple[Tensor, ...]:

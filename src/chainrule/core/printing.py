@@ -82,6 +82,15 @@ def array_text(a: np.ndarray, indent: int) -> str:
     return part(a, 0)
 
 
+def component_texts(arrays: list[np.ndarray]) -> list[str]:
+    """The components of a nested tensor as they print; of many, the first and the last ones."""
+    edge = _options["edgeitems"]
+    shown = [a.astype(dt.WORK[a.dtype]) if a.dtype in dt.WORK else a for a in arrays]
+    if sum(a.size for a in arrays) > _options["threshold"] and len(arrays) > 2 * edge:
+        return [*[array_text(a, 2) for a in shown[:edge]], "...", *[array_text(a, 2) for a in shown[-edge:]]]
+    return [array_text(a, 2) for a in shown]
+
+
 def tensor_repr(x: Tensor) -> str:
     """``tensor([1., 2.])`` with dtype, level and history where they are not the default."""
     i = x._interp
@@ -90,19 +99,22 @@ def tensor_repr(x: Tensor) -> str:
     if i is not None and i.kind == "jvp":
         return f"DualTensor(level={int(i.level)}, primal=\n{x._value!r}, tangent=\n{x._aux!r})"
     v: Any = innermost(x)
-    if type(v) is not np.ndarray:
-        return repr(v)
     if i is not None and x._value._interp is not None:
         return f"GradTensor(level={int(i.level)}, value=\n{x._value!r})"
-    name = "Parameter containing:\ntensor" if type(x).__name__ == "Parameter" else "tensor"
-    body = array_text(v.astype(dt.WORK[v.dtype]) if v.dtype in dt.WORK else v, 7)
+    name = "Parameter containing:\n" if type(x).__name__ == "Parameter" else ""
+    if type(v) is np.ndarray:
+        name += "tensor"
+        body = array_text(v.astype(dt.WORK[v.dtype]) if v.dtype in dt.WORK else v, 7)
+    else:
+        name += "nested_tensor"
+        body = v.text()
     notes = []
     d = x.dtype
-    if (
-        d not in (dt.get_default_dtype(), dt.int64, dt.bool_) and d is not dt.get_default_dtype().to_complex()
-    ) or not v.size:
+    if (d not in (dt.get_default_dtype(), dt.int64, dt.bool_) and d is not dt.get_default_dtype().to_complex()) or (
+        not v.size and type(v) is np.ndarray
+    ):
         notes.append(f"dtype={d}")
-    if not v.size and v.ndim != 1:
+    if not v.size and v.ndim != 1 and type(v) is np.ndarray:
         notes.insert(0, f"size={tuple(v.shape)}")
     if i is not None:
         leaf = x._aux.op is None and not x._aux.parents

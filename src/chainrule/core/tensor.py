@@ -163,6 +163,8 @@ class Tensor:
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
         """Whether the elements lie in memory in row-major order without gaps."""
+        if self.is_nested:
+            return True  # packed rows always do
         expected = 1
         for n, s in zip(reversed(self.shape), reversed(self.stride()), strict=True):
             if n != 1:

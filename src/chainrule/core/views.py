@@ -16,7 +16,7 @@ import numpy as np
 from . import dtypes as dt
 from .dispatch import GRAD_MODE, innermost
 from .errors import ChainruleError
-from .tensor import Meta, Tensor
+from .tensor import PAYLOADS, Meta, Tensor
 
 DETACH = object()
 
@@ -108,7 +108,7 @@ def assign(x: Tensor, new: Any, what: str = "in-place write") -> Tensor:
         new = _compact(new)
     _check_leaf(x, what)
     _check_overlap(x, what)
-    if x._interp is None and new._interp is None:
+    if x._interp is None and new._interp is None and not (PAYLOADS and _holds_other(x)):
         _write_memory(x, new._value)
         return x
     m = x._meta
@@ -122,6 +122,11 @@ def assign(x: Tensor, new: Any, what: str = "in-place write") -> Tensor:
         adopt(root, _keep_leaf(root, new))
     refresh(root)
     return x
+
+
+def _holds_other(x: Tensor) -> bool:
+    """Whether x or its root holds another payload than an array: then a write cannot go through shared memory."""
+    return type(x._value) in PAYLOADS or type(root_of(x)._value) in PAYLOADS
 
 
 def _fit(x: Tensor, new: Tensor, what: str) -> Tensor:
@@ -235,12 +240,9 @@ def scatter_view(root: Tensor, chain: tuple[Any, ...], new: Tensor) -> Tensor:
         # A view that is not a choice of elements (the parts of complex numbers) says itself how a write reaches the base.
         if (scatter := getattr(link[0], "scatter", None)) is not None:
             return scatter(root, chain, new)
-    from ..ops.index import put_rows
+    from ..ops.index import places, put_at
 
-    n = root.numel()
-    where = replay(Tensor(np.arange(n, dtype=np.int64).reshape(root.shape)), chain)
-    flat = root.reshape(n)
-    return put_rows(flat, where.reshape(-1), new.reshape(-1)).reshape(*root.shape)
+    return put_at(root, replay(places(root), chain), new)
 
 
 def refresh(root: Tensor) -> None:

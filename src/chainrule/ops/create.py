@@ -139,12 +139,10 @@ def _filled(name: str, make: Any, doc: str) -> Any:
     def f(*size: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: Any = None,
           memory_format: Any = None) -> Tensor:  # fmt: skip
         shape = _nonneg(name, sizes(size))
-        return finish(
-            make(shape, (dt.get_default_dtype() if dtype is None else dt.as_dtype(dtype)).np),
-            None,
-            requires_grad,
-            device,
-        )
+        d = (dt.get_default_dtype() if dtype is None else dt.as_dtype(dtype)).np
+        if _ragged(shape):
+            return _spread(make((), d), shape, requires_grad)
+        return finish(make(shape, d), None, requires_grad, device)
 
     def like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
              memory_format: Any = None, pin_memory: Any = None) -> Tensor:  # fmt: skip
@@ -173,13 +171,23 @@ def _accept_size(f: Any) -> Any:
 
 def like_of(make: Any, input: Tensor, dtype: Any, requires_grad: bool, device: Any) -> Tensor:
     """A filled tensor shaped like `input`; nested payloads keep their structure."""
-    from ..core.dispatch import innermost
-
     d = (input.dtype if dtype is None else dt.as_dtype(dtype)).np
-    v = innermost(input)
-    if type(v) in PAYLOADS:
-        return Tensor(v.filled(make, d))
-    return finish(make(tuple(input.shape), d), None, requires_grad, device)
+    shape = tuple(input.shape)
+    if _ragged(shape):
+        return _spread(make((), d), shape, requires_grad)
+    return finish(make(shape, d), None, requires_grad, device)
+
+
+def _ragged(shape: tuple[Any, ...]) -> bool:
+    return bool(PAYLOADS) and any(type(n) in PAYLOADS for n in shape)
+
+
+def _spread(value: Any, shape: tuple[Any, ...], requires_grad: bool) -> Tensor:
+    """A nested tensor of ragged sizes filled with one number, a 0-d array."""
+    from .shape import expand_p
+
+    t = expand_p.bind(Tensor(value), shape=shape, old=())
+    return t.requires_grad_() if requires_grad else t
 
 
 zeros, zeros_like = _filled("zeros", np.zeros, "filled with 0")
@@ -195,6 +203,8 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, d
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
     d = dt.as_dtype(dtype) if dtype is not None else dt.scalar_dtype(fill_value)
+    if _ragged(shape):
+        return _spread(scalar_array(fill_value, d.np), shape, requires_grad)
     return finish(np.full(shape, scalar_array(fill_value, d.np), d.np), None, requires_grad, device)
 
 
@@ -245,6 +255,11 @@ def arange(*args: Any, start: Any = None, end: Any = None, step: Any = None, out
     start, end, step = (0 if start is None else _number(start)), _number(end), (1 if step is None else _number(step))
     if end is None:
         raise TypeError("arange: missing argument `end`")
+    if _ragged((start, end, step)):
+        from ..payloads.nested_forms import arange_ragged
+
+        y = arange_ragged(start, end, step, dt.int64 if dtype is None else dt.as_dtype(dtype))
+        return y.requires_grad_() if requires_grad else y
     whole = isinstance(start, int) and isinstance(end, int) and isinstance(step, int)
     d = (
         dt.as_dtype(dtype)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from numbers import Number
 from typing import Any
 
 from ..core import dtypes as dt
 from ..core.registry import public
 from ..core.samples import S, sample
 from ..core.shapes import wrap_dim
-from ..core.tensor import Tensor
-from .shape import cat
+from ..core.tensor import PAYLOADS, Tensor
+from .shape import cat, take_slice
 
 
 def steps(x: Tensor, d: int) -> Tensor:
@@ -17,7 +18,7 @@ def steps(x: Tensor, d: int) -> Tensor:
     n = x.shape[d]
     if n == 0:
         return x
-    a, b = x.narrow(d, 1, n - 1), x.narrow(d, 0, n - 1)
+    a, b = take_slice(x, d, slice(1, None)), take_slice(x, d, slice(None, -1))
     return a != b if x.dtype is dt.bool_ else a - b
 
 
@@ -48,7 +49,8 @@ def diff(
     for name, p in parts:
         _check_part(name, p, input, d)
     x = cat([p for _, p in parts], d) if len(parts) > 1 else input
-    for _ in range(min(n, x.shape[d])):
+    size = x.shape[d]
+    for _ in range(min(n, size.most if type(size) in PAYLOADS else size)):
         x = steps(x, d)
     return x
 
@@ -138,6 +140,8 @@ def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order:
                 f"gradient expected each dimension size of input to be at least edge_order+1 = {edge_order + 1}, got {m}"
             )
         if not isinstance(h, Tensor):
+            if not isinstance(h, Number):
+                raise TypeError(f"gradient expected spacing to hold numbers or tensors, got {type(h).__name__}")
             out.append(_uniform(input, d, h, edge_order))
             continue
         if h.ndim != 1 or h.shape[0] != m:

@@ -310,6 +310,12 @@ def _getitem(self: Tensor, key: Any) -> Tensor:
     """``x[key]``: ints, slices, None, Ellipsis, boolean masks and index tensors, mixed."""
     if type(key) is int and self.ndim:
         return self.select(0, key)
+    if PAYLOADS and self.is_nested:
+        from ..payloads.nested_forms import index_nested
+
+        y = index_nested(self, key)
+        if y is not None:
+            return y
     plan = Plan(self, key)
     v = plan.view(self)
     if not plan.tensors:
@@ -322,20 +328,26 @@ def _getitem(self: Tensor, key: Any) -> Tensor:
     return y
 
 
+def places(x: Tensor) -> Tensor:
+    """The number of each element of `x` in row-major order, in the shape of `x`."""
+    if PAYLOADS and x.is_nested:
+        from .create import arange
+
+        return arange(x.numel()).reshape(x.shape)
+    return Tensor(np.arange(x.numel(), dtype=np.int64).reshape(x.shape))
+
+
+def put_at(x: Tensor, place: Tensor, value: Tensor, accumulate: bool = False) -> Tensor:
+    """`x` with the elements of the numbers `place` replaced by (or increased by) `value`."""
+    i, w = place.reshape(-1), value.reshape(-1)
+    base = x.reshape(-1)
+    out = base + add_rows_p(w, i, n=base.shape[0], r=0, s=1) if accumulate else set_rows_p(base, i, w, r=0, s=1)
+    return out.reshape(x.shape)
+
+
 def index_write(x: Tensor, key: Any, value: Any, accumulate: bool = False) -> Tensor:
     """`x` with ``x[key]`` replaced by (or increased by) `value`."""
-    plan = Plan(x, key)
-    n = x.numel()
-    flat = Tensor(np.arange(n, dtype=np.int64).reshape(x.shape))
-    v = plan.view(flat)
-    if plan.tensors:
-        rows, lin, s, at = plan.rows(v)
-        place = take_rows_p(rows, lin, r=rows.ndim - 1, s=len(s), n=rows.shape[0])
-        if at:
-            k, m = len(s), place.ndim
-            place = permute_p(place, dims=tuple(d - m for d in [*range(k, k + at), *range(k), *range(k + at, m)]))
-    else:
-        place = v
+    place = places(x)[key]
     if not isinstance(value, Tensor):
         value = Tensor(np.asarray(value, x.dtype.np))
     shape = place.shape
@@ -351,9 +363,7 @@ def index_write(x: Tensor, key: Any, value: Any, accumulate: bool = False) -> Te
             ) from None
     if value.dtype is not x.dtype:
         value = value.to(x.dtype)
-    base, i, w = x.reshape(-1), place.reshape(-1), value.reshape(-1)
-    out = base + add_rows_p(w, i, n=n, r=0, s=1) if accumulate else set_rows_p(base, i, w, r=0, s=1)
-    return out.reshape(x.shape)
+    return put_at(x, place, value, accumulate)
 
 
 def _setitem(self: Tensor, key: Any, value: Any) -> None:
@@ -370,7 +380,8 @@ def _setitem(self: Tensor, key: Any, value: Any) -> None:
         v = value.to(self.dtype) if isinstance(value, Tensor) else value
         assign(self, where_p.call(key, v, self).to(self.dtype), "x[mask] = value")
         return
-    if self._interp is None and (not isinstance(value, Tensor) or value._interp is None):
+    dense = not (PAYLOADS and (self.is_nested or (isinstance(value, Tensor) and value.is_nested)))
+    if dense and self._interp is None and (not isinstance(value, Tensor) or value._interp is None):
         plan = Plan(self, key)
         if not plan.tensors:
             target = plan.view(self)

@@ -49,7 +49,7 @@ class Fused(Op):
         expand: bool = False,
     ) -> None:
         super().__init__(name, self._run, integer_outputs=integer_outputs, doc=body.__doc__)
-        self.body, self.ranks, self.outs, self.kernel, self.expand = body, ranks, outs, kernel, expand
+        self.body, self.ranks, self.outs, self.kernel, self.expand = body, ranks, outs, kernel or _none, expand
         self.sparse_jvp = self.sparse_vjp = True
         self.pull_rule: Any = None
         self.push_rule: Any = None
@@ -57,13 +57,11 @@ class Fused(Op):
         self.solo = Solo(self)
 
     def _run(self, *xs: Any, **kw: Any) -> Any:
-        if self.kernel is not None:
-            try:
-                return self.kernel(*xs, **kw)
-            except NotSupported:
-                pass
-        ys = self.plain(*[Tensor(x) if isinstance(x, ndarray) else x for x in xs], **kw)
-        return tuple([y._value for y in ys])
+        try:
+            return self.kernel(*xs, **kw)
+        except NotSupported:
+            ys = self.plain(*[Tensor(x) if isinstance(x, ndarray) else x for x in xs], **kw)
+            return tuple([y._value for y in ys])
 
     def plain(self, *xs: Any, **kw: Any) -> Any:
         """The body, its results with the leading axes of all arguments."""
@@ -86,9 +84,11 @@ class Fused(Op):
 
     def concrete(self, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
         vals = [a if a is None else a._value for a in args]
-        if PAYLOADS and any(type(v) in PAYLOADS for v in vals):
-            return self.body(*args, **kw)
-        return tuple([Tensor(v if type(v) is ndarray else np.asarray(v)) for v in self._run(*vals, **kw)])
+        if PAYLOADS:
+            for v in vals:
+                if type(v) in PAYLOADS:
+                    return tuple([Tensor(y) for y in PAYLOADS[type(v)](self)(*vals, **kw)])
+        return tuple([Tensor(v) for v in self._run(*vals, **kw)])
 
     def first(self, *args: Any, **kw: Any) -> Tensor:
         """The first result alone, recorded as a node of one result that keeps the others: what most callers want.
@@ -100,27 +100,37 @@ class Fused(Op):
             return self.concrete(args, kw)[0]
         if top.kind != "reverse" or top.keep_all or ANOMALY.on or not top.alive or not GRAD_MODE.get():
             return top.run(self, args, kw)[0]
-        low: list[Any] = []
-        parents: list[Any] = []
-        fits: list[Any] = []
-        kept: list[Any] = []
-        flags = self.keep[1]
-        for k, a in enumerate(args):
-            if a is not None and a._interp is top:
-                x = a._value
-                parents.append(a._aux)
-                v = x._value
-                fits.append((v.shape, dt.FROM_NP[v.dtype]) if x._interp is None else (sizes_of(x), x.dtype))
-                kept.append(x if flags is None or flags[k] else None)
-            else:
-                x = a
+        low, parents, fits, kept, values = [], [], [], [], []
+        for a, keep in zip(args, self.keep[1], strict=True):  # type: ignore[arg-type]
+            if a is None:
+                low.append(None)
                 parents.append(None)
                 fits.append(None)
-                kept.append(pin(x) if x is not None and (flags is None or flags[k]) else None)
+                kept.append(None)
+                values.append(None)
+                continue
+            if a._interp is top:
+                x = a._value
+                v = x._value
+                parents.append(a._aux)
+                fits.append((v.shape, dt.FROM_NP[v.dtype]) if type(v) is ndarray else (sizes_of(x), x.dtype))
+                kept.append(x if keep else None)
+            else:
+                x = a
+                v = x._value
+                parents.append(None)
+                fits.append(None)
+                kept.append(pin(x) if keep else None)
             low.append(x)
-        y, *rest = self.bind(*low, **kw)
+            if type(v) is ndarray:
+                values.append(v)
+        if len(values) == len(args):  # nothing lies between this level and the arrays
+            y, *rest = [Tensor(v) for v in self._run(*values, **kw)]
+        else:
+            y, *rest = self.bind(*low, **kw)
         self.solo.results = len(rest)
-        return Tensor(y, top, Node(self.solo, kept + rest, None, parents + [None] * len(rest), kw, fits))
+        none = [None] * len(rest)
+        return Tensor(y, top, Node(self.solo, kept + rest, None, parents + none, kw, fits))
 
     def push(self, ts: list[Any], y: Any, xs: list[Any], kw: dict[str, Any]) -> Any:
         if self.push_rule is not None:
@@ -170,6 +180,11 @@ class Solo:
             # For create_graph the arguments come as recorded tensors. What was kept is made of the first: it must depend on it.
             rest = self.op.bind(*args, **kw)[1:]
         return self.op.pull_rule([g] + [None] * k, (None, *rest), args, kw, need)
+
+
+def _none(*xs: Any, **kw: Any) -> Any:
+    """The kernel of an op that has none."""
+    raise NotSupported
 
 
 def _top(args: tuple[Any, ...]) -> Any:

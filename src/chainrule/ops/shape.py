@@ -17,7 +17,7 @@ from ..core.op import op
 from ..core.registry import prop, public
 from ..core.samples import S, sample
 from ..core.shapes import broadcast_shapes, infer_size, sizes, sizes_of, wrap_dim, wrap_dims, zeros
-from ..core.tensor import Tensor
+from ..core.tensor import PAYLOADS, Tensor
 from ..core.views import adopt, meta, register_view, write_out
 
 # -- primitives -------------------------------------------------------------------------------------------------------
@@ -555,13 +555,14 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
         raise RuntimeError(
             f"narrow: start must be an 0-dim integral Tensor, got {start.dtype} of shape {list(start.shape)}"
         )
-    start = int(start)
+    start = start if type(start) in PAYLOADS else int(start)
     if not -size <= start <= size:
         raise IndexError(f"narrow: start out of range (expected to be in range of [{-size}, {size}], but got {start})")
     start += size if start < 0 else 0
-    if length < 0 or start + length > size:
+    if not (length >= 0 and start + length <= size):
         raise RuntimeError(
             f"narrow: start ({start}) + length ({length}) exceeds dimension size ({size}) or length is negative"
+            f"{size.less(start + length) if type(size) in PAYLOADS else ''}"
         )
     return take_slice(input, d, slice(start, start + length))
 
@@ -593,7 +594,12 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     if n == 0:
         raise IndexError("unbind: Dimension specified as 0 but tensor has no dimensions")
     d = wrap_dim(dim, n)
-    return tuple(take_slice(input, d, i) for i in range(input.shape[d]))
+    size = input.shape[d]
+    if PAYLOADS and hasattr(size, "each"):  # the components of a nested tensor, in one step
+        from ..nested import components
+
+        return components(input)
+    return tuple(take_slice(input, d, i) for i in range(size))
 
 
 @public("split", methods="split", out=False)
@@ -613,6 +619,8 @@ def split(
         raise RuntimeError(
             f"split expects split_size be non-negative (and positive unless the dim is empty), but got split_size={ss}"
         )
+    if type(n) in PAYLOADS:  # each component by itself, up to the end of the longest
+        return tuple(take_slice(tensor, d, slice(a, a + ss)) for a in range(0, max(n.most, 1), ss))
     starts = range(0, n, ss) if n else (0,)
     return tuple(narrow(tensor, d, a, min(ss, n - a)) for a in starts)
 
@@ -628,7 +636,8 @@ def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) ->
         )
     if sum(split_sizes) != n:
         raise RuntimeError(
-            f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {dim}), but got split_sizes={list(split_sizes)}"
+            f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {dim}), but got "
+            f"split_sizes={list(split_sizes)}{n.unlike(sum(split_sizes)) if type(n) in PAYLOADS else ''}"
         )
     out, at = [], 0
     for s in split_sizes:
@@ -647,6 +656,8 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     d = wrap_dim(dim, input.ndim)
     n = input.shape[d]
     size = -(-n // chunks)
+    if type(n) in PAYLOADS:  # as many pieces as asked for, each a part of every component; short ones fill the first
+        return tuple(take_slice(input, d, slice(i * size, (i + 1) * size)) for i in range(chunks))
     if size == 0:
         return tuple(narrow(input, d, 0, 0) for _ in range(chunks))
     return split(input, size, d)

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from ..core import dtypes as dt
 from ..core.errors import ChainruleError
 from ..kernels.pool import empty
 from .ragged import Geometry, Nest, RaggedInt, geometry_of, is_ragged
@@ -87,10 +86,6 @@ class NestedArray:
     def imag(self) -> NestedArray:
         return NestedArray(self.rows.imag, self.geometry)
 
-    def filled(self, make: Callable[..., Any], d: Any) -> NestedArray:
-        """A nest of the same geometry whose buffer ``make(shape, dtype)`` makes."""
-        return NestedArray(make(self.rows.shape, d), self.geometry)
-
     def components(self) -> list[ndarray]:
         """The components as arrays that share the buffer."""
         g, p = self.geometry, self.geometry.packing
@@ -125,15 +120,12 @@ class NestedArray:
             "for the packed rows, or x.to_padded_tensor(0.0).numpy()"
         )
 
-    def __repr__(self) -> str:
-        from ..core.printing import array_text
+    def text(self) -> str:
+        """The components as they print, one below the other."""
+        from ..core.printing import component_texts
 
-        parts = ",\n  ".join(
-            array_text(c.astype(np.float32) if c.dtype in dt.HALVES else c, 2) for c in self.components()
-        )
-        name = dt.FROM_NP[self.dtype]
-        note = "" if name in (dt.get_default_dtype(), dt.int64, dt.bool_) else f", dtype={name}"
-        return f"nested_tensor([\n  {parts}\n]{note})" if parts else f"nested_tensor([]{note})"
+        parts = ",\n  ".join(component_texts(self.components()))
+        return f"[\n  {parts}\n]" if parts else "[]"
 
 
 def _rebuild(rows: ndarray, n: int, columns: tuple[Any, ...]) -> NestedArray:

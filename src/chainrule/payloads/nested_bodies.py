@@ -30,6 +30,8 @@ def body_for(op: Op) -> Any:
     if op.form == "pointwise":
         fn = op.fn  # type: ignore[attr-defined]
         return lambda *vals, **kw: pointwise_nested((lambda *rows: fn(*rows, **kw)) if kw else fn, list(vals), op.name)
+    if op.form == "fused":
+        return nested_norm.fused_body(op)
     return lambda *vals, **kw: generic(op, vals, kw)
 
 

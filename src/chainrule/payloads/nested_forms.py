@@ -1,107 +1,23 @@
-"""Functions whose Python code asks for concrete sizes, in a form for ragged ones: diff, chunk, split, unbind, random numbers."""
+"""Functions whose Python code asks for concrete sizes, in a form for ragged ones: indexing, ranges, random numbers.
+
+The functions themselves (``x[...]``, ``arange``, ``rand``) come here where they meet a ragged size; nothing is replaced.
+"""
 
 from __future__ import annotations
 
-import functools
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..core.dispatch import innermost
-from ..core.dtypes import as_dtype, bool_, get_default_dtype, int64
+from ..core.dtypes import DType, bool_, get_default_dtype
 from ..core.errors import ChainruleError
-from ..core.registry import METHODS, PUBLIC
-from ..core.shapes import wrap_dim, zeros
+from ..core.shapes import zeros
 from ..core.tensor import Tensor
-from ..core.tree import flatten, unflatten
-from ..ops.shape import take_slice
+from ..ops.shape import broadcast_tensors, take_slice
 from .nested import NestedArray
 from .ragged import Nest, RaggedInt
-
-
-def ragged_form(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Let a published function of one tensor take another way for nested ones, where it returns something."""
-
-    def install(f: Callable[..., Any]) -> Callable[..., Any]:
-        dense = PUBLIC[name]
-
-        @functools.wraps(dense)
-        def call(input: Tensor, *args: Any, **kw: Any) -> Any:
-            if isinstance(input, Tensor) and input.is_nested:
-                y = f(input, *args, **kw)
-                if y is not None:
-                    return y
-            return dense(input, *args, **kw)
-
-        PUBLIC[name] = METHODS[name] = call
-        setattr(sys.modules["chainrule"], name, call)
-        setattr(Tensor, name, call)
-        return f
-
-    return install
-
-
-def _ragged(x: Tensor, dim: int) -> tuple[int, Any]:
-    d = wrap_dim(dim, x.ndim)
-    n = x.shape[d]
-    return d, n if type(n) is RaggedInt else None
-
-
-@ragged_form("diff")
-def diff(x: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Any:
-    """Differences along a ragged dim; components of at most n entries have none."""
-    d, size = _ragged(x, dim)
-    if size is None or prepend is not None or append is not None:
-        return None
-    for _ in range(n):
-        x = take_slice(x, d, slice(1, None)) - take_slice(x, d, slice(None, -1))
-    return x
-
-
-@ragged_form("chunk")
-def chunk(x: Tensor, chunks: int, dim: int = 0) -> Any:
-    """As many pieces of a ragged dim as asked for, each a part of every component; short components fill the first ones."""
-    d, n = _ragged(x, dim)
-    if n is None:
-        return None
-    size = -(-n // chunks)
-    return tuple(take_slice(x, d, slice(i * size, (i + 1) * size)) for i in range(chunks))
-
-
-@ragged_form("split")
-def split(x: Tensor, split_size_or_sections: Any, dim: int = 0) -> Any:
-    """Pieces of a ragged dim, up to the end of the longest component."""
-    d, n = _ragged(x, dim)
-    if n is None:
-        return None
-    size = split_size_or_sections
-    if not isinstance(size, list | tuple):
-        return tuple(
-            take_slice(x, d, slice(a, a + size)) for a in range(0, max(int(n.values.max(initial=0)), 1), int(size))
-        )
-    bad = np.flatnonzero(sum(size, 0 * n).values != n.values)
-    if len(bad):
-        raise ChainruleError(
-            f"split: the sizes {list(size)} do not add up to {n.values[bad[0]]}, the size of component {bad[0]} in dimension {d + x.ndim}"
-        )
-    out, at = [], 0
-    for s in size:
-        out.append(take_slice(x, d, slice(at, at + s)))
-        at = at + s
-    return tuple(out)
-
-
-@ragged_form("unbind")
-def unbind(x: Tensor, dim: int = 0) -> Any:
-    """The components of a nested tensor, in one step."""
-    from ..nested import unbind_nest_p
-
-    shape = tuple(x.shape)
-    if wrap_dim(dim, len(shape)) + len(shape) or type(shape[0]) is not Nest:
-        return None
-    return unbind_nest_p(x, shape=shape) if shape[0] else ()
 
 
 def draw_ragged(shape: tuple[Any, ...], sample: Callable[..., Any], rng: Any, levels: list[Any]) -> Tensor:
@@ -120,197 +36,104 @@ def draw_ragged(shape: tuple[Any, ...], sample: Callable[..., Any], rng: Any, le
     return y
 
 
-def _indexed(x: Tensor, key: tuple[Any, ...]) -> Any:
-    """``x[:, ..., tensors]``: tensors that index dims of the components do so in each component."""
+def arange_ragged(start: Any, end: Any, step: Any, d: DType) -> Tensor:
+    """``start, start + step, ...`` up to but not including `end`, which differ between the components."""
+    n = -((start - end) // step)
+    level = n.level
+    n = RaggedInt(np.maximum(n.values, 0).astype(np.int64), level)
+    return ((zeros((n,), d) + 1).cumsum(-1) - 1) * step + start
+
+
+# -- x[...] ---------------------------------------------------------------------------------------------------------------
+
+
+def _is_index(k: Any) -> bool:
+    return isinstance(k, Tensor | np.ndarray | list)
+
+
+def _whole(k: Any) -> bool:
+    return isinstance(k, slice) and k == slice(None)
+
+
+def index_nested(x: Tensor, key: Any) -> Tensor | None:
+    """``x[key]`` where tensors index dims of the components, which they do in each by itself; None where the dense way will do."""
+    items = key if type(key) is tuple else (key,)
+    shape = tuple(x.shape)
+    if not items or type(shape[0]) is not Nest:
+        return None
+    first = items[0]
+    if isinstance(first, Tensor) and first.is_nested:
+        return _masked(x, first, items)
+    if isinstance(first, int | np.integer) or (
+        isinstance(first, Tensor) and not first.ndim and first.dtype is not bool_
+    ):
+        y = x.select(0, int(first))
+        return y if len(items) == 1 else y[items[1:]]
+    if isinstance(first, slice) and not _whole(first):
+        y = take_slice(x, -len(shape), first)
+        return y if len(items) == 1 else y[(slice(None), *items[1:])]
+    if len(items) == 1 or not any(_is_index(k) for k in items):
+        return None
+    dots = [i for i, k in enumerate(items) if k is Ellipsis]
+    if dots:
+        taken = sum(k is not None and k is not Ellipsis for k in items)
+        items = (*items[: dots[0]], *(slice(None),) * (len(shape) - taken), *items[dots[0] + 1 :])
+        first = items[0]
+    if _whole(first):
+        return _in_each(x, items[1:])
+    if _is_index(first):
+        return _paired(x, items)
+    return None
+
+
+def _masked(x: Tensor, mask: Tensor, items: tuple[Any, ...]) -> Tensor:
+    """The elements (or packed rows) where a nested mask holds, of all components one after the other."""
+    from ..nested import values
+
+    if len(items) > 1 or mask.dtype is not bool_:
+        raise ChainruleError(
+            "a nested tensor in front of an index must be a mask; index the components with x[:, i] or under vmap instead"
+        )
+    v, m = values(x), values(mask)
+    if tuple(mask.shape) != tuple(x.shape)[: mask.ndim] or tuple(v.shape)[: m.ndim] != tuple(m.shape):
+        raise IndexError(
+            f"the mask of shape {list(mask.shape)} must have the shape of the nested tensor, {list(x.shape)}, or of its dims up to "
+            f"the last ragged one"
+        )
+    return v[m]
+
+
+def _in_each(x: Tensor, key: tuple[Any, ...]) -> Tensor | None:
+    """``x[:, *key]``: dense indices are the same for every component, nested ones each component's own."""
     from ..func import vmap
 
-    if Ellipsis in [k for k in key if not isinstance(k, Tensor | np.ndarray | list)]:
-        at = next(i for i, k in enumerate(key) if k is Ellipsis)
-        taken = sum(k is not None and k is not Ellipsis for k in key)
-        key = (*key[:at], *(slice(None),) * (x.ndim - taken), *key[at + 1 :])
-    if not (isinstance(key[0], slice) and key[0] == slice(None)) or type(x.shape[0]) is not Nest or not x.shape[0]:
+    if not x.shape[0]:
         return None
-    return vmap(lambda c: c[key[1:]])(x)
+    own = [i for i, k in enumerate(key) if isinstance(k, Tensor) and k.is_nested]
+    if not own:
+        return vmap(lambda c: c[key])(x)
+
+    def one(c: Tensor, *mine: Tensor) -> Tensor:
+        full = list(key)
+        for i, k in zip(own, mine, strict=True):
+            full[i] = k
+        return c[tuple(full)]
+
+    return vmap(one)(x, *[key[i] for i in own])
 
 
-_dense_getitem = Tensor.__getitem__
+def _paired(x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
+    """``x[i, ..., j]``: component ``i[k]`` at ``j[k]``, for index tensors of one shape."""
+    from ..func import vmap
 
-
-def _getitem(self: Tensor, key: Any) -> Tensor:
-    items = key if type(key) is tuple else (key,)
-    if items and any(isinstance(k, Tensor | np.ndarray | list | slice) for k in items) and self.is_nested:
-        first, shape = items[0], tuple(self.shape)
-        if isinstance(first, Tensor) and first.is_nested:
-            if len(items) > 1 or first.dtype is not bool_:
-                raise ChainruleError(
-                    "a nested index must be a mask of the whole nested tensor; index the components under vmap instead"
-                )
-            return self.values()[first.values()]
-        if isinstance(first, slice) and first != slice(None) and type(shape[0]) is Nest:
-            y = take_slice(self, -len(shape), first)
-            return y if len(items) == 1 else y[(slice(None), *items[1:])]
-        if len(items) > 1 and any(isinstance(k, Tensor | np.ndarray | list) for k in items):
-            y = _indexed(self, items)
-            if y is not None:
-                return y
-    return _dense_getitem(self, key)
-
-
-_getitem.__doc__ = _dense_getitem.__doc__
-Tensor.__getitem__ = _getitem  # type: ignore[method-assign]
-
-
-_strided_is_contiguous = Tensor.is_contiguous
-
-
-def _is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
-    """Whether the elements lie in memory in row-major order without gaps; packed rows always do."""
-    return self.is_nested or _strided_is_contiguous(self, memory_format)
-
-
-Tensor.is_contiguous = _is_contiguous  # type: ignore[method-assign]
-
-
-# -- new tensors of ragged sizes ----------------------------------------------------------------------------------------------
-
-
-def _ragged_size(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    s = tuple(args[0]) if len(args) == 1 and isinstance(args[0], list | tuple) else args
-    return s if any(type(n) is RaggedInt for n in s) else None
-
-
-def _creation(name: str, value: float) -> None:
-    dense = PUBLIC[name]
-
-    @functools.wraps(dense)
-    def call(*size: Any, **kw: Any) -> Tensor:
-        s = _ragged_size(size)
-        if s is None:
-            return dense(*size, **kw)
-        y = zeros(s, get_default_dtype() if kw.get("dtype") is None else as_dtype(kw["dtype"]))
-        return y + value if value else y
-
-    PUBLIC[name] = call
-    setattr(sys.modules["chainrule"], name, call)
-
-
-_creation("zeros", 0)
-_creation("ones", 1)
-
-_dense_arange = PUBLIC["arange"]
-
-
-@functools.wraps(_dense_arange)
-def _arange(*args: Any, **kw: Any) -> Tensor:
-    if len(args) != 1 or type(args[0]) is not RaggedInt:
-        return _dense_arange(*args, **kw)
-    d = int64 if kw.get("dtype") is None else as_dtype(kw["dtype"])
-    return (zeros(args, d) + 1).cumsum(-1) - 1
-
-
-PUBLIC["arange"] = _arange
-sys.modules["chainrule"].arange = _arange  # type: ignore[attr-defined]
-
-# -- Jacobians: the elements of a nested output count as one dim, those of a nested input keep their structure ----------------------
-
-
-def _flat_call(func: Callable[..., Any], spec: Any, shapes: list[Any], has_aux: bool) -> Callable[..., Any]:
-    """`func` as a function of flat vectors in place of nested arguments, with flat vectors in place of nested results."""
-    from ..nested import nest_p, unnest_p
-
-    def dense(y: Any) -> Any:
-        leaves, tree = flatten(y)
-        return unflatten(
-            [
-                unnest_p(v, shape=tuple(v.shape))
-                if isinstance(v, Tensor) and v.is_nested and type(v.shape[0]) is Nest
-                else v
-                for v in leaves
-            ],
-            tree,
-        )
-
-    def call(*args: Any, **kw: Any) -> Any:
-        leaves = flatten(args)[0]
-        y = func(
-            *unflatten([v if s is None else nest_p(v, shape=s) for v, s in zip(leaves, shapes, strict=True)], spec),
-            **kw,
-        )
-        return (dense(y[0]), y[1]) if has_aux else dense(y)
-
-    return call
-
-
-def _flat_args(args: Any) -> tuple[Any, Any, list[Any]]:
-    """Arguments with flat vectors in place of nested ones, their structure, and the shapes of the nested ones."""
-    from ..nested import unnest_p
-
-    leaves, spec = flatten(args)
-    shapes = [
-        tuple(v.shape) if isinstance(v, Tensor) and v.is_nested and type(v.shape[0]) is Nest else None for v in leaves
-    ]
-    return (
-        unflatten([v if s is None else unnest_p(v, shape=s) for v, s in zip(leaves, shapes, strict=True)], spec),
-        spec,
-        shapes,
-    )
-
-
-def _jacobian(make: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(make)
-    def of(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, **kw: Any) -> Callable[..., Any]:
-        @functools.wraps(func)
-        def jacobian(*args: Any, **kws: Any) -> Any:
-            from ..nested import nest_p
-
-            flat_args, spec, shapes = _flat_args(args)
-            result = make(_flat_call(func, spec, shapes, has_aux), argnums, has_aux=has_aux, **kw)(*flat_args, **kws)
-            if all(s is None for s in shapes):
-                return result
-            nums = (argnums,) if isinstance(argnums, int) else argnums
-            at = np.cumsum([0, *[len(flatten(a)[0]) for a in args]])
-            mine = [shapes[j] for i in nums for j in range(at[i], at[i + 1] if i != -1 else at[-1])]
-            leaves, tree = flatten(result[0] if has_aux else result)
-            out = unflatten(
-                [v if (s := mine[j % len(mine)]) is None else nest_p(v, shape=s) for j, v in enumerate(leaves)], tree
-            )
-            return (out, result[1]) if has_aux else out
-
-        return jacobian
-
-    return of
-
-
-def _checker(check: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(check)
-    def of(func: Callable[..., Any], inputs: Any, *args: Any, **kw: Any) -> Any:
-        inputs = inputs if isinstance(inputs, tuple | list) else (inputs,)
-        flat_args, spec, shapes = _flat_args(
-            tuple(
-                v.detach().requires_grad_(v.requires_grad) if isinstance(v, Tensor) and v.is_nested else v
-                for v in inputs
-            )
-        )
-        if all(s is None for s in shapes):
-            return check(func, inputs, *args, **kw)
-        leaves = tuple(
-            v if s is None else v.detach().requires_grad_(v.requires_grad)
-            for v, s in zip(flat_args, shapes, strict=True)
-        )
-        return check(_flat_call(func, spec, shapes, False), leaves, *args, **kw)
-
-    return of
-
-
-def _install() -> None:
-    from .. import autograd, func
-
-    for module, names, wrap in (
-        (func, ("jacrev", "jacfwd"), _jacobian),
-        (autograd, ("gradcheck", "gradgradcheck"), _checker),
-    ):
-        for name in names:
-            setattr(module, name, wrap(getattr(module, name)))
-
-
-_install()
+    found = {p: k if isinstance(k, Tensor) else Tensor(np.asarray(k)) for p, k in enumerate(items) if _is_index(k)}
+    if found[0].dtype is bool_:
+        found[0] = Tensor(np.flatnonzero(found[0].concrete("indexing with a boolean mask")))
+    if len(found) == 1:
+        return x[found[0]][(slice(None), *items[1:])]
+    spots = list(found)
+    if spots != list(range(len(spots))):
+        return None
+    lists = broadcast_tensors(*found.values())
+    y = vmap(lambda c, *j: c[(*j, *items[len(spots) :])])(x[lists[0].reshape(-1)], *[i.reshape(-1) for i in lists[1:]])
+    return y if lists[0].ndim == 1 else y.reshape(*lists[0].shape, *y.shape[1:])

@@ -10,7 +10,8 @@ from ..core import dtypes as dt
 from ..core.errors import ChainruleError
 from ..ops import index
 from .nested import NestedArray, component_shape, flat, pack, pick
-from .ragged import Geometry, Nest, RaggedInt, geometry_of
+from .nested_shape import broadcast
+from .ragged import Geometry, Nest, RaggedInt, geometry_of, is_ragged
 
 ndarray = np.ndarray
 
@@ -153,6 +154,53 @@ def _add_components(c: NestedArray, i: ndarray, n: Any) -> NestedArray:
     spot: Any = (*(slice(None),) * len(c.lead), g.packing.rows_of(members))
     np.add.at(out, spot, c.rows)
     return NestedArray(out.astype(c.dtype, copy=False), g)
+
+
+@index.set_rows_p.on(NestedArray)
+def _(x: Any, i: Any, v: Any, *, r: int, s: int) -> Any:
+    nests = [a for a in (x, i, v) if isinstance(a, NestedArray)]
+    n = nests[0].geometry.n
+    if isinstance(x, NestedArray) and r >= x.geometry.k:
+        raise ChainruleError(
+            f"writing along the nesting dim of a nested tensor (shape {list(x.shape)}) is possible with x[i] = component, "
+            "or by cat() of parts"
+        )
+    if isinstance(x, NestedArray):
+        g, lead = x.geometry, x.lead
+    else:  # rows of one size in all components, at places that differ in number
+        g = geometry_of(tuple(x.shape[x.ndim - r - 1 :]), n)
+        lead = tuple(x.shape[: max(x.ndim - r - 2, 0)])
+    p = _Places(g, i, r, s)
+    vl = v.lead if isinstance(v, NestedArray) else v.shape[: max(v.ndim - len(p.columns) - 1, 0)]
+    values = broadcast(v, (*vl, n, *p.columns), len(p.columns)) if is_ragged(p.columns) else v
+    if not isinstance(values, NestedArray):
+        values = np.broadcast_to(values, (*vl, n, *p.columns))
+    lead = np.broadcast_shapes(lead, vl)
+    old = (
+        flat(x, len(x.lead))
+        if isinstance(x, NestedArray)
+        else np.broadcast_to(x, (*lead, n, *g.columns)).reshape((*lead, -1))
+    )
+    out = np.array(np.broadcast_to(old, (*lead, old.shape[-1]))).reshape(
+        (*lead, old.shape[-1] // max(p.width, 1), p.width)
+    )
+    out[..., p.place, :] = flat(values, len(vl)).reshape((*vl, len(p.place), p.width))
+    if isinstance(x, NestedArray):
+        return NestedArray(out.reshape((*lead, *g.rows)), g)
+    return out.reshape((*lead, n, *g.columns))
+
+
+@index.last_writes_p.on(NestedArray)
+def _(i: NestedArray, *, s: int) -> NestedArray:
+    # Every index notes its place; of repeated ones of a component the last note stays.
+    g = i.geometry
+    at = flat(i, len(i.lead))
+    top = int(at.max(initial=0)) + 1
+    at = at + np.repeat(g.packing.owner, g.width) * top
+    order = np.broadcast_to(np.arange(at.shape[-1]), at.shape)
+    note = np.empty((*i.lead, g.n * top), np.int64)
+    np.put_along_axis(note, at, order, -1)
+    return NestedArray((np.take_along_axis(note, at, -1) == order).reshape(i.rows.shape), g)
 
 
 # -- gather and scatter -----------------------------------------------------------------------------------------------------

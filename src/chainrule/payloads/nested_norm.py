@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.tensor import Tensor
-from ..ops.norm_base import Fused
 from .nested import NestedArray
 from .ragged import Geometry
 
@@ -33,23 +32,19 @@ def on_rows(op: Any, vals: list[Any], kw: dict[str, Any]) -> Any:
     ys = op._run(*[v.rows if isinstance(v, NestedArray) else v for v in vals], **here)
     return tuple(
         [
-            Tensor(NestedArray(y, Geometry(g.packing, y.shape[1:])) if r == here["rank"] else y)
+            NestedArray(y, Geometry(g.packing, y.shape[1:])) if r == here["rank"] else y
             for y, r in zip(ys, op.outs(**here), strict=True)
         ]
     )
 
 
-_dense = Fused.concrete
+def fused_body(op: Any) -> Any:
+    """The body of a fused op on nests: its kernel on packed rows where they are what it works on, else its body in plain ops."""
 
+    def run(*vals: Any, **kw: Any) -> Any:
+        packed = on_rows(op, list(vals), kw)
+        if packed is not None:
+            return packed
+        return tuple([y._value for y in op.body(*[v if v is None else Tensor(v) for v in vals], **kw)])
 
-def _concrete(self: Fused, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
-    for a in args:
-        if a.__class__ is Tensor and a._value.__class__ is NestedArray:
-            packed = on_rows(self, [v._value if isinstance(v, Tensor) else v for v in args], kw)
-            if packed is not None:
-                return packed
-            break
-    return _dense(self, args, kw)
-
-
-Fused.concrete = _concrete  # type: ignore[method-assign]
+    return run

@@ -108,6 +108,23 @@ class RaggedInt:
     def __ge__(self, o: Any) -> bool:
         return bool((self.values >= plain(o)).all())
 
+    @property
+    def most(self) -> int:
+        """The greatest size."""
+        return int(self.values.max(initial=0))
+
+    def unlike(self, other: Any) -> str:
+        """The end of a message: the first component whose size is not `other`."""
+        return self._first(self.values != plain(other))
+
+    def less(self, other: Any) -> str:
+        """The end of a message: the first component whose size is less than `other`."""
+        return self._first(self.values < plain(other))
+
+    def _first(self, bad: ndarray) -> str:
+        i = int(np.argmax(bad))
+        return f"; component {i} has size {self.values[i]} there" if bad.any() else ""
+
     def sliced(self, key: slice) -> RaggedInt:
         """The size after slicing."""
         a, b = (bound(v, self.values, d) for v, d in ((key.start, 0), (key.stop, self.values)))
