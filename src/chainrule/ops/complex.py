@@ -13,6 +13,7 @@ from ..core.samples import Given, S, sample
 from ..core.tensor import Tensor
 from ..core.views import write_out
 from .arithmetic import need_tensors
+from .create import ones_like
 from .pointwise import conj, cos, imag, imag_p, mul_p, real, real_p, sgn, sin, where
 
 # -- building ---------------------------------------------------------------------------------------------------------
@@ -210,7 +211,7 @@ def isreal(input: Tensor) -> Tensor:
     """Whether the imaginary part is 0."""
     if input.dtype.category == dt.COMPLEX:
         return imag(input) == 0
-    return Tensor(np.ones(tuple(input.shape), bool))
+    return ones_like(input, dtype=dt.bool_)
 
 
 @public("is_conj is_neg", out=False)

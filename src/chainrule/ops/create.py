@@ -530,7 +530,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
                 f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
             )
         return assign(self, value.to(self.dtype).expand(*self.shape), "fill_")
-    return assign(self, Tensor(np.full(self.shape, scalar_array(value, self.dtype.np), self.dtype.np)), "fill_")
+    return assign(self, full_like(self, value), "fill_")
 
 
 @public("zero_", methods="zero_", out=False)

@@ -12,6 +12,7 @@ from ..core.registry import public
 from ..core.samples import Given, S, sample
 from ..core.tensor import Tensor
 from ..core.views import assign
+from .create import ones_like
 from .random import draw
 
 # The negative saturation value of SELU, which alpha dropout keeps.
@@ -117,7 +118,7 @@ def native_dropout(input: Tensor, p: float, train: bool | None = True) -> tuple[
     """``(input * mask / (1 - p), mask)``; without training ``(input, ones)``."""
     _probability(p)
     if train is not None and not train:
-        return input, Tensor(np.ones(tuple(input.shape), bool))
+        return input, ones_like(input, dtype=dt.bool_)
     mask = _mask("native_dropout", tuple(input.shape), p)
     return (input * 0 if p == 1 else input * mask.to(input.dtype.to_real()) * (1 / (1 - p))), mask
 

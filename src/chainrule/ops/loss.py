@@ -16,6 +16,7 @@ from ..core.shapes import broadcast_shapes
 from ..core.tensor import Tensor
 from .activation_smooth import km, log_sigmoid_p, sigmoid_slope
 from .compiled import compiled, smooth
+from .create import full_like
 from .pointwise import abs, clamp_min_p, exp, log, log1p, where, zeros_like
 
 REDUCTIONS = ("none", "mean", "sum")
@@ -326,7 +327,7 @@ def gaussian_nll_loss(
     if isinstance(var, float | int):
         if var < 0:
             raise ValueError(f"gaussian_nll_loss: var has negative entry/entries, got {var}")
-        var = Tensor(np.full(input.shape, var, input.dtype.np))
+        var = full_like(input, var)
     check_nonnegative_p.bind(var.detach(), name="gaussian_nll_loss", what="var")
     have, want = tuple(var.shape), tuple(input.shape)
     if have != want:

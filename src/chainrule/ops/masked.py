@@ -15,6 +15,7 @@ from ..core.registry import public
 from ..core.samples import Given, S, sample
 from ..core.tensor import Tensor
 from . import extrema, norms, reduce, scan, statistics
+from .create import ones_like
 from .pointwise import maximum, real, where
 from .reduce import axes, root, to_dtype
 
@@ -59,7 +60,7 @@ def highest(input: Tensor) -> Any:
 
 
 def _count(name: str, input: Tensor, mask: Tensor | None, dim: Any, keepdim: bool) -> Tensor:
-    inside = Tensor(np.ones(input.shape, bool)) if mask is None else _mask(name, input, mask)
+    inside = ones_like(input, dtype=dt.bool_) if mask is None else _mask(name, input, mask)
     return reduce.sum(inside, dim, keepdim)
 
 
