@@ -16,6 +16,7 @@ from chainrule.testing.conformance.calculus import differences, inner, mismatch
 from chainrule.testing.conformance.columns import COLUMNS
 from chainrule.testing.conformance.database import choose, select_entries
 from chainrule.testing.conformance.entry import Options, judge_entry
+from chainrule.testing.conformance.extras import judge_errors
 from chainrule.testing.conformance.runner import run_all
 
 
@@ -198,3 +199,18 @@ def test_hangs_and_crashes_cost_one_item() -> None:
         "b": "done",
     }
     assert outcomes["b"][1] == "B"
+
+
+def test_error_inputs_keep_identity_and_devices() -> None:
+    """``cat((x, y), out=x)`` is about one tensor, and a tensor on a device that we lack names `device`."""
+    for name in ("cat", "gradient"):
+        (entry,) = select_entries([name])
+        rows = judge_errors(entry, load_library("chainrule"), 0)
+        assert [r for r in rows if r["status"] not in ("right", "n/a")] == []
+
+
+def test_results_in_other_memory_are_for_pointwise_ops_only() -> None:
+    """A result that PyTorch gives for other strides counts for ldexp; as_strided is about the strides."""
+    kinds = {e.name: e.is_pointwise for e in select_entries(["ldexp", "sin", "as_strided", "sum"])}
+    assert {n for n, pointwise in kinds.items() if pointwise} == {"ldexp", "sin"}
+    assert {"as_strided", "sum"} <= set(kinds)

@@ -238,9 +238,21 @@ lcm = _integers("lcm", np.lcm, "The least common multiple.")
 # -- scaling by powers of two -----------------------------------------------------------------------------------------
 
 
+def _times(x: Any, p: Any) -> Any:
+    """``x p`` of complex numbers; the difference of two products that overflow is still right (a fused one would be)."""
+    y = np.asarray(x * p)
+    lost = np.isnan(y) & np.isfinite(x) & np.isfinite(p)
+    if lost.any():
+        k = np.finfo(y.dtype).maxexp // 2
+        z = np.asarray(x * y.real.dtype.type(2.0**-k) * p)
+        for part, small in ((y.real, z.real), (y.imag, z.imag)):
+            np.copyto(part, np.ldexp(small, k), where=lost & np.isnan(part))
+    return y
+
+
 def _ldexp(x: Any, e: Any) -> Any:
     if x.dtype.kind == "c":
-        return x * np.power(x.dtype.type(2), e)
+        return _times(x, np.power(x.dtype.type(2), e))
     # In two steps: 2**e alone may overflow or vanish where the product does not.
     h = np.where(np.isfinite(e), np.trunc(e * x.dtype.type(0.5)), 0).astype(x.dtype)
     return x * np.exp2(h) * np.exp2(e - h)

@@ -5,6 +5,7 @@ An op is one declaration: NumPy's function and, an input each, the linear rule `
 
 from __future__ import annotations
 
+from cmath import isfinite
 from typing import Any
 
 import numpy as np
@@ -60,8 +61,38 @@ def zeros_like(x: Any) -> Any:
 
 # -- arithmetic -------------------------------------------------------------------------------------------------------
 
-add_p = pointwise("add", np.add, lambda t, y, a, b: t, lambda t, y, a, b: t)
-sub_p = pointwise("sub", np.subtract, lambda t, y, a, b: t, lambda t, y, a, b: -t)
+
+class _Sum(Pointwise):
+    """``a + b`` or ``a - b``. PyTorch multiplies complex `b` by alpha = 1 + 0j first, which turns an infinite part into NaN."""
+
+    def __init__(self, name: str, fn: Any, *rules: Any) -> None:
+        super().__init__(name, fn, rules, fast=ALL_NUMS - COMPLEX_NUMS)
+
+    def concrete(self, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
+        a, b = args
+        v, w = (getattr(x, "_value", None) for x in args)
+        if type(v) is np.ndarray and type(w) is np.ndarray and v.dtype is w.dtype and v.dtype.kind == "c":
+            try:
+                y = Tensor(np.asarray(self.fn(v, w)))
+            except ValueError:
+                check_broadcast(self.name, v, w)
+                raise
+        else:
+            y = super().concrete(args, kw)
+        v = y._value
+        # One sum finds out whether there is anything to look for.
+        if (
+            type(v) is np.ndarray
+            and v.dtype.kind == "c"
+            and isinstance(b, Tensor)
+            and not isfinite(np.add.reduce(v, None))
+        ):
+            return super().concrete((a, mul_p.concrete((b, 1 + 0j), kw)), kw)
+        return y
+
+
+add_p = _Sum("add", np.add, lambda t, y, a, b: t, lambda t, y, a, b: t)
+sub_p = _Sum("sub", np.subtract, lambda t, y, a, b: t, lambda t, y, a, b: -t)
 mul_p = pointwise("mul", np.multiply, lambda t, y, a, b: t * b, lambda t, y, a, b: t * a)
 div_p = pointwise("div", np.true_divide, lambda t, y, a, b: t / b, lambda t, y, a, b: -t * (y / b), promote="float")
 
@@ -196,10 +227,15 @@ def _pow(a: Any, b: Any) -> Any:
         return np.power(a, b)
     if a.dtype.kind == "b":
         return a | ~b
-    if a.dtype == np.complex64:
-        # NumPy multiplies for integer exponents; in single precision that overflows half way.
-        return np.power(a.astype(np.complex128), b).astype(np.complex64)
-    return np.power(a, b)
+    if a.dtype.kind != "c":
+        return np.power(a, b)
+    # NumPy multiplies for integer exponents; in single precision that overflows half way.
+    y = np.power(a.astype(np.complex128), b).astype(np.complex64) if a.dtype == np.complex64 else np.power(a, b)
+    if isinstance(b, np.ndarray) and not np.all(a):
+        # PyTorch's complex powers are exp(b log a), which decides what they are at the branch point a = 0.
+        at = (a == 0) & ~(b.real > 0)
+        y = np.where(at, np.where(b.real < 0, complex(np.inf, np.nan), complex(np.nan, np.nan)).astype(y.dtype), y)
+    return y
 
 
 def _pow_base(t: Any, y: Any, a: Any, b: Any) -> Any:
@@ -237,7 +273,7 @@ pow_p = pointwise("pow", _pow, _pow_base, _pow_exponent, fast=FLOAT_NUMS)
 
 @public("pow", methods="pow", inplace="pow_")
 def pow(input: Any, exponent: Any) -> Tensor:
-    """``input ** exponent``; 0 ** 0 is 1, and its derivatives are 0."""
+    """``input ** exponent``; 0 ** 0 is 1 (NaN for a complex tensor as exponent), and its derivatives are 0."""
     if not isinstance(input, Tensor) and not isinstance(exponent, Tensor):
         raise TypeError(
             f"pow: argument input or exponent must be a tensor, got {type(input).__name__} and {type(exponent).__name__}"
@@ -342,8 +378,8 @@ LN2, LN10 = float(np.log(2.0)), float(np.log(10.0))
 
 def _sigmoid(x: Any) -> Any:
     if x.dtype.kind == "c":
-        e = np.exp(np.where(x.real >= 0, -x, x))
-        return np.where(x.real >= 0, 1, e) / (1 + e)
+        # As PyTorch writes it: far left, where e**-x overflows, it is NaN off the real axis.
+        return 1 / (1 + np.exp(-x))
     # 0.5 tanh(x/2) + 0.5 loses the left tail; exp(-|x|) neither overflows nor cancels.
     e = np.exp(-np.abs(x))
     return np.where(x >= 0, 1, e) / (1 + e)

@@ -272,7 +272,8 @@ def _airy_both(x: Any) -> tuple[Any, Any]:
 
     far = x < -60
     value, slope, _, _ = sc.airy(np.where(far | (x > 120), 0, x))
-    value, slope = (np.where(x > 120, 0.0, v) for v in (value, slope))
+    # PyTorch says NaN at both infinities.
+    value, slope = (np.where(x > 120, np.where(x == np.inf, np.nan, 0.0), v) for v in (value, slope))
     if not far.any():
         return value, slope
     # Ai(-z) = (cos(p) U_even + sin(p) U_odd) / (sqrt(pi) z**(1/4)) with p = 2/3 z**(3/2) - pi/4
@@ -280,6 +281,11 @@ def _airy_both(x: Any) -> tuple[Any, Any]:
     xi = z * np.sqrt(z) * 2 / 3
     sin, cos = np.sin(xi).astype(np.float64), np.cos(xi).astype(np.float64)
     sin, cos = (sin - cos) * math.sqrt(0.5), (sin + cos) * math.sqrt(0.5)
+    # Beyond 2**53 one rounding of x turns the phase by more than a turn: no value is better than PyTorch's, whose pi/4 is rounded away.
+    lost = xi > 2.0**53
+    if lost.any():
+        double = 2 * z.astype(np.float64) * np.sqrt(z.astype(np.float64)) / 3
+        sin, cos = np.where(lost, -np.cos(double), sin), np.where(lost, np.sin(double), cos)
     w = (1 / xi).astype(np.float64)
     u = [1.0]
     for k in range(1, 10):

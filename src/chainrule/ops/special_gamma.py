@@ -124,13 +124,17 @@ _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617
 _EULER_MACLAURIN = tuple(b / math.factorial(2 * j + 2) for j, b in enumerate(_BERNOULLI))
 
 
+_ZETA_OVERFLOW = 2.5e13
+
+
 @in_double
 def _zeta(s: Any, q: Any, *, n: int) -> Any:
     """``(d/ds)**n`` of the sum of ``(q + k)**-s`` over k >= 0."""
     import scipy.special as sc
 
     if n == 0:
-        return sc.zeta(s, q)
+        # Where every term underflows and s**23 overflows, PyTorch's sum is 0 * inf; SciPy's too, but for its shortcut at large q.
+        return np.where((q > 1e8) & (s > _ZETA_OVERFLOW), np.nan, sc.zeta(s, q))
     s, q = np.broadcast_arrays(s, q)
     defined, pole = (s > 1) & (q > 0), (s == 1) & (q > 0)
     s, a = np.where(defined, s, 2.0), np.where(defined, q, 1.0)

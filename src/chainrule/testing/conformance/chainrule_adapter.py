@@ -125,6 +125,8 @@ class ChainruleLibrary(Library):
             raise TypeError(f"layout {t.layout} cannot be carried over")
         t = t.resolve_conj().resolve_neg()
         name = str(t.dtype).removeprefix("torch.")
+        if t.device.type != "cpu":
+            return self.module.empty(tuple(t.shape), dtype=getattr(self.module, name), device=str(t.device))
         if t.dtype is torch.bfloat16:
             import ml_dtypes
 

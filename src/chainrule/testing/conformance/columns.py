@@ -176,7 +176,7 @@ class Judge:
             self._difference(got, want, k, oracle.uninitialised)
             for k, (got, want) in enumerate(zip(raw, oracle.raw, strict=True))
         ]
-        if not any(problems) or self._database_reference_agrees(raw):
+        if not any(problems) or self._database_reference_agrees(raw) or self._agrees_in_other_memory(raw):
             return
         exact = [isinstance(w, tuple) and w[1].dtype.kind in "biu" for w in oracle.raw]
         if not oracle.problem.is_wrapped or any(p and e for p, e in zip(problems, exact, strict=True)):
@@ -200,6 +200,18 @@ class Judge:
         name, theirs = self.oracle.raw[0]
         ours = self.lib.numpy(raw[0])
         return mismatch(ours, want, name) is None and mismatch(theirs, want, name) is not None
+
+    def _agrees_in_other_memory(self, raw: Sequence[Any]) -> bool:
+        """Whether PyTorch's own pointwise op gives this result where the same values lie elsewhere.
+
+        Its loops over contiguous memory do not fuse products and sums, those over strides do, and they overflow differently.
+        """
+        elsewhere = self.oracle.in_other_memory() if self.case.entry.is_pointwise else None
+        if elsewhere is None or len(elsewhere) != len(raw):
+            return False
+        return not any(
+            self._difference(got, want, k, []) for k, (got, want) in enumerate(zip(raw, elsewhere, strict=True))
+        )
 
     def _difference(self, got: Any, want: Any, k: int, ignore: Sequence[np.ndarray | None]) -> str | None:
         if not isinstance(want, tuple):

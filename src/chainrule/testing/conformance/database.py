@@ -55,6 +55,11 @@ class Entry:
         )
 
     @property
+    def is_pointwise(self) -> bool:
+        """Whether an element of the result depends on one element of each argument, wherever these lie in memory."""
+        return type(self.op).__name__ in ("UnaryUfuncInfo", "BinaryUfuncInfo")
+
+    @property
     def differentiable(self) -> bool:
         return any(self.differentiable_at(d) for d in self.dtypes)
 

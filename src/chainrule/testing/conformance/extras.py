@@ -17,7 +17,7 @@ from .adapters import Library, Missing, TorchLibrary
 from .cli import progress
 from .columns import NOT_APPLICABLE, RAISED, RIGHT, WRONG, Judge, describe_exception, judged
 from .database import Entry, errors_of, references_of
-from .problem import Case, Oracle
+from .problem import Case, Oracle, carrier
 from .summary import write_json
 from .tree import map_tree
 
@@ -55,26 +55,33 @@ def _judge_error(entry: Entry, library: Library, index: int, error: Any) -> dict
     case = Case(entry, torch.float64, index, error.sample_input, 0)
     row = {"entry": entry.name, "sample": case.describe()["sample"], "expected": _expected(error)}
     try:
-        outcome = _raises(entry, library, error.sample_input)
+        outcome, names = _raises(entry, library, error.sample_input)
     except Missing as e:
         return {**row, "status": "missing", "message": str(e)}
     if outcome is not None:
-        status = _quality(outcome, error, _parameters(entry, library.function(entry)))
+        status = _quality(outcome, error, names)
         return {**row, "status": status, "message": describe_exception(outcome)}
-    if _raises(entry, TorchLibrary(), error.sample_input) is None:
+    if _raises(entry, TorchLibrary(), error.sample_input)[0] is None:
         return {**row, "status": NOT_APPLICABLE, "message": "PyTorch does not raise either"}
     return {**row, "status": SILENT, "message": "did not raise"}
 
 
-def _raises(entry: Entry, library: Library, sample: Any) -> Exception | None:
-    """What the library raises when it is called with the sample."""
+# What a tensor is made with, if the library cannot even make it ("no such device").
+_MAKING = frozenset({"data", "dtype", "device", "layout"})
+
+
+def _raises(entry: Entry, library: Library, sample: Any) -> tuple[Exception | None, set[str]]:
+    """What the library raises when it is called with the sample, and names of arguments that its message may use."""
     op = library.function(entry)
     try:
-        args, kwargs = map_tree(library.argument, ((sample.input, *sample.args), dict(sample.kwargs)))
+        args, kwargs = map_tree(carrier(library), ((sample.input, *sample.args), dict(sample.kwargs)))
+    except Exception as e:
+        return e, set(_MAKING)
+    try:
         op(*args, **kwargs)
     except Exception as e:
-        return e
-    return None
+        return e, _parameters(entry, op)
+    return None, set()
 
 
 def _expected(error: Any) -> str:

@@ -76,7 +76,8 @@ class Problem:
     @functools.cached_property
     def arguments(self) -> list[Any]:
         """All leaves of the arguments in the library's own types."""
-        return [self.library.argument(leaf) for leaf in self._torch_leaves]
+        carry_over = carrier(self.library)
+        return [carry_over(leaf) for leaf in self._torch_leaves]
 
     def tensors(self, *kinds: str) -> list[int]:
         """Positions of strided tensor arguments of the given NumPy kinds, ``"fc"`` floating, ``"iub"`` the others."""
@@ -129,6 +130,20 @@ class Problem:
             return tuple(out[i] for i in outputs)
 
         return f
+
+
+def carrier(library: Library) -> Callable[[Any], Any]:
+    """The library's equivalent of a leaf; a tensor that occurs twice is one tensor there too (``cat((x, y), out=x)``)."""
+    seen: dict[int, Any] = {}
+
+    def carry_over(leaf: Any) -> Any:
+        if not isinstance(leaf, torch.Tensor):
+            return library.argument(leaf)
+        if id(leaf) not in seen:
+            seen[id(leaf)] = library.argument(leaf)
+        return seen[id(leaf)]
+
+    return carry_over
 
 
 def carry(leaf: torch.Tensor, array: np.ndarray, *, tangent: bool = False) -> torch.Tensor:
@@ -200,6 +215,15 @@ def _filled_memory() -> Iterator[None]:
         torch.use_deterministic_algorithms(before, warn_only=warn)
 
 
+def _in_other_memory(leaf: torch.Tensor) -> torch.Tensor:
+    """A contiguous copy of a tensor that is not, and one with gaps of a tensor that is."""
+    leaf = leaf.detach()
+    if not leaf.is_contiguous():
+        return leaf.contiguous()
+    gaps = leaf.new_zeros((*leaf.shape, 2))[..., 0]
+    return gaps.copy_(leaf)
+
+
 class Oracle:
     """PyTorch on one sample: values, differentiable outputs, first-order reverse mode, and what cannot be compared."""
 
@@ -222,6 +246,15 @@ class Oracle:
     @staticmethod
     def _numpy(values: Sequence[Any]) -> list[Any]:
         return [(torch_name(v), torch_to_numpy(v)) if isinstance(v, torch.Tensor) else v for v in values]
+
+    def in_other_memory(self) -> list[Any] | None:
+        """The op's own result where every argument has the same values at every second place of its memory, or not."""
+        leaf = self.problem.torch_leaf
+        positions = [i for i in self.problem.tensors("fc", "iub") if leaf(i).ndim]
+        try:
+            return self._numpy(leaves(self.problem.raw(positions, [_in_other_memory(leaf(i)) for i in positions])))
+        except Exception:
+            return None
 
     def _depends_on_seed(self) -> bool:
         """Whether other seeds give another result; an empty result is taken to."""

@@ -1,0 +1,78 @@
+"""PyTorch's values at the edges: infinities in complex sums, branch points, arguments beyond all precision."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import chainrule as cr
+
+INF, NAN = float("inf"), float("nan")
+EDGES = np.array([complex(a, b) for a, b in itertools.product((INF, -INF, 1.0, NAN, 0.0), repeat=2)])
+LEFT, RIGHT = (np.ascontiguousarray(a) for a in np.broadcast_arrays(EDGES[:, None], EDGES))
+
+
+def agree(got: Any, want: Any) -> None:
+    """Equal, part by part, NaN with NaN."""
+    got, want = got.numpy(), want.resolve_conj().numpy()
+    assert got.dtype == want.dtype
+    np.testing.assert_allclose(got.real, want.real, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(got.imag, want.imag, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    "f", [lambda a, b: a + b, lambda a, b: a - b, lambda a, b: a.add(b.real), lambda a, b: a.real - b]
+)
+@pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
+def test_infinities_in_complex_sums(f: Any, dtype: Any) -> None:
+    a, b = LEFT.astype(dtype), RIGHT.astype(dtype)
+    agree(f(cr.tensor(a), cr.tensor(b)), f(torch.tensor(a), torch.tensor(b)))
+
+
+@pytest.mark.parametrize("f", [lambda a: a + 1.0, lambda a: 1.0 - a, lambda a: a - (1 + 2j), lambda a: 2 + a])
+def test_infinities_in_complex_sums_with_numbers(f: Any) -> None:
+    agree(f(cr.tensor(EDGES)), f(torch.tensor(EDGES)))
+
+
+def test_complex_sums_of_other_shapes() -> None:
+    a = cr.tensor(LEFT[:2, :3])
+    with pytest.raises(RuntimeError, match="add"):
+        a + cr.tensor(LEFT[:2, :2])
+    assert (cr.zeros(0, dtype=cr.complex64) + cr.zeros(0, dtype=cr.complex64)).shape == (0,)
+
+
+@pytest.mark.parametrize("exponent", [0.0, 2.0, -1.0, 0.5 + 1j, -0.5 - 1j, 1j])
+def test_complex_zero_to_a_power(exponent: complex) -> None:
+    z, e = np.array([0.0, -0.0, 1 + 1j], complex), np.full(3, exponent)
+    agree(cr.tensor(z) ** cr.tensor(e), torch.tensor(z) ** torch.tensor(e))
+
+
+def test_complex_zero_to_the_number_zero() -> None:
+    assert (cr.zeros(2, dtype=cr.complex128) ** 0).tolist() == [1, 1]
+    assert (cr.zeros(2, dtype=cr.float64) ** cr.zeros(2, dtype=cr.float64)).tolist() == [1, 1]
+
+
+def test_complex_sigmoid_far_out() -> None:
+    z = np.array([-800 + 1j, -800, 800 + 2j, complex(-INF, 1), -709 + 3j, 0.5 - 2j])
+    agree(cr.sigmoid(cr.tensor(z)), torch.sigmoid(torch.tensor(z)))
+
+
+def test_complex_ldexp_where_both_products_overflow() -> None:
+    x, e = np.array([-1e20 - 1e20j, 1e20 - 1e20j, 1e300]), np.array([1001.2 - 501j, 1001.2 + 501j, 100j])
+    y = cr.ldexp(cr.tensor(x), cr.tensor(e)).numpy()
+    mantissa = cr.ldexp(cr.tensor(x), cr.tensor(e - 100)).numpy()
+    assert not np.isnan(y).any()
+    assert (np.sign(y.real) == np.sign(mantissa.real)).all()
+    assert (np.sign(y.imag) == np.sign(mantissa.imag)).all()
+
+
+def test_zeta_and_airy_beyond_precision() -> None:
+    s = np.array([1e12, 2e13, 1e14, 1e20, INF])
+    for q in (2.0, 1e9, 1e20):
+        agree(cr.special.zeta(cr.tensor(s), q), torch.special.zeta(torch.tensor(s), q))
+    x = np.array([-1e12, -1e15, -1e20, -1e200, -INF, INF, 100.0, 200.0])
+    agree(cr.special.airy_ai(cr.tensor(x)), torch.special.airy_ai(torch.tensor(x)))
