@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes as dt
+from ..core.dispatch import innermost
+from ..core.errors import ChainruleError
 from ..core.op import op
 from ..core.registry import public
 from ..core.samples import Given, S, sample
@@ -294,6 +296,21 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
 # -- tables -----------------------------------------------------------------------------------------------------------
 
 
+def _classes(tensor: Tensor) -> int:
+    """One more than the largest class; under vmap every example must have the same number, as rows of one result do."""
+    v = innermost(tensor)
+    if type(v) is not np.ndarray:
+        v = tensor.concrete("one_hot without num_classes")
+    each = v.max(axis=tuple(range(v.ndim - tensor.ndim, v.ndim))) + 1
+    few, many = int(each.min()), int(each.max())
+    if few != many:
+        raise ChainruleError(
+            f"one_hot without num_classes takes the largest class of each example, and under vmap the examples here have from "
+            f"{few} to {many} classes: their results have different shapes. Pass the number of classes, num_classes={many}."
+        )
+    return many
+
+
 @public("nn.functional.one_hot", out=False)
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """Zeros with a one at the class's place in a new last dim."""
@@ -302,7 +319,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     if num_classes == -1:
         if tensor.numel() == 0:
             raise RuntimeError("one_hot: can not infer total number of classes from empty tensor; pass num_classes")
-        num_classes = int(tensor.concrete("one_hot without num_classes").max()) + 1
+        num_classes = _classes(tensor)
     check_range_p.bind(tensor, n=num_classes, name="one_hot", dim=0)
     classes = Tensor(np.arange(num_classes))
     return (tensor.unsqueeze(-1) == classes).to(dt.int64)

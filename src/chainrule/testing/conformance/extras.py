@@ -76,7 +76,7 @@ def _raises(entry: Entry, library: Library, sample: Any) -> tuple[Exception | No
     try:
         args, kwargs = map_tree(carrier(library), ((sample.input, *sample.args), dict(sample.kwargs)))
     except Exception as e:
-        return e, set(_MAKING)
+        return e, _parameters(entry, op) | _MAKING
     try:
         op(*args, **kwargs)
     except Exception as e:
