@@ -1,7 +1,9 @@
 """What a benchmark module is made of: `rows()` yields a `Row` for each piece of work, measured with `best_of`.
 
 The machine may be busy with other things, so the libraries take short turns within each of many rounds and the best
-turn of each counts: a disturbance that hits one library's turn does not decide the ratio.
+turn of each counts: a disturbance that hits one library's turn does not decide the ratio. Each turn begins with a pause
+and a call that is not timed: the worker threads of the library before go on spinning for some milliseconds after
+their last job, on a core that belongs to the next, and the caches are full of its data.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from dataclasses import dataclass
 from types import ModuleType
 
 OURS = "chainrule"
+SETTLE_S = 0.015  # longer than the worker threads of any of the libraries spin
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,8 @@ def best_of(work: Mapping[str, Callable[[], object]], rounds: int = 60, slice_s:
         for _ in range(rounds):
             for name, f in work.items():
                 n = range(calls[name])
+                time.sleep(SETTLE_S)
+                f()
                 start = time.perf_counter()
                 for _ in n:
                     f()

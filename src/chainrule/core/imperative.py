@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from numpy import ndarray
+
 from . import dtypes as dt
 from .dispatch import GRAD_MODE
 from .errors import ChainruleError
@@ -205,6 +207,11 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHandl
 def _starts(name: str, outputs: Sequence[Tensor], grads: Sequence[Any], create_graph: bool) -> list[tuple[Node, Any]]:
     starts = []
     for y, g in zip(outputs, grads, strict=True):
+        if type(g) is Tensor and type(a := g._value) is ndarray and type(y._aux) is Node:
+            v = y._value._value
+            if type(v) is ndarray and v.shape == a.shape and v.dtype is a.dtype and y._interp.kind == "reverse":
+                starts.append((y._aux, g))  # the common case
+                continue
         if y._interp is None or y._interp.kind != "reverse":
             raise ChainruleError(
                 f"{name}: an output does not require grad and has no grad_fn; was it computed from a tensor with requires_grad=True, outside of no_grad()?"

@@ -298,6 +298,31 @@ def reachable(starts: Iterable[Node]) -> list[Node]:
     return order
 
 
+def _towards(starts: list[Node], keep: set[Node]) -> tuple[list[Node], set[Node]]:
+    """The nodes to visit between the starts and those to keep, the last made first; and the set of those that get a cotangent."""
+    order, seen, stray = list(starts), set(starts), False
+    for n in order:
+        for p in n.parents:
+            if p is not None and p not in seen:
+                seen.add(p)
+                if type(p) is not Leaf:
+                    order.append(p)
+                    continue
+                if p.hooks is not None:
+                    order.append(p)
+                if p not in keep:
+                    stray = True
+    if len(order) > 1:
+        order.sort(key=_by_seq, reverse=True)
+    if not stray:
+        return order, seen
+    live = seen & keep
+    for n in reversed(order):
+        if n not in live and not live.isdisjoint(n.parents):
+            live.add(n)
+    return [n for n in order if n in live], live
+
+
 def walk_back(
     starts: list[tuple[Node, Any]],
     *,
@@ -317,19 +342,14 @@ def walk_back(
     heap: list[tuple[int, Node]] = []
     if wanted is not None:
         keep = set(wanted)
-        live: set[Node] = set()
-        every = reachable(n for n, _ in starts)
-        for n in every:
-            if n in keep or not live.isdisjoint(n.parents):
-                live.add(n)
-        order = [n for n in reversed(every) if n in live]
+        order, live = _towards([n for n, _ in starts], keep)
     else:
         order = _latest_first(heap)
     simple = rewrap is None and not ANOMALY.on
     for n, g in starts:
         prev = grads.get(n)
         grads[n] = g if prev is None else prev + g
-        if prev is None:
+        if prev is None and keep is None and (type(n) is not Leaf or n.hooks is not None):
             heappush(heap, (-n.seq, n))
     result: dict[Node, Any] = {}
     for n in order:
@@ -347,7 +367,8 @@ def walk_back(
                 lst = grads.get(p)
                 if lst is None:
                     lst = grads[p] = [None] * p.nout
-                    heappush(heap, (-p.seq, p))
+                    if keep is None:
+                        heappush(heap, (-p.seq, p))
                 lst[n.index] = g if lst[n.index] is None else lst[n.index] + g
             elif keep is None:
                 result[n] = g
@@ -385,7 +406,8 @@ def walk_back(
                 prev = grads.get(p)
                 if prev is None:
                     grads[p] = gi
-                    heappush(heap, (-p.seq, p))
+                    if keep is None and (type(p) is not Leaf or p.hooks is not None):
+                        heappush(heap, (-p.seq, p))
                 else:
                     grads[p] = prev + gi
             continue
@@ -420,7 +442,8 @@ def walk_back(
             prev = grads.get(p)
             if prev is None:
                 grads[p] = gi
-                heappush(heap, (-p.seq, p))
+                if keep is None and (type(p) is not Leaf or p.hooks is not None):
+                    heappush(heap, (-p.seq, p))
                 if m is not None:
                     masks[p] = m
             else:
@@ -430,6 +453,10 @@ def walk_back(
                         del masks[p]
                     else:
                         masks[p] = masks[p] | m
+    # Leaves without hooks were not visited: what has come together is theirs.
+    for n in grads if keep is None else keep:
+        if type(n) is Leaf and n not in result and (g := grads.get(n)) is not None:
+            result[n] = g
     return result
 
 

@@ -149,16 +149,16 @@ def _prepare(plan: type[Plan], xd: np.dtype, shape: tuple[int, ...], batch: int 
 _calls = Calls(_prepare)
 
 
-def _vectors(c: int | tuple[int, int], *vectors: np.ndarray | None) -> list[int]:
-    """The ids of those that are there, contiguous and of shape c."""
+def _vectors(c: int | tuple[int, int], *vectors: np.ndarray | None) -> list[np.ndarray]:
+    """Those that are there, contiguous and of shape c."""
     size = c if isinstance(c, int) else c[0] * c[1]
-    ids = []
+    given = []
     for v in vectors:
         if v is not None:
             if v.size != size or not v.flags.c_contiguous:
                 raise NotSupported
-            ids.append(id(v))
-    return ids
+            given.append(v)
+    return given
 
 
 def batch_norm(
@@ -181,7 +181,7 @@ def batch_norm(
     go, c, count, stats = call
     y = empty(x.shape, x.dtype)
     mean, var, rstd = np.empty(c, stats), np.empty(c, stats), np.empty(c, stats)
-    go(id(x), *_vectors(c, weight, bias), id(y), id(mean), id(var), id(rstd), count, eps)
+    go(x, *_vectors(c, weight, bias), y, mean, var, rstd, count, eps)
     return y, mean, rstd, var
 
 
@@ -208,7 +208,7 @@ def batch_norm_eval(
     if mean.dtype != stats or rstd.dtype != stats:
         raise NotSupported
     y = empty(x.shape, x.dtype)
-    go(id(x), *_vectors(c, weight, bias, mean, rstd), id(y))
+    go(x, *_vectors(c, weight, bias, mean, rstd), y)
     return y
 
 
@@ -239,5 +239,5 @@ def batch_norm_backward(
         raise NotSupported
     vector = dtype if weight is None else weight.dtype
     gx, gw, gb = empty(shape, dtype), np.empty(c, vector), np.empty(c, vector)
-    go(id(gy), id(x), *_vectors(c, mean, rstd, weight, gm, gr), id(gx), id(gw), id(gb), count)
+    go(gy, x, *_vectors(c, mean, rstd, weight, gm, gr), gx, gw, gb, count)
     return gx, gw, gb

@@ -1,7 +1,9 @@
 """A compiled kernel as a built-in function of Python: a call costs a quarter of a microsecond, through ctypes it costs one.
 
-The wrapper is part of the kernel's module. It takes its arguments as an array of objects (integers, and floats for scalars), turns
-them into machine values, releases the GIL, calls the kernel and takes the GIL back. It uses functions of the stable ABI only.
+The wrapper is part of the kernel's module. It takes its arguments as an array of objects (ndarrays, integers, and floats for
+scalars), looks whether the ndarrays are contiguous, turns the rest into machine values, releases the GIL, calls the kernel and takes
+the GIL back. It returns None, or False if an array is not contiguous; then nothing has been done. It uses functions of the stable
+ABI only, and reads the flags of an ndarray where :mod:`.compiler` has found them.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ METH_FASTCALL = 0x80
 
 DECLARATIONS = """
 @_Py_NoneStruct = external global i8
+@_Py_FalseStruct = external global i8
 declare i64 @PyLong_AsLongLong(ptr)
 declare double @PyFloat_AsDouble(ptr)
 declare ptr @PyErr_Occurred()
@@ -44,9 +47,9 @@ def supported() -> bool:
     return sys.implementation.name == "cpython" and sys.platform != "win32" and hasattr(ctypes, "pythonapi")
 
 
-def wrapper(params: list[Param]) -> str:
+def wrapper(params: list[Param], flags_offset: int) -> str:
     """@pycall(self, args, nargs) for a kernel @entry(pool, parameters...)"""
-    kinds = ["array", *(p.kind for p in params)]
+    kinds = ["address", *(p.kind for p in params)]
     lines = [
         DECLARATIONS,
         "define ptr @pycall(ptr %self, ptr %args, i64 %nargs) {",
@@ -58,17 +61,27 @@ def wrapper(params: list[Param]) -> str:
         "convert:",
     ]
     call = []
+    contiguous = "true"
     for i, kind in enumerate(kinds):
         lines.append(f"  %a{i} = getelementptr ptr, ptr %args, i64 {i}")
         lines.append(f"  %o{i} = load ptr, ptr %a{i}")
         if kind == "scalar":
             lines.append(f"  %v{i} = call double @PyFloat_AsDouble(ptr %o{i})")
             call.append(f"double %v{i}")
+        elif kind == "array":
+            lines += [
+                f"  %f{i} = getelementptr i8, ptr %o{i}, i64 {flags_offset}",
+                f"  %l{i} = load i32, ptr %f{i}",
+                f"  %b{i} = trunc i32 %l{i} to i1",
+                f"  %c{i} = and i1 {contiguous}, %b{i}",
+            ]
+            contiguous = f"%c{i}"
+            call.append(f"ptr %o{i}")
         else:
             lines.append(f"  %v{i} = call i64 @PyLong_AsLongLong(ptr %o{i})")
-            if kind == "array":
+            if kind == "address":
                 lines.append(f"  %p{i} = inttoptr i64 %v{i} to ptr")
-            call.append(f"ptr %p{i}" if kind == "array" else f"i64 %v{i}")
+            call.append(f"ptr %p{i}" if kind == "address" else f"i64 %v{i}")
     lines += [
         "  %error = call ptr @PyErr_Occurred()",
         "  %fine = icmp eq ptr %error, null",
@@ -76,6 +89,11 @@ def wrapper(params: list[Param]) -> str:
         "bad:",
         "  ret ptr null",
         "go:",
+        f"  br i1 {contiguous}, label %work, label %scattered",
+        "scattered:",
+        "  call void @Py_IncRef(ptr @_Py_FalseStruct)",
+        "  ret ptr @_Py_FalseStruct",
+        "work:",
         "  %thread = call ptr @PyEval_SaveThread()",
         f"  call void @entry({', '.join(call)})",
         "  call void @PyEval_RestoreThread(ptr %thread)",

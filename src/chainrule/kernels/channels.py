@@ -277,10 +277,11 @@ def layout_of(outer: int, n: int, inner: int, itemsize: int) -> str:
 
 def prepare(
     make: type[Plan], args: tuple[Any, ...], dtype: DType, shape: tuple[int, int, int, int], nbytes: int
-) -> Callable[..., None]:
-    """A function of the ids of the arrays, then the scalars, in the order in which the plan declares them.
+) -> Callable[..., Any]:
+    """A function of the arrays, then the scalars, in the order in which the plan declares them.
 
     The arrays are seen as [batch, outer, n, inner], per-channel arrays as [batch, n]; nbytes is the size of the result.
+    Like a kernel it returns False, having done nothing, if an array is not contiguous.
     """
     batch, outer, n, inner = shape
     if not batch * outer * n * inner:
@@ -309,8 +310,8 @@ def prepare(
         width = batch * n * inner
         count = -(-outer // CHUNK_ROWS) * m * width
 
-    def go(*head: Any) -> None:
+    def go(*head: Any) -> Any:
         partial, coef = pool.empty((count,), acc), pool.empty((width * q,), acc)
-        f(threads(), *head, id(partial), id(coef), *tail)
+        return f(threads(), *head, partial, coef, *tail)
 
     return go

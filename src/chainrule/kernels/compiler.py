@@ -41,7 +41,27 @@ def _data_offset() -> int | None:
     return offset
 
 
+def _flags_offset() -> int | None:
+    """Where an ndarray object keeps its flags, whose lowest bit says that it is C-contiguous; None if it is elsewhere."""
+    if DATA_OFFSET is None:
+        return None
+    offset = DATA_OFFSET + 6 * ctypes.sizeof(ctypes.c_void_p)
+    whole = np.zeros((4, 6))
+    for a in (
+        whole,
+        whole.T,
+        whole[:, ::2],
+        whole[1:],
+        np.zeros((3, 4), np.int8).T,
+        np.broadcast_to(np.zeros(2), (3, 2)),
+    ):
+        if ctypes.c_int.from_address(id(a) + offset).value != a.flags.num:
+            return None
+    return offset
+
+
 DATA_OFFSET = _data_offset()
+FLAGS_OFFSET = _flags_offset()
 
 
 def available() -> bool:
@@ -153,14 +173,27 @@ def link(ir: str, symbols: list[str], label: str) -> dict[str, int]:
 
 
 def compile_kernel(k: Kernel) -> Callable[..., None]:
-    """The kernel as a function f(pool, ids of arrays, sizes and scalars in order) that runs without the GIL."""
+    """The kernel as a function f(pool, arrays, sizes and scalars in order) that runs without the GIL.
+
+    It returns False, having done nothing, if an array is not contiguous.
+    """
     assert DATA_OFFSET is not None
     ir = llvm.render(k, DATA_OFFSET)
-    if binding.supported():
+    if binding.supported() and FLAGS_OFFSET is not None:
         try:
-            return binding.bind(link(ir + binding.wrapper(k.params), ["pycall"], k.name)["pycall"], k.name)
+            return binding.bind(
+                link(ir + binding.wrapper(k.params, FLAGS_OFFSET), ["pycall"], k.name)["pycall"], k.name
+            )
         except RuntimeError:  # an interpreter that does not export its functions
             pass
     address = link(ir, ["entry"], k.name)["entry"]
     proto = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *(CTYPES[p.kind] for p in k.params))
-    return proto(address)
+    function = proto(address)
+
+    def call(*args: Any) -> Any:
+        arrays = [a for a in args if isinstance(a, np.ndarray)]
+        if not all(a.flags.c_contiguous for a in arrays):
+            return False
+        return function(*[id(a) if isinstance(a, np.ndarray) else a for a in args])
+
+    return call

@@ -206,7 +206,7 @@ def group_norm(
     mean, rstd = (np.empty((*x.shape[: 1 if batch is None else 2], groups), stats_of(dtype)) for _ in range(2))
     stream = streams(y.nbytes, (per if flat else 1) * inner * y.itemsize)
     f = _kernel(_forward, dtype, _type(weight, dtype), _type(bias, dtype), flat, stream)
-    arrays = (id(a) for a in (x, weight, bias, y, mean, rstd) if a is not None)
+    arrays = (a for a in (x, weight, bias, y, mean, rstd) if a is not None)
     f(runtime.pool(), *arrays, eps, rows, examples, groups, per, inner)
     return y, mean, rstd
 
@@ -236,13 +236,13 @@ def group_norm_backward(
         gw, gb = (np.empty((*vshape, inner), scratch_of(dtype)) for _ in range(2))
         stream = streams(gx.nbytes, per * inner * gx.itemsize)
         f = _kernel(_backward_flat, dtype, _type(wide, dtype), stats, stream)
-        arrays = (id(a) for a in (gy, x, mean, rstd, wide, gm, gr, gx, gw, gb) if a is not None)
+        arrays = (a for a in (gy, x, mean, rstd, wide, gm, gr, gx, gw, gb) if a is not None)
         f(runtime.pool(), *arrays, rows, examples, groups, per * inner)
         return gx, *(g.sum(-1).astype(vector, copy=False) for g in (gw, gb))  # type: ignore[return-value]
     gw, gb = np.empty(vshape, vector), np.empty(vshape, vector)
     ds, db = (np.empty(rows * per, scratch_of(dtype)) for _ in range(2))
     stream = streams(gx.nbytes, inner * gx.itemsize)
     f = _kernel(_backward, dtype, _type(weight, dtype), stats, stream)
-    arrays = (id(a) for a in (gy, x, mean, rstd, weight, gm, gr, gx, gw, gb, ds, db) if a is not None)
+    arrays = (a for a in (gy, x, mean, rstd, weight, gm, gr, gx, gw, gb, ds, db) if a is not None)
     f(runtime.pool(), *arrays, rows, examples, groups, per, inner)
     return gx, gw, gb

@@ -187,17 +187,20 @@ def layer_norm(
     call = _forward_calls[
         dtype, shape, None if weight is None else weight.dtype, None if bias is None else bias.dtype, n, True, batch
     ]
-    if call is None or not x.flags.c_contiguous:
+    if call is None:
         raise NotSupported
     go, rows, size, stats = call
-    ids = [id(x)]
-    for v in (weight, bias):
-        if v is not None:
-            if v.size != size or not v.flags.c_contiguous:
-                raise NotSupported
-            ids.append(id(v))
     y, mean, rstd = empty(shape, dtype), np.empty(rows, stats), np.empty(rows, stats)
-    go(*ids, id(y), id(mean), id(rstd), eps)
+    if weight is None and bias is None:
+        done = go(x, y, mean, rstd, eps)
+    elif weight is not None and bias is not None and weight.size == bias.size == size:
+        done = go(x, weight, bias, y, mean, rstd, eps)
+    elif (vector := bias if weight is None else weight).size == size and (weight is None or bias is None):
+        done = go(x, vector, y, mean, rstd, eps)
+    else:
+        raise NotSupported
+    if done is False:
+        raise NotSupported
     return y, mean, rstd
 
 
@@ -214,11 +217,11 @@ def rms_norm(
     go, rows, size, stats = call
     y, rstd = empty(shape, dtype), np.empty(rows, stats)
     if weight is None:
-        go(id(x), id(y), id(rstd), eps)
+        go(x, y, rstd, eps)
     else:
         if weight.size != size or not weight.flags.c_contiguous:
             raise NotSupported
-        go(id(x), id(weight), id(y), id(rstd), eps)
+        go(x, weight, y, rstd, eps)
     return y, rstd
 
 
@@ -242,35 +245,35 @@ def _backward(
     if given:
         zero = np.zeros(rows, stats)
         gm, gr = (zero if gm is None else gm) if center else None, zero if gr is None else gr
-    ids = [id(gy), id(x)]
+    arrays = [gy, x]
     for s in (mean, rstd):
         if s is not None:
             if s.size != rows or s.dtype != stats or not s.flags.c_contiguous:
                 raise NotSupported
-            ids.append(id(s))
+            arrays.append(s)
     vector = dtype
     if weight is not None:
         if weight.size != size or not weight.flags.c_contiguous:
             raise NotSupported
-        ids.append(id(weight))
+        arrays.append(weight)
         vector = weight.dtype
     if given:
         for s in (gm, gr):
             if s is not None:
                 if s.size != rows or s.dtype != stats or not s.flags.c_contiguous:
                     raise NotSupported
-                ids.append(id(s))
+                arrays.append(s)
     gx = gw = gb = None
     if mask[0]:
         gx = empty(shape, dtype)
-        ids.append(id(gx))
+        arrays.append(gx)
     if mask[1]:
         gw = np.empty(vshape, vector)
-        ids.append(id(gw))
+        arrays.append(gw)
     if mask[2]:
         gb = np.empty(vshape, vector)
-        ids.append(id(gb))
-    go(*ids)
+        arrays.append(gb)
+    go(*arrays)
     return gx, gw, gb
 
 
@@ -307,12 +310,11 @@ def layer_norm_backward(
         or rstd.dtype != stats
         or mean.size != rows
         or weight.size != size
-        or not (x.flags.c_contiguous and gy.flags.c_contiguous and weight.flags.c_contiguous)
-        or not (mean.flags.c_contiguous and rstd.flags.c_contiguous)
     ):
         raise NotSupported
     gx, gw, gb = empty(shape, dtype), np.empty(vshape, vector), np.empty(vshape, vector)
-    go(id(gy), id(x), id(mean), id(rstd), id(weight), id(gx), id(gw), id(gb))
+    if go(gy, x, mean, rstd, weight, gx, gw, gb) is False:
+        raise NotSupported
     return gx, gw, gb
 
 

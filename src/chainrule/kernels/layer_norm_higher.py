@@ -254,14 +254,14 @@ def _dt(a: np.ndarray | None) -> np.dtype | None:
     return None if a is None else a.dtype
 
 
-def _ids(arrays: tuple[np.ndarray | None, ...], size: int, dtype: np.dtype | None) -> list[int]:
-    """The ids of those that are there, contiguous, of the size and (unless None) the type."""
+def _given(arrays: tuple[np.ndarray | None, ...], size: int, dtype: np.dtype | None) -> list[np.ndarray]:
+    """Those that are there, contiguous, of the size and (unless None) the type."""
     out = []
     for a in arrays:
         if a is not None:
             if a.size != size or not a.flags.c_contiguous or (dtype is not None and a.dtype != dtype):
                 raise NotSupported
-            out.append(id(a))
+            out.append(a)
     return out
 
 
@@ -281,9 +281,13 @@ def layer_norm_tangent(
     if call is None:
         raise NotSupported
     go, _, size, stats = call
-    ids = [*_ids((x, tx), x.size, x.dtype), *_ids((rstd, mean), rows, stats), *_ids((weight, tw, tb), size, None)]
+    given = [
+        *_given((x, tx), x.size, x.dtype),
+        *_given((rstd, mean), rows, stats),
+        *_given((weight, tw, tb), size, None),
+    ]
     ty, tr, tm = empty(x.shape, x.dtype), np.empty(rows, stats), np.empty(rows, stats) if center else None
-    go(*ids, id(ty), id(tr), *([id(tm)] if center else []))
+    go(*given, ty, tr, *([tm] if center else []))
     return ty, tm, tr
 
 
@@ -305,12 +309,16 @@ def layer_norm_double_backward(
     if call is None:
         raise NotSupported
     go, vshape, size, stats = call
-    ids = [*_ids((gy, x, a), x.size, x.dtype), *_ids((rstd, mean), rows, stats), *_ids((weight, b, d), size, None)]
+    given = [
+        *_given((gy, x, a), x.size, x.dtype),
+        *_given((rstd, mean), rows, stats),
+        *_given((weight, b, d), size, None),
+    ]
     ggy, gx, gr = empty(x.shape, x.dtype), empty(x.shape, x.dtype), np.empty(rows, stats)
     gm = np.empty(rows, stats) if center else None
     gw = None if weight is None else np.zeros(vshape, weight.dtype) if a is None else np.empty(vshape, weight.dtype)
-    ids += [id(ggy), id(gx), id(gr)] + ([id(gm)] if center else [])
-    go(*ids, *([id(gw)] if gw is not None and a is not None else []))
+    given += [ggy, gx, gr] + ([gm] if center else [])
+    go(*given, *([gw] if gw is not None and a is not None else []))
     return ggy, gx, gm, gr, gw
 
 
@@ -338,9 +346,12 @@ def layer_norm_backward_tangent(
     if trstd is None or (center and tmean is None):
         zero = np.zeros(rows, stats)
         trstd, tmean = zero if trstd is None else trstd, zero if center and tmean is None else tmean
-    ids = [*_ids((gy, x, tgy, tx), x.size, x.dtype), *_ids((rstd, mean, trstd, tmean if center else None), rows, stats)]
-    ids += _ids((weight, tw), size, None)
+    given = [
+        *_given((gy, x, tgy, tx), x.size, x.dtype),
+        *_given((rstd, mean, trstd, tmean if center else None), rows, stats),
+    ]
+    given += _given((weight, tw), size, None)
     tgx, tgw = empty(x.shape, x.dtype), np.empty(vshape, vector)
     tgb = np.empty(vshape, vector) if tgy is not None else None
-    go(*ids, id(tgx), id(tgw), *([id(tgb)] if tgb is not None else []))
+    go(*given, tgx, tgw, *([tgb] if tgb is not None else []))
     return tgx, tgw, tgb

@@ -57,7 +57,7 @@ class Pointwise:
             k = build(name, self.body, (dtype,) * inputs, (dtype,) * self.outputs, key[2], self.cost)
             f = self.kernels[key] = compiler.compile_kernel(k)
         threads = runtime.pool
-        return lambda *ids: f(threads(), *ids, n)
+        return lambda *arrays: f(threads(), *arrays, n)
 
     def __call__(self, *arrays: np.ndarray) -> Any:
         x = arrays[0]
@@ -65,16 +65,13 @@ class Pointwise:
         go = self.calls[dtype, shape, len(arrays)]
         if go is None:
             raise NotSupported
-        for a in arrays:
-            if a.shape != shape or a.dtype != dtype or not a.flags.c_contiguous:
+        for a in arrays[1:]:
+            if a.shape != shape or a.dtype != dtype:
                 raise NotSupported
-        if self.outputs == 1:
-            y = empty(shape, dtype)
-            go(*map(id, arrays), id(y))
-            return y
-        ys = tuple(empty(shape, dtype) for _ in range(self.outputs))
-        go(*map(id, arrays), *map(id, ys))
-        return ys
+        ys = tuple([empty(shape, dtype) for _ in range(self.outputs)])
+        if go(*arrays, *ys) is False:
+            raise NotSupported
+        return ys[0] if self.outputs == 1 else ys
 
 
 FUNCTIONS: dict[str, Pointwise] = {name: Pointwise(name, f) for name, f in math.FUNCTIONS.items()}

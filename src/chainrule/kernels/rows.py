@@ -149,11 +149,11 @@ _compiled: dict[tuple[Any, ...], tuple[Callable[..., None], int]] = {}
 
 def prepare(
     make: type[RowPlan], args: tuple[Any, ...], rows: int, n: int, nbytes: int, batch: int = 1
-) -> Callable[..., None]:
-    """A function of the ids of the arrays, then the scalars, in the order in which the plan declares them.
+) -> Callable[..., Any]:
+    """A function of the arrays, then the scalars, in the order in which the plan declares them.
 
     args[0] is the elements' type; nbytes is the size of the result. `rows` counts all of them; per-column arrays are
-    [batch, n], each for a batch-th of the rows.
+    [batch, n], each for a batch-th of the rows. Like a kernel it returns False, having done nothing, if an array is not contiguous.
     """
     if not rows * n * batch or rows % batch:
         raise NotSupported
@@ -175,8 +175,8 @@ def prepare(
     count = batch * -(-rows // chunk) * columns * n
     empty = pool.empty if count * acc.itemsize >= pool.MIN_BYTES else np.empty
 
-    def go(*head: Any) -> None:
+    def go(*head: Any) -> Any:
         partial = empty((count,), acc)
-        f(threads(), *head, id(partial), batch, rows, n, chunk)
+        return f(threads(), *head, partial, batch, rows, n, chunk)
 
     return go

@@ -77,19 +77,19 @@ _calls = Calls(_prepare)
 
 def _forward(x: np.ndarray, log: bool) -> np.ndarray:
     go = _calls[_Forward, x.dtype, x.shape, log]
-    if go is None or not x.flags.c_contiguous:
-        raise NotSupported
     y = empty(x.shape, x.dtype)
-    go(id(x), id(y))
+    if go is None or go(x, y) is False:
+        raise NotSupported
     return y
 
 
 def _backward(g: np.ndarray, y: np.ndarray, log: bool) -> np.ndarray:
     go = _calls[_Backward, y.dtype, y.shape, log]
-    if go is None or g.shape != y.shape or g.dtype != y.dtype or not (g.flags.c_contiguous and y.flags.c_contiguous):
+    if go is None or g.shape != y.shape or g.dtype != y.dtype:
         raise NotSupported
     gx = empty(y.shape, y.dtype)
-    go(id(g), id(y), id(gx))
+    if go(g, y, gx) is False:
+        raise NotSupported
     return gx
 
 

@@ -112,11 +112,12 @@ def weight_norm(
     """
     shape, gshape, dtype = v.shape, g.shape, v.dtype
     call = _calls[dtype, shape, g.dtype, gshape, dim, batch]
-    if call is None or not (v.flags.c_contiguous and g.flags.c_contiguous):
+    if call is None:
         raise NotSupported
     go, stats = call
     w, norm = empty(shape, dtype), np.empty(gshape, stats)
-    go(id(v), id(g), id(w), id(norm))
+    if go(v, g, w, norm) is False:
+        raise NotSupported
     return w, norm
 
 
@@ -132,18 +133,18 @@ def weight_norm_backward(
     """grad_v = (g/norm) (grad_w - v s/norm²) [+ grad_norm v/norm], grad_g = s/norm, with s = sum(grad_w v)."""
     shape, gshape, dtype, gdtype = v.shape, g.shape, v.dtype, g.dtype
     call = _calls[dtype, shape, gdtype, gshape, dim, batch, grad_norm is not None]
-    if call is None or not (
-        grad_w.flags.c_contiguous and v.flags.c_contiguous and g.flags.c_contiguous and norm.flags.c_contiguous
-    ):
+    if call is None:
         raise NotSupported
     go, stats = call
     if grad_w.shape != shape or grad_w.dtype != dtype or norm.dtype != stats or norm.shape != gshape:
         raise NotSupported
     grad_v, grad_g = empty(shape, dtype), np.empty(gshape, gdtype)
     if grad_norm is None:
-        go(id(grad_w), id(v), id(g), id(norm), id(grad_v), id(grad_g))
+        done = go(grad_w, v, g, norm, grad_v, grad_g)
+    elif grad_norm.dtype != stats or grad_norm.shape != gshape:
+        raise NotSupported
     else:
-        if grad_norm.dtype != stats or grad_norm.shape != gshape or not grad_norm.flags.c_contiguous:
-            raise NotSupported
-        go(id(grad_w), id(v), id(g), id(norm), id(grad_norm), id(grad_v), id(grad_g))
+        done = go(grad_w, v, g, norm, grad_norm, grad_v, grad_g)
+    if done is False:
+        raise NotSupported
     return grad_v, grad_g

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import kernels
+from ..core import dtypes as dt
 from ..core.op import zeros_like_tensor
 from ..core.registry import public
 from ..core.samples import Given, S, sample
@@ -94,7 +95,10 @@ def _forward_kernel(v: Any, g: Any, *, dim: int | None, rank: int) -> Any:
     if not v.size or g.ndim != v.ndim:
         raise NotSupported
     if v.ndim == rank:
-        return kernels.weight_norm(dense(v), dense(g), None if dim is None else dim + rank)
+        try:
+            return kernels.weight_norm(v, g, None if dim is None else dim + rank)
+        except NotSupported:
+            return kernels.weight_norm(dense(v), dense(g), None if dim is None else dim + rank)
     v, g = dense(v), dense(g)
     f, k = _folded(v, dim, rank, g)
     w, n = kernels.weight_norm(f, g.reshape(-1, 1), k)
@@ -104,9 +108,13 @@ def _forward_kernel(v: Any, g: Any, *, dim: int | None, rank: int) -> Any:
 def _backward_kernel(gw: Any, v: Any, g: Any, n: Any, gn: Any, *, dim: int | None, rank: int) -> Any:
     if gw is None or not v.size or g.ndim != v.ndim or gw.shape != v.shape:
         raise NotSupported
-    gw, v, g, n, gn = dense(gw), dense(v), dense(g), dense(n), dense(gn)
     if v.ndim == rank:
-        return kernels.weight_norm_backward(gw, v, g, n, None if dim is None else dim + rank, gn)
+        at = None if dim is None else dim + rank
+        try:
+            return kernels.weight_norm_backward(gw, v, g, n, at, gn)
+        except NotSupported:
+            return kernels.weight_norm_backward(dense(gw), dense(v), dense(g), dense(n), at, dense(gn))
+    gw, v, g, n, gn = dense(gw), dense(v), dense(g), dense(n), dense(gn)
     f, k = _folded(v, dim, rank, g, n, gn)
     flat = None if gn is None else gn.reshape(-1, 1)
     gv, gg = kernels.weight_norm_backward(gw.reshape(f.shape), f, g.reshape(-1, 1), n.reshape(-1, 1), k, flat)
@@ -140,10 +148,12 @@ def _kept(name: str, v: tuple[int, ...], g: tuple[int, ...], dim: int) -> tuple[
 
 
 def _check(name: str, v: Any, g: Any, dim: int) -> tuple[int | None, bool]:
-    tensor_arg(name, "v", v, optional=False)
-    tensor_arg(name, "g", g, optional=False)
-    float_arg(name, v)
-    float_arg(name, g)
+    if not (isinstance(v, Tensor) and isinstance(g, Tensor)):
+        tensor_arg(name, "v", v, optional=False)
+        tensor_arg(name, "g", g, optional=False)
+    if v.dtype.category != dt.FLOAT or g.dtype is not v.dtype:
+        float_arg(name, v)
+        float_arg(name, g)
     return _kept(name, sizes_of(v), sizes_of(g), dim)
 
 
