@@ -146,14 +146,14 @@ class Op:
     def bind(self, *args: Any, **kw: Any) -> Any:
         """Run at the highest level among the arguments."""
         top = None
+        if PAYLOADS and self.form == "pointwise":
+            args = ragged_operands(args)
         for a in args:
             if isinstance(a, Tensor):
                 i = a._interp
                 if i is not None and (top is None or i.level > top.level):
                     top = i
         if PAYLOADS:
-            if self.form == "pointwise":
-                args = ragged_operands(args)
             i = ragged_level(args, kw)
             if i is not None and (top is None or i.level > top.level):
                 top = i

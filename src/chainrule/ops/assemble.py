@@ -15,11 +15,24 @@ from ..core.op import op
 from ..core.registry import public
 from ..core.samples import Given, S, sample
 from ..core.shapes import sizes, wrap_dim
-from ..core.tensor import Tensor
+from ..core.tensor import PAYLOADS, Tensor
 from .convert import clone_p
 from .index import take_rows_p
 from .pointwise import pow as pow_
-from .shape import cat, chunk, expand, expand_p, flip, narrow, reshape, split, split_with_sizes, stack, transpose
+from .shape import (
+    cat,
+    chunk,
+    expand,
+    expand_p,
+    flip,
+    narrow,
+    reshape,
+    split,
+    split_with_sizes,
+    stack,
+    take_slice,
+    transpose,
+)
 
 # -- at least so many dims ------------------------------------------------------------------------------------------------
 
@@ -156,13 +169,15 @@ def tensor_split(
     if isinstance(where, int):
         if where <= 0:
             raise RuntimeError(f"tensor_split: number of sections must be larger than 0, got {where}")
-        small, more = divmod(n, where)
-        cuts = list(itertools.accumulate([small + (i < more) for i in range(where)]))[:-1]
+        cuts = list(itertools.accumulate([(n + where - 1 - i) // where for i in range(where)]))[:-1]
     else:
-        cuts = [int(i) for i in where]
+        cuts = [i if type(i) in PAYLOADS else int(i) for i in where]
     bounds = [0, *cuts, n]
     out = []
     for a, b in itertools.pairwise(bounds):
+        if type(n) in PAYLOADS:
+            out.append(take_slice(input, d, slice(a, b)))
+            continue
         a, b, _ = slice(a, b).indices(n)
         out.append(narrow(input, d, a, max(b - a, 0)))
     return tuple(out)

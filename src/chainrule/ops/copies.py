@@ -11,7 +11,7 @@ from ..core import dtypes as dt
 from ..core.op import op
 from ..core.registry import public
 from ..core.samples import S, sample
-from ..core.shapes import wrap_dim
+from ..core.shapes import wrap_dim, zeros
 from ..core.tensor import Tensor
 from ..core.views import write_out
 from . import shape as sh
@@ -130,7 +130,7 @@ def _(t: Any, y: Any, x: Any, v: Any, *, key: Any, old: Any) -> Any:
 
 
 def _zeros(x: Tensor) -> Tensor:
-    return Tensor(np.zeros(x.shape, x.dtype.np))
+    return zeros(tuple(x.shape), x.dtype)
 
 
 @set_slice_p.vjp

@@ -240,8 +240,12 @@ class Plan:
                 new.append(n.sliced(k) if type(n) in PAYLOADS else len(range(*k.indices(n))))
                 axis += 1
             elif isinstance(k, int | np.integer):
-                if not -shape[axis] <= k < shape[axis]:
-                    raise IndexError(f"index {k} is out of bounds for dimension {axis} with size {shape[axis]}")
+                n = shape[axis]
+                if not (n.covers(max(k + 1, -k)) if type(n) in PAYLOADS else -n <= k < n):
+                    raise IndexError(
+                        f"index {k} is out of bounds for dimension {axis} with size {n}"
+                        f"{n.less(max(k + 1, -k)) if type(n) in PAYLOADS else ''}"
+                    )
                 basic.append(int(k))
                 axis += 1
             elif k.dtype is dt.bool_:

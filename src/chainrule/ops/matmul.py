@@ -14,8 +14,8 @@ from ..core.dispatch import innermost
 from ..core.op import FLOAT_NUMS, op
 from ..core.registry import public
 from ..core.samples import S, sample
-from ..core.shapes import sizes_of
-from ..core.tensor import Tensor
+from ..core.shapes import broadcast_shapes, sizes_of
+from ..core.tensor import PAYLOADS, Tensor
 from .pointwise import scaled
 from .shape import permute_p
 
@@ -245,8 +245,8 @@ def _fits(name: str, input: Any, product: Tensor) -> None:
             f"{name}: self and the product must have the same dtype, but got {input.dtype} and {product.dtype}"
         )
     try:
-        ok = np.broadcast_shapes(tuple(input.shape), tuple(product.shape)) == tuple(product.shape)
-    except ValueError:
+        ok = broadcast_shapes(tuple(input.shape), tuple(product.shape)) == tuple(product.shape)
+    except RuntimeError:
         ok = False
     if not ok:
         raise RuntimeError(
@@ -307,7 +307,8 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
         path: Any = [tuple(range(len(xs)))]
     else:
         eq = ",".join(t for _, t in xs) + "->" + out
-        path = opt_einsum.contract_path(eq, *[tuple(x.shape) for x, _ in xs], shapes=True, optimize="auto")[0]
+        sizes = [tuple([n.most if type(n) in PAYLOADS else n for n in x.shape]) for x, _ in xs]
+        path = opt_einsum.contract_path(eq, *sizes, shapes=True, optimize="auto")[0]
     for group in path:
         picked = [xs[i] for i in group]
         for i in sorted(group, reverse=True):
@@ -385,7 +386,7 @@ def _parse(equation: str, ops: list[Any]) -> tuple[list[str], str]:
                 raise RuntimeError(
                     f"einsum(): operands do not broadcast: subscript {c!r} has sizes {size[c]} and {n}; shapes {[list(o.shape) for o in ops]}"
                 )
-            size[c] = max(size.get(c, 1), n) if n != 0 else 0
+            size[c] = size.get(c, 1) if n == 1 else n
     return full, out
 
 

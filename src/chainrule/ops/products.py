@@ -6,12 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ..core import dtypes as dt
 from ..core.registry import public
 from ..core.samples import S, sample
-from ..core.shapes import wrap_dim
+from ..core.shapes import broadcast_shapes, wrap_dim
 from ..core.tensor import Tensor
 from .matmul import _check_dtypes, _fits, _need, bmm, matmul, mv, plus
 
@@ -38,7 +36,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any
     _need("addr", vec1, 1, "vec1")
     _need("addr", vec2, 1, "vec2")
     p = outer(vec1, vec2)
-    if input.ndim > 2 or np.broadcast_shapes(tuple(input.shape), tuple(p.shape)) != tuple(p.shape):
+    if input.ndim > 2 or broadcast_shapes(tuple(input.shape), tuple(p.shape)) != tuple(p.shape):
         raise RuntimeError(
             f"addr: input {list(input.shape)} does not broadcast to the outer product's shape {list(p.shape)}"
         )

@@ -14,7 +14,7 @@ from ..core.op import FLOAT_NUMS, REAL_NUMS, op
 from ..core.registry import public
 from ..core.samples import Given, S, sample
 from ..core.shapes import sizes_of, wrap_dim, wrap_dims
-from ..core.tensor import Tensor
+from ..core.tensor import PAYLOADS, Tensor
 from ..core.views import write_out
 from .pointwise import exp, where, zeros_like
 from .shape import flip_p, reshape_p
@@ -415,7 +415,7 @@ def var_p(x: Any, *, dim: tuple[int, ...], dof: float, whole: bool, keepdim: boo
 
 def _var_slope(x: Any, dim: Any, dof: float, whole: bool, old: Any) -> Any:
     c = x - sum_p(x, dim=dim, keepdim=True, old=old) / (count(old, dim) or float("nan"))
-    if dof > 0:
+    if type(dof) in PAYLOADS or dof > 0:
         return c * (2 / dof)
     # Without a degree of freedom the variance is infinite, or 0/0; PyTorch's slope has no sign over the whole tensor.
     if whole and isinstance(dof, int | float):

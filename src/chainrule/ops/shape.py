@@ -508,7 +508,7 @@ def expand(self: Tensor, *size: Any, implicit: bool = False, **kw: Any) -> Tenso
                 )
             if n < 0:
                 raise RuntimeError(f"expand: invalid size {n} at dimension {i}")
-            full.append(n)
+            full.append(have[i - k] if i >= k and type(have[i - k]) in PAYLOADS else n)
     return expand_p(self, shape=tuple(full), old=tuple(have))
 
 
@@ -556,10 +556,11 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
             f"narrow: start must be an 0-dim integral Tensor, got {start.dtype} of shape {list(start.shape)}"
         )
     start = start if type(start) in PAYLOADS else int(start)
-    if not -size <= start <= size:
+    covers = size.covers if type(size) in PAYLOADS else lambda k: k <= size
+    if not (covers(start) and covers(-start)):
         raise IndexError(f"narrow: start out of range (expected to be in range of [{-size}, {size}], but got {start})")
     start += size if start < 0 else 0
-    if not (length >= 0 and start + length <= size):
+    if not (length >= 0 and covers(start + length)):
         raise RuntimeError(
             f"narrow: start ({start}) + length ({length}) exceeds dimension size ({size}) or length is negative"
             f"{size.less(start + length) if type(size) in PAYLOADS else ''}"
@@ -580,9 +581,10 @@ def select(input: Tensor, dim: int, index: Any) -> Tensor:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     d, i = wrap_dim(dim, n), int(index)
     size = input.shape[d]
-    if not -size <= i < size:
+    if not (size.covers(max(i + 1, -i)) if type(size) in PAYLOADS else -size <= i < size):
         raise IndexError(
             f"select(): index {i} out of range for tensor of size {list(input.shape)} at dimension {d + n}"
+            f"{size.less(max(i + 1, -i)) if type(size) in PAYLOADS else ''}"
         )
     return take_slice(input, d, i)
 

@@ -220,7 +220,7 @@ def spread_rows(x: Any, g: Geometry, what: str = "broadcast") -> Any:
             and all(m in (1, n) for m, n in zip(h.trail, g.trail, strict=True))
         ):
             return x.rows  # what differs broadcasts within a row
-        return x.rows if h.same(g) else _repeat_nested(x, g, what)
+        return x.rows.reshape((*x.lead, *g.rows)) if h.same(g) else _repeat_nested(x, g, what)
     if not isinstance(x, ndarray) or x.ndim == 0:
         return x
     u, t = g.u, len(g.trail)

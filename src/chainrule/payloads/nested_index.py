@@ -8,8 +8,8 @@ import numpy as np
 
 from ..core import dtypes as dt
 from ..core.errors import ChainruleError
-from ..ops import index
-from .nested import NestedArray, component_shape, flat, pack, pick
+from ..ops import index, loss_class
+from .nested import NestedArray, flat, pack, pick
 from .nested_shape import broadcast
 from .ragged import Geometry, Nest, RaggedInt, geometry_of, is_ragged
 
@@ -50,48 +50,88 @@ def _(i: Any, *, n: Any, name: str, dim: int) -> Any:
     return i
 
 
+@loss_class.check_classes_p.on(NestedArray)
+def _(t: Any, *, n: Any, ignore: int | None, name: str) -> Any:
+    rows, size = t.rows if isinstance(t, NestedArray) else t, _sizes(n, t)
+    bad = (rows < 0) | (rows >= size)
+    bad = bad if ignore is None else bad & (rows != ignore)
+    if bad.any():
+        raise IndexError(f"{name}: Target {rows[bad].flat[0]} is out of bounds for {n} classes")
+    return t
+
+
 # -- rows -----------------------------------------------------------------------------------------------------------------
 
 
+def _one(size: Any) -> bool:
+    return type(size) is not RaggedInt and size == 1
+
+
 class _Places:
-    """Where taking rows reads: the geometry of the result, and for each of its elements the place in `x`'s flat buffer."""
+    """Where taking rows reads: the sizes of the result, and for each of its blocks the place in the flat buffer of `g`.
+
+    `g` are components ``[*front, n, *rest]``; the index has ``[*front, *mid]`` (fewer or repeated dims in front, aligned from
+    the end), each component its own where it has an axis for them.
+    """
 
     def __init__(self, g: Geometry, i: Any, r: int, s: int) -> None:
         d = g.k - 1 - r
         cols = g.columns
-        mid = component_shape(i, s)
-        self.columns = (*cols[:d], *mid, *cols[d + 1 :])
+        nested = isinstance(i, NestedArray)
+        m = i.geometry.k - s if nested else min(i.ndim - s, d)
+        own = nested or i.ndim - s > d
+        if (nested and i.lead) or i.ndim - s > d + 1:
+            raise ChainruleError(
+                "an index of nested components that differs between the examples of another vmap cannot be used here; "
+                "map over the components innermost"
+            )
+        sizes = i.geometry.columns if nested else i.shape[i.ndim - s - m :]
+        front = list(cols[:d])
+        for q in range(m):
+            if _one(front[d - m + q]):
+                front[d - m + q] = sizes[q]
+        self.columns = (*front, *sizes[m:], *cols[d + 1 :])
         # Whole blocks of the uniform dims after the indexed one move together.
         tail = min(r, len(g.trail)) if d < g.u else r
         self.width = int(np.prod(g.trail[len(g.trail) - tail :]))
-        h = geometry_of(self.columns[: len(self.columns) - tail], g.n)
-        owner, coords = h.elements()
-        if isinstance(i, NestedArray):
-            value = flat(i)[i.geometry.element_at(owner, coords[d : d + s])]
+        owner, coords = geometry_of(self.columns[: len(self.columns) - tail], g.n).elements()
+        at = [np.zeros_like(c) if _one(n) else c for c, n in zip(coords[d - m : d], sizes, strict=False)]
+        at += coords[d : d + s]
+        if nested:
+            value = flat(i)[i.geometry.element_at(owner, at)]
         else:
-            value = i[(owner, *coords[d : d + s])] if i.ndim > s else i[tuple(coords[d : d + s])]
+            value = i[(owner, *at)] if own else np.broadcast_to(i[tuple(at)], owner.shape)
         size = cols[d].values[owner] if type(cols[d]) is RaggedInt else cols[d]
         bad = np.flatnonzero((value < -size) | (value >= size))
         if len(bad):
-            at = owner[bad[0]]
             raise IndexError(
-                f"index {value[bad[0]]} is out of bounds for dimension {d + 1} of component {at}, of size {size if np.ndim(size) == 0 else size[bad[0]]}"
+                f"index {value[bad[0]]} is out of bounds for dimension {d + 1} of component {owner[bad[0]]}, of size "
+                f"{size if np.ndim(size) == 0 else size[bad[0]]}"
             )
         value = np.where(value < 0, value + size, value)
-        blocks = geometry_of(cols[: g.k - tail], g.n)
-        self.place = blocks.element_at(owner, [*coords[:d], value, *coords[d + s :]])
+        mine = [np.zeros_like(c) if _one(n) else c for c, n in zip(coords[:d], cols, strict=False)]
+        self.place = geometry_of(cols[: g.k - tail], g.n).element_at(owner, [*mine, value, *coords[d + s :]])
+
+
+def _equal_sized(x: ndarray, i: NestedArray, r: int, s: int) -> NestedArray:
+    """Dense rows ``[*lead, n components or none, *front, n, *rest]`` as a nest of equal components beside a nested index."""
+    m, n = i.geometry.k - s, i.geometry.n
+    have = x.ndim - r - 1
+    inner = (1,) * (m - have) + x.shape[max(have - m, 0) :]
+    lead = x.shape[: max(have - m - 1, 0)]
+    g = geometry_of(inner, n)
+    x = x.reshape((*lead, x.shape[have - m - 1] if have > m else 1, *inner))
+    return NestedArray(np.broadcast_to(x, (*lead, n, *inner)), g)
 
 
 @index.take_rows_p.on(NestedArray)
 def _(x: Any, i: Any, *, r: int, s: int, n: Any) -> Any:
     if not isinstance(x, NestedArray):
         g = i.geometry
-        rest = x.shape[x.ndim - r :]
-        if x.ndim == r + 1 or i.ndim == s:
+        if x.ndim == r + 1 or i.ndim == s:  # one table for all components
             y = np.take(x, i.rows, axis=x.ndim - r - 1)
-            return pack(y, (*g.columns, *rest), g.n, (*x.shape[: x.ndim - r - 1], *i.lead))
-        owner = g.packing.owner.reshape((-1, *(1,) * len(g.trail)))
-        return pack(x[owner, i.rows], (*g.columns, *rest), g.n)
+            return pack(y, (*g.columns, *x.shape[x.ndim - r :]), g.n, (*x.shape[: x.ndim - r - 1], *i.lead))
+        x = _equal_sized(x, i, r, s)
     g = x.geometry
     if r > g.k:
         return NestedArray(np.take(x.rows, i, axis=x.axis - (r - g.k)), g)
@@ -103,27 +143,20 @@ def _(x: Any, i: Any, *, r: int, s: int, n: Any) -> Any:
         i = i.reshape(-1)
         return pick(x, np.where(i < 0, i + g.n, i))
     p = _Places(g, i, r, s)
-    y = x.rows.reshape((*x.lead, -1, p.width)).take(p.place, axis=-2)
+    y = flat(x, len(x.lead)).reshape((*x.lead, -1, p.width)).take(p.place, axis=-2)
     return pack(y, p.columns, g.n, x.lead)
 
 
 @index.add_rows_p.on(NestedArray)
 def _(c: Any, i: Any, *, n: Any, r: int, s: int) -> Any:
     rest = tuple(c.shape[c.ndim - r :])
-    if isinstance(i, NestedArray) and type(n) is not RaggedInt and r <= c.geometry.k - i.geometry.k:
-        g = i.geometry
-        at = i.rows.reshape(-1)
-        lead = c.lead
+    if isinstance(i, NestedArray) and i.ndim == s:  # all components add to one table
+        at, lead = i.rows.reshape(-1), c.lead
         rows = c.rows.reshape((*lead, len(at), -1))
-        tables = 1
-        if i.ndim > s:  # every component adds to a table of its own
-            at, tables = at + np.repeat(g.packing.owner, g.width) * n, g.n
-        out = np.zeros((*lead, tables * n, rows.shape[-1]), np.float32 if c.dtype in dt.HALVES else c.dtype)
+        out = np.zeros((*lead, n, rows.shape[-1]), np.float32 if c.dtype in dt.HALVES else c.dtype)
         spot: Any = (*(slice(None),) * len(lead), at)
         np.add.at(out, spot, rows)
-        return out.reshape((*lead, *((tables,) if i.ndim > s else ()), n, *[int(m) for m in rest])).astype(
-            c.dtype, copy=False
-        )
+        return out.reshape((*lead, n, *[int(m) for m in rest])).astype(c.dtype, copy=False)
     if type(n) is Nest and n.columns is not None and isinstance(c, NestedArray) and r == c.geometry.k:
         return _add_components(c, i, n)
     if isinstance(c, NestedArray) and r > c.geometry.k:
@@ -131,18 +164,36 @@ def _(c: Any, i: Any, *, n: Any, r: int, s: int) -> Any:
         out = np.zeros((*c.rows.shape[:axis], int(n), *c.rows.shape[c.rows.ndim + axis + s :]), c.dtype)
         np.add.at(out, (*(slice(None),) * (c.rows.ndim + axis), i), c.rows)
         return NestedArray(out, c.geometry)
-    count = len(n.values) if type(n) is RaggedInt else c.geometry.n
-    mid = c.ndim - r - s  # axes in front: leading ones, the nesting dim, dims of components
-    front = len(c.lead) if isinstance(c, NestedArray) else next(k for k in range(mid) if c.shape[k] == count)
-    lead = tuple(c.shape[:front])
-    g = geometry_of((*c.shape[front + 1 : mid], n, *rest), count)
+    count = next((len(v.values) for v in (n, *rest) if type(v) is RaggedInt), None)
+    if count is None:
+        count = (c if isinstance(c, NestedArray) else i).geometry.n
+    if isinstance(c, NestedArray):
+        lead, front = c.lead, c.geometry.columns[: c.geometry.k - r - s]
+    else:
+        mid = c.ndim - r - s  # axes in front: leading ones, the components, dims of the components
+        m = i.geometry.k - s if isinstance(i, NestedArray) else max(mid - 1, 0)
+        lead, front = tuple(c.shape[: max(mid - m - 1, 0)]), tuple(c.shape[max(mid - m, 0) : mid])
+    if isinstance(i, NestedArray):
+        own = i.geometry.columns[: i.geometry.k - s]
+        front = (*own[: len(own) - len(front)], *front)
+        front = tuple(b if _one(a) else a for a, b in zip(front, (*(1,) * (len(front) - len(own)), *own), strict=True))
+    g = geometry_of((*front, n, *rest), count)
     p = _Places(g, i, r, s)
-    out = np.zeros(
-        (*lead, g.packing.total * g.width // max(p.width, 1), p.width), np.float32 if c.dtype in dt.HALVES else c.dtype
-    )
-    spot = (*(slice(None),) * front, p.place)
-    np.add.at(out, spot, flat(c, front).reshape((*lead, len(p.place), p.width)))
-    return NestedArray(out.reshape((*lead, *g.rows)).astype(c.dtype, copy=False), g)
+    c = spread(c, lead, count, p.columns)
+    total = g.packing.total * g.width // max(p.width, 1)
+    out = np.zeros((*lead, total, p.width), np.float32 if c.dtype in dt.HALVES else c.dtype)
+    spot = (*(slice(None),) * len(lead), p.place)
+    np.add.at(out, spot, flat(c, len(lead)).reshape((*lead, len(p.place), p.width)))
+    return pack(out.astype(c.dtype, copy=False), g.columns, count, lead)
+
+
+def spread(v: Any, lead: tuple[int, ...], n: int, columns: tuple[Any, ...]) -> Any:
+    """An operand repeated to components of sizes `columns`, after leading axes."""
+    if is_ragged(columns):
+        return broadcast(v, (*lead, n, *columns), len(columns))
+    if isinstance(v, NestedArray):  # ragged dims of sizes that happen to be equal
+        v = v.rows.reshape((*v.lead, n, *[int(c.most) if type(c) is RaggedInt else c for c in v.geometry.columns]))
+    return np.broadcast_to(v, (*lead, n, *columns))
 
 
 def _add_components(c: NestedArray, i: ndarray, n: Any) -> NestedArray:
@@ -172,9 +223,7 @@ def _(x: Any, i: Any, v: Any, *, r: int, s: int) -> Any:
         lead = tuple(x.shape[: max(x.ndim - r - 2, 0)])
     p = _Places(g, i, r, s)
     vl = v.lead if isinstance(v, NestedArray) else v.shape[: max(v.ndim - len(p.columns) - 1, 0)]
-    values = broadcast(v, (*vl, n, *p.columns), len(p.columns)) if is_ragged(p.columns) else v
-    if not isinstance(values, NestedArray):
-        values = np.broadcast_to(values, (*vl, n, *p.columns))
+    values = spread(v, vl, n, p.columns)
     lead = np.broadcast_shapes(lead, vl)
     old = (
         flat(x, len(x.lead))

@@ -97,21 +97,39 @@ class RaggedInt:
         return RaggedInt(-self.values, self.level)
 
     def __lt__(self, o: Any) -> bool:
-        return len(self.values) > 0 and bool((self.values < plain(o)).all())
+        return self._truth(self.values < plain(o), "<", o, False)
 
     def __le__(self, o: Any) -> bool:
-        return bool((self.values <= plain(o)).all())
+        return self._truth(self.values <= plain(o), "<=", o, True)
 
     def __gt__(self, o: Any) -> bool:
-        return len(self.values) > 0 and bool((self.values > plain(o)).all())
+        return self._truth(self.values > plain(o), ">", o, False)
 
     def __ge__(self, o: Any) -> bool:
-        return bool((self.values >= plain(o)).all())
+        return self._truth(self.values >= plain(o), ">=", o, True)
+
+    def _truth(self, each: ndarray, sign: str, other: Any, empty: bool) -> bool:
+        """What all components agree on; Python code cannot go two ways at once."""
+        if not len(each):
+            return empty
+        first = bool(each[0])
+        if (each == first).all():
+            return first
+        i = int(np.argmax(each != first))
+        raise ChainruleError(
+            f"the size {self!r} {sign} {other!r} is {first} in component 0 and {not first} in component {i}, of size {self.values[i]}: "
+            f"a function that branches on a ragged size needs the same answer for all components. Use where(), masks or slices, "
+            f"which stop at each component's end, or sort the components into nests that agree."
+        )
 
     @property
     def most(self) -> int:
         """The greatest size."""
         return int(self.values.max(initial=0))
+
+    def covers(self, other: Any) -> bool:
+        """Whether every component has at least the size `other`."""
+        return bool((self.values >= plain(other)).all())
 
     def unlike(self, other: Any) -> str:
         """The end of a message: the first component whose size is not `other`."""
