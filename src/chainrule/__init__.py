@@ -10,6 +10,10 @@ _warnings.filterwarnings("ignore", r".*encountered in", RuntimeWarning, r"chainr
 
 import math as _math  # noqa: E402
 
+from .core.memory import keep_freed_memory as _keep_freed_memory  # noqa: E402
+
+_keep_freed_memory()
+
 from . import autograd, func  # noqa: E402
 from . import ops as _ops  # noqa: E402
 from .core import dtypes as _dt  # noqa: E402

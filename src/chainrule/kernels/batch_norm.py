@@ -80,6 +80,7 @@ class _Backward(_Channelwise):
     """gw = sum(gy h), gb = sum(gy); gx = w r (gy - gb/n - h gw/n) + (gm - gr r² h)/n in training, w r gy in evaluation."""
 
     name = "batch_norm_backward"
+    arrays = 3
     starts, sums, coefs = 2, (2,), (3,)
 
     def __init__(self, dtype: DType, wt: DType | None, train: bool, stats: bool):

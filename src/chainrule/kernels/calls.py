@@ -15,7 +15,6 @@ import numpy as np
 from . import compiler
 from .lang import NUMPY_NAMES, DType, bf16, f16, f64, precise_type
 
-STREAM_BYTES = 4 << 20  # results from this size on bypass the cache: with their arguments they would fill it
 LIMIT = 4096
 
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -76,9 +75,21 @@ def scratch_of(t: DType) -> np.dtype:
     return F64 if precise_type(t) is f64 else F32
 
 
-def streams(nbytes: int, row_bytes: int) -> bool:
-    """Should a result bypass the cache: it is large and its rows start at cache lines."""
-    return nbytes >= STREAM_BYTES and row_bytes % 64 == 0
+def _cache_bytes() -> int:
+    """The size of the last cache before memory; 32 MB where the system does not tell."""
+    try:
+        with open("/sys/devices/system/cpu/cpu0/cache/index3/size") as f:
+            return int(f.read().strip().removesuffix("K")) << 10
+    except (OSError, ValueError):
+        return 32 << 20
+
+
+STREAM_BYTES = _cache_bytes() // 4 * 3  # work that goes through more than this does not stay in the cache
+
+
+def streams(nbytes: int, row_bytes: int, arrays: int = 2) -> bool:
+    """Should a result of this size bypass the cache, where its rows start at cache lines: the kernel goes through so many such arrays."""
+    return nbytes * arrays >= STREAM_BYTES and row_bytes % 64 == 0
 
 
 def prod(shape: tuple[int, ...]) -> int:

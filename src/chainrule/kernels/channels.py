@@ -30,6 +30,7 @@ class Plan:
 
     name = ""
     stages = 1
+    arrays = 2  # arrays of the size of the input that it goes through
     inputs: list[Array]
     outputs: list[Array]
 
@@ -287,7 +288,7 @@ def prepare(
     if not batch * outer * n * inner:
         raise NotSupported
     layout = layout_of(outer, batch * n, inner, dtype.size)
-    stream = streams(nbytes, (n if inner == 1 else inner) * dtype.size)
+    stream = streams(nbytes, (n if inner == 1 else inner) * dtype.size, make.arrays)
     key = (make, args, dtype, layout, stream)
     f = _compiled.get(key)
     if f is None:

@@ -234,14 +234,14 @@ def group_norm_backward(
     if inner < FLAT:
         wide = _spread(weight, inner)
         gw, gb = (np.empty((*vshape, inner), scratch_of(dtype)) for _ in range(2))
-        stream = streams(gx.nbytes, per * inner * gx.itemsize)
+        stream = streams(gx.nbytes, per * inner * gx.itemsize, 3)
         f = _kernel(_backward_flat, dtype, _type(wide, dtype), stats, stream)
         arrays = (a for a in (gy, x, mean, rstd, wide, gm, gr, gx, gw, gb) if a is not None)
         f(runtime.pool(), *arrays, rows, examples, groups, per * inner)
         return gx, *(g.sum(-1).astype(vector, copy=False) for g in (gw, gb))  # type: ignore[return-value]
     gw, gb = np.empty(vshape, vector), np.empty(vshape, vector)
     ds, db = (np.empty(rows * per, scratch_of(dtype)) for _ in range(2))
-    stream = streams(gx.nbytes, inner * gx.itemsize)
+    stream = streams(gx.nbytes, inner * gx.itemsize, 3)
     f = _kernel(_backward, dtype, _type(weight, dtype), stats, stream)
     arrays = (a for a in (gy, x, mean, rstd, weight, gm, gr, gx, gw, gb, ds, db) if a is not None)
     f(runtime.pool(), *arrays, rows, examples, groups, per, inner)

@@ -79,6 +79,7 @@ class _Backward(_Norm):
     """gx = r P(u) with u = gy w; gw = sum(gy h), gb = sum(gy); cotangents of the statistics add (gm - gr r² h)/n."""
 
     name = "layer_norm_backward"
+    arrays = 3
     small = (2, 1)
 
     def __init__(

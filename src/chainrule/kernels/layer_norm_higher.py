@@ -20,6 +20,8 @@ from .rows import prepare
 class _Second(_Norm):
     """Common to the rules below: optional arrays by name, statistics as the first coefficients."""
 
+    arrays = 4
+
     small, large = (2, 1), (1, 2)
 
     def __init__(self, dtype: DType, center: bool, *types: DType | None):

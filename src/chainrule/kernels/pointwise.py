@@ -50,7 +50,7 @@ class Pointwise:
         dtype, n = kernel_type(xd), prod(shape)
         if not n:
             raise NotSupported
-        key = (dtype, inputs, streams(n * dtype.size, 64))
+        key = (dtype, inputs, streams(n * dtype.size, 64, inputs + self.outputs))
         f = self.kernels.get(key)
         if f is None:
             name = f"{self.name}_{dtype}"

@@ -29,6 +29,7 @@ class RowPlan:
     # (rows in flight, vectors of a row in flight). Small problems: rows share the loads of per-column values and hide each
     # other's latency. Large ones: one stream of memory after the other, which is what prefetching and write combining like.
     small, large = (4, 1), (1, 4)
+    arrays = 2  # arrays of the size of the input that it goes through
     precise = True  # in f64 for 16-bit elements
     k: Kernel
     inputs: list[Array]
@@ -159,7 +160,7 @@ def prepare(
         raise NotSupported
     rows //= batch
     dtype: DType = args[0]
-    stream, large = streams(nbytes, n * dtype.size), nbytes > SMALL_BYTES
+    stream, large = streams(nbytes, n * dtype.size, make.arrays), nbytes > SMALL_BYTES
     key = (make, args, stream, large)
     entry = _compiled.get(key)
     if entry is None:

@@ -43,6 +43,7 @@ class _Backward(RowPlan):
     """gx = y (g - sum(g y)), or g - exp(y) sum(g) for log_softmax"""
 
     name = "softmax_backward"
+    arrays = 3
     reductions = (("add",),)
     precise = False
 

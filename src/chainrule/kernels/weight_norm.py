@@ -40,6 +40,7 @@ class _Forward(Plan):
 
 class _Backward(Plan):
     name = "weight_norm_backward"
+    arrays = 3
     coefs = (2,)
 
     def __init__(self, dtype: DType, gtype: DType, norm_grad: bool):
