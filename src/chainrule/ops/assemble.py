@@ -263,6 +263,9 @@ def repeat(self: Tensor, *sizes_: Any, repeats: Any = None) -> Tensor:
         )
     if any(k < 0 for k in times):
         raise RuntimeError(f"repeat: repeats must be non-negative, got {list(times)}")
+    if PAYLOADS and times[0] != 1 and len(times) == self.ndim and hasattr(self.shape[0], "each"):
+        n = int(self.shape[0])  # the components of a nested tensor, again and again
+        return self[Tensor(np.tile(np.arange(n), times[0]))].repeat(1, *times[1:])
     have = (1,) * (len(times) - self.ndim) + tuple(self.shape)
     if all(k == 1 for k in times):
         return clone_p.call(reshape(self, have), order="C")
@@ -324,6 +327,8 @@ def repeat_interleave(
             f"repeat_interleave: allocated size does not match required size: output_size {output_size}, needed {n * repeats}"
         )
     s, at = tuple(x.shape), d + x.ndim
+    if PAYLOADS and hasattr(n, "each"):  # the components of a nested tensor, each several times
+        return x[Tensor(np.repeat(np.arange(int(n)), repeats))]
     y = expand(reshape(x, *s[: at + 1], 1, *s[at + 1 :]), *s[: at + 1], repeats, *s[at + 1 :])
     return _fresh(reshape(y, *s[:at], n * repeats, *s[at + 1 :]), input)
 

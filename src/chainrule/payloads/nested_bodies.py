@@ -53,9 +53,7 @@ def generic(op: Op, vals: tuple[Any, ...], kw: dict[str, Any]) -> Any:
     g = nests[0].geometry
     axes = _axes(op, kw)
     if axes is not None and any(d < -g.k for d in axes):
-        raise ChainruleError(
-            f"{op.name}: the nesting dim of a nested tensor cannot be chosen here; take another dim, or to_padded_tensor() first"
-        )
+        return _over_nesting(op, vals, kw, tuple(axes))
     if (
         axes is not None
         and all(d + v.geometry.k >= v.geometry.u for d in axes for v in nests)
@@ -70,6 +68,23 @@ def generic(op: Op, vals: tuple[Any, ...], kw: dict[str, Any]) -> Any:
             ]
             return tuple(ys) if isinstance(y, tuple) else ys[0]
     return by_size(op, vals, kw, nests)
+
+
+def _over_nesting(op: Op, vals: tuple[Any, ...], kw: dict[str, Any], axes: tuple[int, ...]) -> Any:
+    """An op along the nesting dim of components of equal sizes: as on one array; what keeps the shape is a nest again."""
+    x = next(v for v in vals if isinstance(v, NestedArray))
+    dense = [nested_segments.settled(v, axes, op.name) if isinstance(v, NestedArray) else v for v in vals]
+    if any(isinstance(v, NestedArray) for v in dense):
+        raise ChainruleError(
+            f"{op.name}: the nesting dim of a nested tensor cannot be chosen here; take another dim, or to_padded_tensor() first"
+        )
+    y = op.impl(*dense, **kw)  # type: ignore[misc]
+    shape = next(d.shape for v, d in zip(vals, dense, strict=True) if v is x)
+    ys = [
+        NestedArray(np.ascontiguousarray(v).reshape((*x.lead, *x.geometry.rows)), x.geometry) if v.shape == shape else v
+        for v in (y if isinstance(y, tuple) else (y,))
+    ]
+    return tuple(ys) if isinstance(y, tuple) else ys[0]
 
 
 def by_size(op: Op, vals: tuple[Any, ...], kw: dict[str, Any], nests: list[NestedArray]) -> Any:
@@ -183,9 +198,9 @@ def _gathered(parts: list[tuple[ndarray, ndarray]], g: Any, n: int, lead: tuple[
 PAYLOADS[NestedArray] = body_for
 PAYLOADS[RaggedInt] = body_for
 
-from . import nested_forms, nested_index, nested_norm, nested_products, nested_reduce, nested_shape  # noqa: E402
+from . import nested_index, nested_norm, nested_products, nested_reduce, nested_segments, nested_shape  # noqa: E402
 
-BODIES = (nested_forms, nested_index, nested_norm, nested_products, nested_reduce, nested_shape)
+BODIES = (nested_index, nested_products, nested_reduce, nested_shape)
 
 
 @shape.undiagonal_p.on(NestedArray)

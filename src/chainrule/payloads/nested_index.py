@@ -261,8 +261,10 @@ def _spots(g: Geometry, i: Any, dim: int) -> tuple[ndarray, int]:
         h, front = i.geometry, len(i.lead)
     else:
         front = i.ndim - g.k - 1
-        h = geometry_of(i.shape[front + 1 :], g.n)
+        h = geometry_of(i.shape[front + 1 :], i.shape[front])
     owner, coords = h.elements()
+    if dim + g.k < 0:  # entries of other components
+        return g.element_at(flat(i, front), coords), front
     coords[dim + g.k] = flat(i, front)
     return g.element_at(owner, coords), front
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..core import dtypes as dt
 from ..ops import aggregate, extrema, norms, reduce, scan, sort
-from .nested import NestedArray, flat, pack, spread_rows
-from .nested_segments import Split, along, inside, need_entries, reduce_nested, reduced, segments
+from .nested import NestedArray, pack, spread_rows
+from .nested_segments import Split, along, need_entries, over_components, reduce_nested, reduced, segments
 from .ragged import Geometry, RaggedInt
 
 ndarray = np.ndarray
@@ -48,28 +48,16 @@ _extremum(reduce.amin_p, np.minimum, False)
 # -- moments and norms ----------------------------------------------------------------------------------------------------
 
 
-def _whole(x: NestedArray, dim: tuple[int, ...]) -> bool:
-    """Whether dims reach beyond the components; then all dims must be listed, and the rows are one array."""
-    if all(d >= -x.geometry.k for d in dim):
-        return False
-    if len(dim) < x.geometry.k + 1:
-        inside(x, dim, "this reduction")
-    return True
-
-
-def _flat_last(x: NestedArray, dim: tuple[int, ...]) -> tuple[ndarray, tuple[int, ...]]:
-    """All components' elements in one last axis, and the shape of a result that keeps its dims."""
-    lead = len(x.lead) - (len(dim) - x.geometry.k - 1)
-    a = flat(x, lead)
-    return a, (*a.shape[:lead], *(1,) * len(dim))
+def _above(x: NestedArray, dim: tuple[int, ...]) -> bool:
+    """Whether dims reach beyond the components."""
+    return any(d < -x.geometry.k for d in dim)
 
 
 @reduce.var_p.on(NestedArray)
 def _(x: NestedArray, *, dim: tuple[int, ...], dof: Any, whole: bool, keepdim: bool, old: Any) -> Any:
-    if _whole(x, dim):
-        a, kept = _flat_last(x, dim)
-        y = reduce.var_p.impl(a, dim=(-1,), dof=dof, whole=whole, keepdim=True, old=(a.shape[-1],)).reshape(kept)  # type: ignore[misc]
-        return y if keepdim else y.reshape(kept[: len(kept) - len(dim)])
+    if _above(x, dim):
+        run = lambda a, axes: reduce.var_p.impl(a, dim=axes, dof=dof, whole=whole, keepdim=True, old=a.shape)  # type: ignore[misc]
+        return over_components(x, dim, keepdim, run, "var")
     s, rows = Split(x.geometry, dim), _wide(x)
     with np.errstate(divide="ignore", invalid="ignore"):
         count = s.reduce(np.add, np.ones((x.geometry.packing.total, *x.geometry.trail), rows.real.dtype), 0)
@@ -108,10 +96,9 @@ def _drop(y: Any, dim: tuple[int, ...]) -> Any:
 
 @norms.vector_norm_p.on(NestedArray)
 def _(x: NestedArray, *, ord: float, dim: tuple[int, ...], keepdim: bool, old: Any) -> Any:
-    if _whole(x, dim):
-        a, kept = _flat_last(x, dim)
-        y = norms.vector_norm_p.impl(a, ord=ord, dim=(-1,), keepdim=True, old=(a.shape[-1],)).reshape(kept)  # type: ignore[misc]
-        return y if keepdim else y.reshape(kept[: len(kept) - len(dim)])
+    if _above(x, dim):
+        run = lambda a, axes: norms.vector_norm_p.impl(a, ord=ord, dim=axes, keepdim=True, old=a.shape)  # type: ignore[misc]
+        return over_components(x, dim, keepdim, run, "norm")
     s, a = Split(x.geometry, dim), np.abs(_wide(x))
     with np.errstate(all="ignore"):
         if ord == 0:
@@ -130,6 +117,16 @@ def _(x: NestedArray, *, ord: float, dim: tuple[int, ...], keepdim: bool, old: A
     return reduced(x, y.astype(x.rows.real.dtype, copy=False), dim, keepdim)
 
 
+def _called(name: str, p: Any) -> Any:
+    """The dense body of an op along one axis, with the name for its errors."""
+
+    def f(*xs: Any) -> Any:
+        return p.impl(*xs[:-1], dim=xs[-1])
+
+    f.what = name  # type: ignore[attr-defined]
+    return f
+
+
 # -- softmax and its relatives --------------------------------------------------------------------------------------------
 
 
@@ -143,10 +140,9 @@ def _shifted(x: NestedArray, dim: tuple[int, ...]) -> tuple[Split, ndarray, ndar
 
 @reduce.logsumexp_p.on(NestedArray)
 def _(x: NestedArray, *, dim: tuple[int, ...], keepdim: bool, old: Any) -> Any:
-    if _whole(x, dim):
-        a, kept = _flat_last(x, dim)
-        y = reduce.logsumexp_p.impl(a, dim=(-1,), keepdim=True, old=(a.shape[-1],)).reshape(kept)  # type: ignore[misc]
-        return y if keepdim else y.reshape(kept[: len(kept) - len(dim)])
+    if _above(x, dim):
+        run = lambda a, axes: reduce.logsumexp_p.impl(a, dim=axes, keepdim=True, old=a.shape)  # type: ignore[misc]
+        return over_components(x, dim, keepdim, run, "logsumexp")
     s, z, top = _shifted(x, dim)
     with np.errstate(divide="ignore"):
         y = np.log(s.reduce(np.add, np.exp(z, out=z), 0)) + top
@@ -168,7 +164,8 @@ def _compiled(what: str, g: Geometry, dim: int, *rows: ndarray) -> ndarray | Non
 
 @reduce.softmax_p.on(NestedArray)
 def _(x: NestedArray, *, dim: int) -> Any:
-    inside(x, (dim,), "softmax")
+    if dim < -x.geometry.k:
+        return along([x], dim, _called("softmax", reduce.softmax_p))
     if dim + x.geometry.k >= x.geometry.u:
         return NestedArray(reduce.softmax_p.impl(x.rows, dim=dim), x.geometry)  # type: ignore[misc]
     y = _compiled("softmax", x.geometry, dim, x.rows)
@@ -187,6 +184,8 @@ def _(t: Any, y: Any, *, dim: int) -> Any:
         np.ascontiguousarray(np.broadcast_to(r, (*r.shape[: r.ndim - len(g.rows)], *g.rows)))
         for r in (spread_rows(v, g) for v in (t, y))
     )
+    if dim < -g.k:
+        return along([NestedArray(a, g), NestedArray(b, g)], dim, _called("softmax", reduce.softmax_pull_p))
     if dim + g.k >= g.u:
         return NestedArray(reduce.softmax_pull_p.impl(a, b, dim=dim), g)  # type: ignore[misc]
     y = _compiled("pull", g, dim, a, b)
@@ -200,7 +199,8 @@ def _(t: Any, y: Any, *, dim: int) -> Any:
 
 @reduce.log_softmax_p.on(NestedArray)
 def _(x: NestedArray, *, dim: int) -> Any:
-    inside(x, (dim,), "log_softmax")
+    if dim < -x.geometry.k:
+        return along([x], dim, _called("log_softmax", reduce.log_softmax_p))
     if dim + x.geometry.k >= x.geometry.u:
         return NestedArray(reduce.log_softmax_p.impl(x.rows, dim=dim), x.geometry)  # type: ignore[misc]
     s, z, _ = _shifted(x, (dim,))
@@ -210,15 +210,14 @@ def _(x: NestedArray, *, dim: int) -> Any:
 # -- scans and orders -----------------------------------------------------------------------------------------------------
 
 for _p, _pad in ((scan.cumsum_p, 0), (scan.cumprod_p, 1), (scan.logcumsumexp_p, 0)):
-    _p.on(NestedArray)(
-        lambda x, *, dim, _p=_p, _pad=_pad: along([x], dim, lambda a, axis: _p.impl(a, dim=axis), (_pad,))
-    )
+    _p.on(NestedArray)(lambda x, *, dim, _p=_p, _pad=_pad: along([x], dim, _called(_p.name, _p), (_pad,)))
 
 
 @scan.shift_p.on(NestedArray)
 def _(x: NestedArray, *, dim: int, first: float) -> Any:
     g = x.geometry
-    inside(x, (dim,), "shift")
+    if dim < -g.k:
+        return along([x], dim, lambda a, axis: scan.shift_p.impl(a, dim=axis, first=first))  # type: ignore[misc]
     if dim + g.k >= g.u:
         return NestedArray(scan.shift_p.impl(x.rows, dim=dim, first=first), g)  # type: ignore[misc]
     p, d = g.packing, dim + g.k
@@ -243,11 +242,7 @@ def _(a: Any, b: Any, *, dim: int) -> Any:
 def _index_along(p: Any, name: str, low: bool, whole: bool) -> None:
     @p.on(NestedArray)
     def _(x: NestedArray, *, dim: int) -> Any:
-        def f(a: Any, axis: int) -> Any:
-            return p.impl(a, dim=axis)
-
-        f.what = name  # type: ignore[attr-defined]
-        return along([x], dim, f, (_limit(x.dtype, low),), whole)
+        return along([x], dim, _called(name, p), (_limit(x.dtype, low),), whole)
 
 
 _index_along(extrema.argmax_p, "argmax", True, False)
@@ -259,4 +254,9 @@ def _(x: NestedArray, *, dim: int, descending: bool, old: Any) -> Any:
     # Entries after the end must come last; equal ones keep their order, so the end follows what equals it.
     d = x.dtype
     pad = _limit(d, True) if descending else np.nan if d.kind == "f" or d in dt.HALVES else _limit(d, False)
-    return along([x], dim, lambda a, axis: sort.sort_p.impl(a, dim=axis, descending=descending, old=None), (pad,))  # type: ignore[misc]
+
+    def f(a: ndarray, axis: int) -> Any:
+        return sort.sort_p.impl(a, dim=axis, descending=descending, old=None)  # type: ignore[misc]
+
+    f.what = "sort"  # type: ignore[attr-defined]
+    return along([x], dim, f, (pad,))

@@ -127,13 +127,48 @@ def reduced(x: NestedArray, rows: ndarray, dims: tuple[int, ...], keepdim: bool)
     return pack(rows, cols, g.n, x.lead)
 
 
-def inside(x: NestedArray, dim: tuple[int, ...], what: str) -> tuple[int, ...]:
-    """The dims, after checking that the nesting dim is none of them."""
-    if any(d < -x.geometry.k for d in dim):
-        raise ChainruleError(
-            f"{what}: the nesting dim of a nested tensor cannot be chosen here; take another dim, or to_padded_tensor() first"
-        )
-    return dim
+def settled(x: NestedArray, dim: tuple[int, ...], what: str, several: bool = False) -> Any:
+    """`x` before a step over the nesting dim: the ragged dims that stay must agree, and become uniform (or all is one array)."""
+    g, k = x.geometry, x.geometry.k
+    cols: list[Any] = []
+    for d, c in enumerate(g.columns):
+        if type(c) is RaggedInt and d - k not in dim:
+            bad = np.flatnonzero(c.values != c.values[:1]) if g.n else ()
+            if len(bad):
+                i, e = int(bad[0]), d + 1 + len(x.lead)
+                raise ChainruleError(
+                    f"{what} over the nesting dim needs components of equal sizes in the dims that stay, but in dimension {e} component 0 has "
+                    f"size {c.values[0]} and component {i} has {c.values[i]} (shape {list(x.shape)}). "
+                    + (
+                        f"Reduce over it too, dim={tuple(sorted({*[v + x.ndim for v in dim], e}))}, or pad"
+                        if several
+                        else "Pad"
+                    )
+                    + " first: x.to_padded_tensor(value)"
+                )
+            c = int(c.values[0]) if g.n else 0
+        cols.append(c)
+    return pack(x.rows, tuple(cols), g.n, x.lead)
+
+
+def over_components(x: NestedArray, dim: tuple[int, ...], keepdim: bool, f: Any, what: str) -> ndarray:
+    """``f(array, axes)``, which keeps reduced axes with size 1, over the nesting dim and others: nothing ragged is left."""
+    from .nested_shape import permuted
+
+    y, k = settled(x, dim, what, True), x.geometry.k
+    full = tuple(1 if i - x.ndim in dim else s for i, s in enumerate(y.shape))
+    if isinstance(y, NestedArray):
+        # The ragged dims first, so that those that stay are axes of the rows.
+        cols = y.geometry.columns
+        order = sorted(range(k), key=lambda d: type(cols[d]) is not RaggedInt)
+        y = permuted(y, order)
+        t = len(y.geometry.trail)
+        axes = {-t - 1, *[order.index(d + k) - k for d in dim if d >= -k and type(cols[d + k]) is not RaggedInt]}
+        r = f(y.rows, tuple(sorted(axes | {d + k - t for d in dim if d < -k - 1})))
+    else:
+        r = f(y, dim)
+    r = np.asarray(r).reshape([int(s) for s in full])
+    return r if keepdim else r.reshape([s for i, s in enumerate(r.shape) if i - r.ndim not in dim])
 
 
 def reduce_nested(
@@ -145,34 +180,14 @@ def reduce_nested(
     work = np.float32 if d in dt.HALVES else np.int64 if d.kind in "iub" and ufunc in (np.add, np.multiply) else None
     within = tuple(i for i in dim if i >= -k)
     above = tuple(i for i in dim if i < -k)
-    if (
-        above
-        and -(k + 1) in above
-        and all(type(g.columns[i]) is not RaggedInt or i in [j + k for j in within] for i in range(k))
-    ):
-        # Nothing ragged is left: one reduction over all rows.
-        lead = tuple(i + k + 1 for i in above if i != -(k + 1))
-        axes = tuple(
-            sorted(
-                {
-                    *(i + len(x.lead) for i in lead),
-                    len(x.lead),
-                    *(len(x.lead) + 1 + i - g.u + k for i in within if i + k >= g.u),
-                }
-            )
-        )
-        keep = [i for i in range(g.u) if i - k not in within]
-        if not keep:
-            extra = {} if identity is None else {"initial": identity}
-            y: Any = np.asarray(ufunc.reduce(x.rows, axis=axes, dtype=work, **extra))
-            full = tuple(1 if i - x.ndim in dim else s for i, s in enumerate(x.shape))
-            shape = full if keepdim else tuple(s for i, s in enumerate(full) if i - x.ndim not in dim)
-            return y.reshape(tuple(int(s) for s in shape)).astype(d if d in dt.HALVES else y.dtype, copy=False)
-    if -(k + 1) in above and any(type(c) is RaggedInt and i - k not in within for i, c in enumerate(g.columns)):
-        raise ChainruleError(
-            f"{what} over the nesting dim needs components of equal sizes in the dims that stay; reduce over the ragged dims too "
-            f"(shape {list(x.shape)}, dims {sorted(i + x.ndim for i in dim)}), or pad first"
-        )
+    if -(k + 1) in above:
+        extra = {} if identity is None else {"initial": identity}
+
+        def run(a: ndarray, axes: tuple[int, ...]) -> ndarray:
+            return ufunc.reduce(a, axis=axes, keepdims=True, dtype=work, **extra)
+
+        y = over_components(x, dim, keepdim, run, what)
+        return y.astype(d, copy=False) if d in dt.HALVES else y
     y = x
     if within:
         s = Split(g, within)
@@ -229,7 +244,8 @@ def along(xs: list[NestedArray], dim: int, f: Any, pads: tuple[Any, ...] = (0,),
     """
     x = xs[0]
     g, k = x.geometry, x.geometry.k
-    inside(x, (dim,), "this op")
+    if dim < -k:
+        return _along_components(xs, dim, f, whole)
     if dim + k >= g.u:
         y = f(*[v.rows for v in xs], dim)
         ys = [
@@ -270,6 +286,22 @@ def along(xs: list[NestedArray], dim: int, f: Any, pads: tuple[Any, ...] = (0,),
     else:
         res = [reduced(x, o, (dim,), True) for o in back]
     return tuple(res) if many else res[0]
+
+
+def _along_components(xs: list[NestedArray], dim: int, f: Any, whole: bool) -> Any:
+    """``f`` along the nesting dim (or an axis in front of it) of components of equal sizes."""
+    x = xs[0]
+    inner = tuple(range(-x.geometry.k, 0)) if dim < -x.geometry.k - 1 else ()
+    if inner:
+        y = f(*[v.rows for v in xs], dim + x.geometry.u)
+    else:
+        y = f(*[settled(v, (dim,), getattr(f, "what", "this op")) for v in xs], dim)
+    ys = y if isinstance(y, tuple) else (y,)
+    if whole:
+        ys = tuple([NestedArray(v.reshape((*x.lead, *x.geometry.rows)), x.geometry) for v in ys])
+    elif inner:
+        ys = tuple([NestedArray(v, x.geometry) for v in ys])
+    return ys if isinstance(y, tuple) else ys[0]
 
 
 def need_entries(x: NestedArray, dims: tuple[int, ...], what: str) -> None:

@@ -29,8 +29,13 @@ def reshaped(x: Any, full: tuple[Any, ...], seen: int) -> Any:
     a = x.rows if isinstance(x, NestedArray) else x
     if not is_ragged(full):
         return a.reshape(full)
-    at = nest_at(full, seen)
     n = count_of(full)
+    if a is x and not any(type(s) is not RaggedInt and s == n for s in full):
+        # What a step over the nesting dim left: sizes that are equal in all components.
+        sizes = [(s.most if (s.values == s.most).all() else -1) if type(s) is RaggedInt else s for s in full]
+        if -1 not in sizes and int(np.prod(sizes)) == a.size:
+            return a.reshape(sizes)
+    at = nest_at(full, seen)
     g = geometry_of(full[at + 1 :], n)
     if isinstance(x, NestedArray) and x.geometry.n == n and x.geometry.packing is not g.packing:
         have, want = x.geometry.sizes.prod(1), g.sizes.prod(1)
@@ -61,7 +66,7 @@ def permute_nested(x: NestedArray, *, dims: tuple[int, ...]) -> Any:
         # Uniform dims among the packed ones become part of the rows first.
         last = [d for d in packed if d in before]
         order = [*[d for d in range(front + 1, nd) if d not in last], *last]
-        x = _permuted(x, [d - front - 1 for d in order])
+        x = permuted(x, [d - front - 1 for d in order])
         now = [*range(front + 1), *order]
         return permute_nested(x, dims=tuple(now.index(d) - nd for d in perm))
     if any(d in packed for d in before):
@@ -78,10 +83,10 @@ def permute_nested(x: NestedArray, *, dims: tuple[int, ...]) -> Any:
     y = NestedArray(x.rows.transpose([*[axis[d] for d in before], front, *[axis[d] for d in rest]]), g)
     y.geometry = Geometry(g.packing, y.rows.shape[at + 1 :])
     now = [*packed, *rest]
-    return _permuted(y, [now.index(d) for d in after])
+    return permuted(y, [now.index(d) for d in after])
 
 
-def _permuted(x: NestedArray, perm: list[int]) -> NestedArray:
+def permuted(x: NestedArray, perm: list[int]) -> NestedArray:
     """Elements gathered in the order of permuted dims of the components; the order is found once for a geometry."""
     g = x.geometry
     key = ("permute", g.trail, *perm)
@@ -128,7 +133,11 @@ def _(x: Any, *, shape: tuple[Any, ...], old: tuple[Any, ...]) -> Any:
 def _(g: Any, *, dim: tuple[int, ...], keepdim: bool, old: tuple[Any, ...]) -> Any:
     lead = tuple(g.shape[: g.ndim - (len(old) if keepdim else len(old) - len(dim))])
     if not keepdim:
-        g = reshaped(g, lead + reduce.kept(old, dim), len(old))
+        g = (
+            reshaped(g, lead + reduce.kept(old, dim), len(old))
+            if isinstance(g, NestedArray)
+            else np.expand_dims(g, tuple(dim))
+        )
     return broadcast(g, lead + old, len(old))
 
 
@@ -279,11 +288,12 @@ def _(x: NestedArray, *, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Nest
     g = x.geometry
     outer, inner = {}, []
     for s, d in zip(shifts, dims, strict=True):
-        if d + g.k < 0:
-            raise ChainruleError(
-                "roll: the nesting dim of a nested tensor cannot be rolled; use x[order] with an index tensor"
-            )
-        if d + g.k < g.u:
+        if d == -g.k - 1:
+            x = pick(x, (np.arange(g.n) - s) % max(g.n, 1))
+            g = x.geometry
+        elif d < -g.k:
+            inner.append((s, d + g.u))
+        elif d + g.k < g.u:
             s = s.values[g.packing.owner] if type(s) is RaggedInt else s
             outer[d + g.k] = lambda c, size, s=s: (c - s) % np.maximum(size, 1)
         else:
