@@ -12,7 +12,7 @@ from ..core.registry import public
 from ..core.samples import Given, S, sample
 from ..core.shapes import wrap_dim, zeros
 from ..core.tensor import Tensor
-from .index import gather_p, scatter_add_p
+from .index import check_range_p, gather_p, scatter_add_p
 
 
 class Sorted(NamedTuple):
@@ -91,6 +91,19 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 # -- unique -----------------------------------------------------------------------------------------------------------
 
 
+def _alone(input: Tensor, dim: int | None, return_inverse: bool, return_counts: bool) -> Any:
+    """The answer where there is one element (or one slice of `dim`), so that no size depends on values, else None."""
+    if input.numel() != 1 and (dim is None or input.numel() == 0 or input.shape[wrap_dim(dim, input.ndim)] != 1):
+        return None
+    x = input.detach()
+    out = [x.reshape(1).clone() if dim is None else x.clone()]
+    if return_inverse:
+        out.append(zeros(tuple(input.shape) if dim is None else (1,), dt.int64))
+    if return_counts:
+        out.append(zeros((1,), dt.int64) + 1)
+    return out[0] if len(out) == 1 else tuple(out)
+
+
 @public("unique", methods="unique", out=False)
 def unique(
     input: Tensor,
@@ -100,6 +113,8 @@ def unique(
     dim: int | None = None,
 ) -> Any:
     """The different values (or slices of `dim`), in order; where each element went; how often each occurs."""
+    if (one := _alone(input, dim, return_inverse, return_counts)) is not None:
+        return one
     v = input.concrete("unique()")
     if dim is not None:
         dim = wrap_dim(dim, input.ndim) + input.ndim
@@ -122,6 +137,8 @@ def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
     """The values (or slices of `dim`) that differ from the one before; where each went; how long each run is."""
+    if (one := _alone(input, dim, return_inverse, return_counts)) is not None:
+        return one
     v = input.concrete("unique_consecutive()")
     d = 0 if dim is None else wrap_dim(dim, input.ndim) + input.ndim
     rows = v.reshape(-1) if dim is None else np.moveaxis(v, d, 0)
@@ -146,10 +163,22 @@ def unique_consecutive(
 @op("searchsorted", core="(n),(m)->(m)", differentiable=False)
 def searchsorted_p(seq: Any, v: Any, *, right: bool) -> Any:
     """How many entries of each sorted sequence lie before each value."""
-    if seq.ndim == 1:
+    n = seq.shape[-1]
+    # NumPy's search is fast but sorts NaN last and remembers the value before; PyTorch's halves whatever it is given.
+    if seq.ndim == 1 and n <= v.size and (seq[1:] >= seq[:-1]).all():
         return np.searchsorted(seq, v, "right" if right else "left").astype(np.int64)
-    a, b = seq[..., None, :], v[..., :, None]
-    return ((a <= b) if right else (a < b)).sum(-1, dtype=np.int64)
+    lead = np.broadcast_shapes(seq.shape[:-1], v.shape[:-1])
+    v = np.broadcast_to(v, (*lead, v.shape[-1]))
+    low, high = np.zeros(v.shape, np.int64), np.full(v.shape, n)
+    if seq.ndim > 1:
+        seq = np.broadcast_to(seq, (*lead, n))
+    for _ in range(n.bit_length()):
+        middle = (low + high) >> 1
+        at = np.minimum(middle, n - 1)
+        x = seq[at] if seq.ndim == 1 else np.take_along_axis(seq, at, -1)
+        after = ~(x > v if right else x >= v) & (low < high)
+        low, high = np.where(after, middle + 1, low), np.where(after, high, middle)
+    return low
 
 
 @public("searchsorted")
@@ -192,9 +221,7 @@ def searchsorted(sorted_sequence: Tensor, input: Any = None, *, out_int32: bool 
             )
         if sorter.dtype is not dt.int64:
             raise RuntimeError(f"searchsorted(): sorter must be a tensor of long dtype but got {sorter.dtype}")
-        s = sorter.concrete("searchsorted with a sorter")
-        if s.size and (s.min() < 0 or s.max() >= seq.shape[-1]):
-            raise RuntimeError("searchsorted(): sorter index out of range")
+        check_range_p.bind(sorter, n=seq.shape[-1], name="searchsorted: sorter", dim=seq.ndim - 1)
         seq = gather_p(seq, sorter, dim=-1, old=tuple(seq.shape))
     y = searchsorted_p(seq, v.reshape(1) if v.ndim == 0 else v, right=right)
     return y.reshape(*v.shape).to(dt.int32 if out_int32 else dt.int64)
