@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import chainrule as ct
+from chainrule.core.dispatch import innermost
 from chainrule.core.tree import flatten, unflatten
 
 SHAPES = {
@@ -221,10 +222,50 @@ def check_vmap_derivatives(case: Case) -> None:
     )
 
 
+def check_empty(case: Case) -> None:
+    """A nest without components gives results and derivatives without components."""
+    xs, _ = inputs(case)
+    none = tuple(x[:0] if i < case.nests else x for i, x in enumerate(xs))
+    mapped = ct.vmap(case.component or case.f, in_dims=(*(0,) * case.nests, *(None,) * len(case.dense)))
+    for y in flatten((case.f(*none), mapped(*none) if case.vmap else ()))[0]:
+        assert int(y.shape[0]) == 0, f"{case.name}: a result of shape {y.shape} from no components"
+    if not case.differentiable:
+        return
+
+    def f(*a: Any) -> Any:
+        return sum((y * y.sin()).sum() for y in flatten(case.f(*a))[0] if y.dtype.is_floating_point)
+
+    every = tuple(range(len(none)))
+    for g in (
+        ct.func.grad(f, every)(*none),
+        ct.func.jvp(ct.func.grad(f, every), none, none)[1],
+        ct.func.grad(lambda *a: ct.func.jvp(f, a, none)[1], every)(*none),
+    ):
+        for x, d in zip(none, g, strict=True):
+            assert d.shape == x.shape, f"{case.name}: a derivative of shape {d.shape} for an input of shape {x.shape}"
+            assert d.is_nested or not d.any(), f"{case.name}: dense operands have no derivative without components"
+    assert ct.func.jvp(f, none, none)[1].item() == 0
+
+
+def check_strided(case: Case) -> None:
+    """A nest whose packed rows are not contiguous in memory is as good as one whose rows are."""
+    xs, _ = inputs(case)
+    apart = tuple(ct.complex(x, 3 * x).real if i < case.nests else x for i, x in enumerate(xs))
+    rows = innermost(apart[0]).rows
+    assert rows.size < 2 or not rows.flags.c_contiguous
+    close(flatten(case.f(*apart))[0], flatten(case.f(*xs))[0], f"{case.name}: value")
+    if case.differentiable:
+        f, every = nested_number(case), tuple(range(len(xs)))
+        close(ct.func.grad(f, every)(*apart), ct.func.grad(f, every)(*xs), f"{case.name}: grad")
+        close(ct.func.jvp(f, apart, apart)[1], ct.func.jvp(f, xs, xs)[1], f"{case.name}: jvp")
+
+
 __all__ = [
     "SHAPES",
     "Case",
     "check_derivatives",
+    "check_empty",
+    "check_strided",
     "check_values",
     "check_vmap_derivatives",
     "close",

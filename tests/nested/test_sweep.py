@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from .cases import CASES
-from .harness import Case, check_derivatives, check_values, check_vmap_derivatives
+from .harness import Case, check_derivatives, check_empty, check_strided, check_values, check_vmap_derivatives
 
 DIFFERENTIABLE = [c for c in CASES if c.differentiable]
 
@@ -23,3 +23,13 @@ def test_derivatives(case: Case) -> None:
 @pytest.mark.parametrize("case", [c for c in DIFFERENTIABLE if c.vmap], ids=str)
 def test_vmap_derivatives(case: Case) -> None:
     check_vmap_derivatives(case)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_no_components(case: Case) -> None:
+    check_empty(case)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_rows_apart_in_memory(case: Case) -> None:
+    check_strided(case)

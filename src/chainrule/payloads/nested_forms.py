@@ -103,12 +103,10 @@ def _masked(x: Tensor, mask: Tensor, items: tuple[Any, ...]) -> Tensor:
     return v[m]
 
 
-def _in_each(x: Tensor, key: tuple[Any, ...]) -> Tensor | None:
+def _in_each(x: Tensor, key: tuple[Any, ...]) -> Tensor:
     """``x[:, *key]``: dense indices are the same for every component, nested ones each component's own."""
     from ..func import vmap
 
-    if not x.shape[0]:
-        return None
     own = [i for i, k in enumerate(key) if isinstance(k, Tensor) and k.is_nested]
     if not own:
         return vmap(lambda c: c[key])(x)
