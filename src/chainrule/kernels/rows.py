@@ -17,6 +17,7 @@ from .calls import NotSupported, scratch_of, streams
 from .lang import Array, DType, Kernel, Value, compute_type, precise_type
 
 SMALL_BYTES = 1 << 19  # results up to this size fit the cache together with the arguments
+SHORT_BYTES = 1 << 10  # rows up to this length end before they are under way: several at once
 
 Terms = list[tuple[Value, Value | None]]
 
@@ -26,11 +27,14 @@ class RowPlan:
 
     name = ""
     reductions: tuple[tuple[str, ...], ...] = ()  # per stage, the kind of each reduction: add, max
-    # (rows in flight, vectors of a row in flight). Small problems: rows share the loads of per-column values and hide each
-    # other's latency. Large ones: one stream of memory after the other, which is what prefetching and write combining like.
+    # (rows in flight, vectors of a row in flight). Small problems and short rows: rows share the loads of per-column values and hide
+    # each other's latency. Large ones: one stream of memory after the other, which is what prefetching and write combining like.
     small, large = (4, 1), (1, 4)
     arrays = 2  # arrays of the size of the input that it goes through
     precise = True  # in f64 for 16-bit elements
+    stored: int | None = (
+        None  # the stage whose first term is written to the output, and read there by apply() instead of the inputs
+    )
     k: Kernel
     inputs: list[Array]
     vectors: list[Array]
@@ -77,7 +81,10 @@ def _block(
             vec = [v[shift + j] for v in p.vectors]
             for r in range(count):
                 x = [a[base[r] + j] for a in p.inputs]
-                for acc, (a, b) in zip(accs[r], p.terms(s, x, vec, coef[r]), strict=True):
+                terms = p.terms(s, x, vec, coef[r])
+                if s == p.stored:
+                    p.outputs[0][base[r] + j] = terms[0][0]
+                for acc, (a, b) in zip(accs[r], terms, strict=True):
                     if b is None:
                         acc.add(a)
                     else:
@@ -90,7 +97,7 @@ def _block(
         vec = [v[shift + j] for v in p.vectors]
         sums = [partial[at + j] for at in into] if partial is not None else []
         for r in range(count):
-            x = [a[base[r] + j] for a in p.inputs]
+            x = [a[base[r] + j] for a in (p.inputs if p.stored is None else p.outputs)]
             outs, terms = p.apply(x, vec, coef[r])
             for out, y in zip(p.outputs, outs, strict=True):
                 out[base[r] + j] = y
@@ -160,7 +167,7 @@ def prepare(
         raise NotSupported
     rows //= batch
     dtype: DType = args[0]
-    stream, large = streams(nbytes, n * dtype.size, make.arrays), nbytes > SMALL_BYTES
+    stream, large = streams(nbytes, n * dtype.size, make.arrays), nbytes > SMALL_BYTES and n * dtype.size > SHORT_BYTES
     key = (make, args, stream, large)
     entry = _compiled.get(key)
     if entry is None:

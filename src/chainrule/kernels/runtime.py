@@ -23,6 +23,7 @@ RUN, WORD, DONE, FUNCTION, ARGS, COUNT, GRAIN, BLOCKS, BUSY, SLEEPERS, THREADS, 
 )  # fmt: skip
 STATE_SIZE = 4096
 SPIN_ROUNDS = 4000
+YIELD_ROUNDS = 32  # spinning threads let others run this often: the workers of a BLAS library want the same cores
 
 # The processor's hint that this is a spin loop.
 _PAUSES = {
@@ -107,7 +108,7 @@ top:
   %last = phi i64 [ 0, %entry ], [ %gen, %go ]
   br label %spin
 spin:
-  %k = phi i64 [ 0, %top ], [ %k1, %pause ]
+  %k = phi i64 [ 0, %top ], [ %k1, %pause ], [ %k1, %let ]
   %w = load atomic i64, ptr %word.p acquire, align 8
   %g = lshr i64 %w, 32
   %fresh = icmp ne i64 %g, %last
@@ -118,6 +119,11 @@ tired:
 pause:
   {_PAUSE}
   %k1 = add i64 %k, 1
+  %low = and i64 %k1, {YIELD_ROUNDS - 1}
+  %polite = icmp eq i64 %low, 0
+  br i1 %polite, label %let, label %spin
+let:
+  call i32 @sched_yield()
   br label %spin
 sleep:
   call i32 @pthread_mutex_lock(ptr %m)

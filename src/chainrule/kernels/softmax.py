@@ -6,7 +6,7 @@ import numpy as np
 
 from . import math
 from .calls import Calls, NotSupported, kernel_type, prod
-from .lang import DType, Kernel
+from .lang import DType, Kernel, compute_type
 from .pool import empty
 from .rows import RowPlan, prepare
 
@@ -16,7 +16,7 @@ class _Forward(RowPlan):
 
     name = "softmax"
     reductions = (("max",), ("add",))
-    small, large = (2, 1), (1, 2)
+    small, large = (4, 1), (1, 2)
     precise = False
 
     def __init__(self, dtype: DType, log: bool):
@@ -25,6 +25,8 @@ class _Forward(RowPlan):
     def declare(self, k: Kernel, stream: bool) -> None:
         self.inputs, self.vectors, self.columns = [k.array("x", self.dtype)], [], []
         self.outputs = [k.array("y", self.dtype, stream)]
+        # The exponentials wait in the output for their sum, unless they would be rounded there or leave the cache.
+        self.stored = 1 if not (self.log or stream) and compute_type(self.dtype) is self.dtype else None
 
     def terms(self, stage, x, vec, coef):
         return [(x[0], None)] if stage == 0 else [(math.exp(self.k, x[0] - coef[0]), None)]
@@ -35,6 +37,8 @@ class _Forward(RowPlan):
         return [math.log(self.k, sums[0]) if self.log else 1.0 / sums[0]]
 
     def apply(self, x, vec, coef):
+        if self.stored is not None:
+            return [x[0] * coef[1]], []
         d = x[0] - coef[0]
         return [d - coef[1] if self.log else math.exp(self.k, d) * coef[1]], []
 

@@ -265,6 +265,61 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
     return y
 
 
+# -- linear -----------------------------------------------------------------------------------------------------------
+
+
+@op("linear", core="(m,i),(o,i),(o)->(m,o)")
+def linear_p(x: Any, w: Any, b: Any) -> Any:
+    """``x @ w.T + b``; the bias is added where the product lies."""
+    y = matmul_p.impl(x, w.swapaxes(-1, -2))  # type: ignore[misc]
+    if b.ndim > 1:
+        b = b[..., None, :]
+    if y.dtype is b.dtype and b.ndim <= y.ndim and np.broadcast_shapes(y.shape, b.shape) == y.shape:
+        return np.add(y, b, out=y)
+    return y + b
+
+
+def per_row(b: Tensor) -> Tensor:
+    """A bias with leading axes before [m, o]."""
+    s = sizes_of(b)
+    return b if len(s) == 1 else b.reshape(*s[:-1], 1, s[-1])
+
+
+@linear_p.jvp(sparse=True)
+def _(t: Any, y: Any, x: Any, w: Any, b: Any) -> Any:
+    total: Any = None
+    if t[0] is not None:
+        total = product(t[0], permute_p.bind(w, dims=(-1, -2)))
+    if t[1] is not None:
+        part = product(x, permute_p.bind(t[1], dims=(-1, -2)))
+        total = part if total is None else total + part
+    if t[2] is not None:
+        part = per_row(t[2])
+        total = part if total is None else total + part
+    return total
+
+
+def _linear_gx(g: Any, y: Any, x: Any, w: Any, b: Any) -> Any:
+    return product(g, w.conj() if innermost(w).dtype.kind == "c" else w)
+
+
+def _linear_gw(g: Any, y: Any, x: Any, w: Any, b: Any) -> Any:
+    n = len(sizes_of(x))
+    if n > 2 and len(sizes_of(w)) == 2 and g.ndim == n:
+        x, g = _rows(x), _rows(g)
+    gw = product(_h(g), x)
+    return gw.conj() if innermost(gw).dtype.kind == "c" else gw
+
+
+def _linear_gb(g: Any, y: Any, x: Any, w: Any, b: Any) -> Any:
+    n = g.ndim
+    # Where the bias has no leading axes, the sums over those of g are part of one.
+    return g.sum(-2) if len(sizes_of(b)) > 1 else g.sum(tuple(range(n - 1)))
+
+
+linear_p.vjp([_linear_gx, _linear_gw, _linear_gb])
+
+
 @public("nn.functional.linear _C._nn.linear", out=False)
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input @ weight.T + bias``."""
@@ -277,6 +332,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
                 f"(weight is [out_features, in_features])"
             )
         _check_dtypes("linear", input, weight, bias)
+        if input.ndim > 1 and bias is not None and sizes_of(bias) == sizes_of(weight)[:1]:
+            return linear_p(input, weight, bias)
         y = matmul(input, permute_p(weight, dims=(-1, -2)))
     else:
         raise RuntimeError(f"linear: weight must be 1-D or 2-D, got {list(weight.shape)}")

@@ -7,7 +7,7 @@ Means are over all dims but the channels', n elements each, and ``P(u) = u - mea
     reverse   gx = w r P(gy) + (gm - gr r**2 h) / n, gw = sum(gy h), gb = sum(gy)
 
 So the tangent is the reverse rule applied to tx. With given statistics (evaluation) P is the identity. Examples in front, from
-vmap, are folded into the channels.
+vmap, are an axis that the kernels know.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _backward(gy: Any, x: Any, m: Any, r: Any, w: Any, gm: Any, gr: Any, *, rank
     return tuple(out + [narrow(v, like) for v, on in ((gw, mask[1]), (gb, mask[2])) if on])
 
 
-# -- kernels: examples in front become channels -----------------------------------------------------------------------
+# -- kernels: examples in front become one axis ------------------------------------------------------------------------
 
 
 def _lead(rank: int, arrays: Any, vectors: Any) -> tuple[int, ...]:
@@ -107,23 +107,11 @@ def _lead(rank: int, arrays: Any, vectors: Any) -> tuple[int, ...]:
 
 
 def _fold(x: Any, lead: tuple[int, ...], rank: int) -> Any:
-    """x [..., N, C, inner] as [N, lead C, inner]."""
-    n, c = x.shape[x.ndim - rank : x.ndim - rank + 2]
-    if x.shape[: x.ndim - rank] != lead:
-        x = np.broadcast_to(x, lead + x.shape[x.ndim - rank :])
-    return np.ascontiguousarray(x.reshape(-1, n, c, *x.shape[x.ndim - rank + 2 :]).swapaxes(0, 1)).reshape(
-        n, -1, *x.shape[x.ndim - rank + 2 :]
-    )
-
-
-def _unfold(y: Any, lead: tuple[int, ...], like: tuple[int, ...]) -> Any:
-    return y.reshape(like[0], -1, *like[1:]).swapaxes(0, 1).reshape(*lead, *like)
-
-
-def _fold_vector(v: Any, lead: tuple[int, ...]) -> Any:
-    if v is None:
+    """x [..., N, C, inner] as [examples, N, C, inner], `rank` counting the dims of one example; None stays None."""
+    if x is None:
         return None
-    return dense(np.broadcast_to(v, (*lead, v.shape[-1]))).reshape(-1)
+    core = x.shape[x.ndim - rank :]
+    return dense(np.broadcast_to(x, (*lead, *core))).reshape(-1, *core)
 
 
 def _forward_kernel(x: Any, w: Any, b: Any, *, rank: int, eps: float) -> Any:
@@ -140,8 +128,9 @@ def _forward_kernel(x: Any, w: Any, b: Any, *, rank: int, eps: float) -> Any:
             if a is not None:
                 y = f(y, a.reshape(*a.shape[:-1], 1, a.shape[-1], *(1,) * (rank - 2)))
         return y, *[np.broadcast_to(k, (*lead, k.size)) for k in kept]
-    y, *kept = kernels.batch_norm(_fold(x, lead, rank), _fold_vector(w, lead), _fold_vector(b, lead), eps)
-    return _unfold(y, lead, x.shape[x.ndim - rank :]), *[k.reshape(*lead, -1) for k in kept]
+    x = _fold(x, lead, rank)
+    y, *kept = kernels.batch_norm(x, _fold(w, lead, 1), _fold(b, lead, 1), eps, len(x))
+    return [k.reshape(*lead, *k.shape[1:]) for k in (y, *kept)]
 
 
 def _given_kernel(x: Any, w: Any, b: Any, m: Any, r: Any, *, rank: int) -> Any:
@@ -150,8 +139,9 @@ def _given_kernel(x: Any, w: Any, b: Any, m: Any, r: Any, *, rank: int) -> Any:
     if x.ndim == rank and all(v is None or v.ndim == 1 for v in (w, b, m, r)):
         return (kernels.batch_norm_eval(dense(x), dense(w), dense(b), dense(m), dense(r)),)
     lead = _lead(rank, (x,), (w, b, m, r))
-    y = kernels.batch_norm_eval(_fold(x, lead, rank), *[_fold_vector(v, lead) for v in (w, b, m, r)])
-    return (_unfold(y, lead, x.shape[x.ndim - rank :]),)
+    x = _fold(x, lead, rank)
+    y = kernels.batch_norm_eval(x, *[_fold(v, lead, 1) for v in (w, b, m, r)], len(x))
+    return (y.reshape(*lead, *y.shape[1:]),)
 
 
 def _backward_kernel(
@@ -165,9 +155,10 @@ def _backward_kernel(
         got = kernels.batch_norm_backward(dense(gy), dense(x), m, r, w, train, gm, gr)
     else:
         lead = _lead(rank, (gy, x), vectors)
-        m, r, w, gm, gr = [_fold_vector(v, lead) for v in vectors]
-        gx, gw, gb = kernels.batch_norm_backward(_fold(gy, lead, rank), _fold(x, lead, rank), m, r, w, train, gm, gr)
-        got = _unfold(gx, lead, x.shape[x.ndim - rank :]), gw.reshape(*lead, -1), gb.reshape(*lead, -1)
+        gy, x = _fold(gy, lead, rank), _fold(x, lead, rank)
+        m, r, w, gm, gr = [_fold(v, lead, 1) for v in vectors]
+        got = kernels.batch_norm_backward(gy, x, m, r, w, train, gm, gr, len(x))
+        got = tuple([k.reshape(*lead, *k.shape[1:]) for k in got])
     return tuple([v for v, on in zip(got, mask, strict=True) if on])
 
 

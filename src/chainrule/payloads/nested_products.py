@@ -11,6 +11,7 @@ from ..core.errors import ChainruleError
 from ..core.tensor import Tensor
 from ..kernels.pool import empty
 from ..ops import attention, matmul
+from ..ops.shape import permute_p
 from .nested import LARGE, NestedArray, differ, groups, join, padded, pick, target_shape
 from .ragged import Geometry, Packing, RaggedInt, geometry_of, is_ragged
 
@@ -41,6 +42,18 @@ def _(a: Any, b: Any) -> Any:
         )
         parts.append((members, y.astype(d, copy=False)))
     return join(parts, out, n, d, lead)
+
+
+@matmul.linear_p.on(NestedArray)
+def _(x: Any, w: Any, b: Any) -> Any:
+    if isinstance(x, NestedArray) and isinstance(w, ndarray) and isinstance(b, ndarray) and w.ndim == 2 and b.ndim == 1:
+        g, d = x.geometry, x.dtype
+        if g.trail and g.k >= 2 and w.dtype == d == b.dtype and d not in dt.HALVES:
+            y = _rows_times(x, w.T, d, d)
+            np.add(y.rows, b, out=y.rows)
+            return y
+    y = matmul.matmul_p.bind(Tensor(x), permute_p.bind(Tensor(w), dims=(-1, -2)))
+    return (y + matmul.per_row(Tensor(b)))._value
 
 
 def _shared(b: ndarray, k: int) -> ndarray | None:
