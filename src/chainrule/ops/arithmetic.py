@@ -11,7 +11,7 @@ from ..core.errors import ChainruleError
 from ..core.op import REAL_NUMS, ZERO, Pointwise, op, pointwise
 from ..core.registry import METHODS, public
 from ..core.samples import Given, S, sample
-from ..core.tensor import Tensor
+from ..core.tensor import PAYLOADS, Tensor
 from ..core.views import assign
 from .pointwise import INTS, floor_divide_p, log, pow, publish, rounding, sigmoid, trunc, where
 
@@ -204,7 +204,11 @@ class _Nextafter(Pointwise):
         d = dt.result_of([(dt.FROM_NP[v.dtype], v.ndim) for v in (a, b)])
         if d.category != dt.FLOAT:
             raise NotImplementedError(f"nextafter: not implemented for arguments of type {d.name}")
-        return Tensor(np.asarray(np.nextafter(a.astype(d.np), b.astype(d.np))))
+        a, b = a.astype(d.np), b.astype(d.np)
+        for v in (a, b):
+            if type(v) in PAYLOADS:
+                return Tensor(PAYLOADS[type(v)](self)(a, b))
+        return Tensor(np.asarray(np.nextafter(a, b)))
 
 
 nextafter = publish(

@@ -554,7 +554,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     """``y[a][b] = input[index[a][b]][b]`` for dim 0, ``input[a][index[a][b]]`` for dim 1, and so on."""
     d = check_index("gather", input, dim, index)
     if index.numel() == 0:
-        return Tensor(np.zeros(index.shape, input.dtype.np))
+        return zeros(tuple(index.shape), input.dtype)
     x, i = _one(input), _one(index)
     _check_range("gather", i, x.shape[d], d + x.ndim)
     return gather_p(x, i, dim=d, old=tuple(x.shape)).reshape(index.shape)

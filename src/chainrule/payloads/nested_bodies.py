@@ -14,7 +14,7 @@ import numpy as np
 from ..core.errors import ChainruleError, missing
 from ..core.op import Op
 from ..core.tensor import PAYLOADS
-from ..ops import shape
+from ..ops import shape, statistics
 from .nested import NestedArray, pack, pointwise_nested
 from .ragged import Nest, RaggedInt, is_ragged
 
@@ -87,8 +87,8 @@ def _over_nesting(op: Op, vals: tuple[Any, ...], kw: dict[str, Any], axes: tuple
     return tuple(ys) if isinstance(y, tuple) else ys[0]
 
 
-def by_size(op: Op, vals: tuple[Any, ...], kw: dict[str, Any], nests: list[NestedArray]) -> Any:
-    """The op once for each combination of sizes that occurs, on all components that have it."""
+def by_size(op: Op, vals: tuple[Any, ...], kw: dict[str, Any], nests: list[NestedArray], one: int | None = None) -> Any:
+    """The op once for each combination of sizes that occurs, on all components that have it; `one` is a dim that it reduces to 1."""
     g, n, lead = nests[0].geometry, nests[0].geometry.n, nests[0].lead
     if any(v.geometry.n != n for v in nests):
         raise ChainruleError(f"{op.name}: the nests have {[v.geometry.n for v in nests]} components")
@@ -105,7 +105,7 @@ def by_size(op: Op, vals: tuple[Any, ...], kw: dict[str, Any], nests: list[Neste
         y = op.impl(*[_same_size(v, members, n, g.k) for v in vals], **{k: _one(v, members, n) for k, v in kw.items()})  # type: ignore[misc]
         many = isinstance(y, tuple)
         results.append((members, y if isinstance(y, tuple) else (y,)))
-    outs = [_gathered([(m, ys[j]) for m, ys in results], g, n, lead) for j in range(len(results[0][1]))]
+    outs = [_gathered([(m, ys[j]) for m, ys in results], g, n, lead, one) for j in range(len(results[0][1]))]
     return tuple(outs) if many else outs[0]
 
 
@@ -145,13 +145,18 @@ def _same_size(v: Any, members: ndarray, n: int, k: int) -> Any:
     return v
 
 
-def _gathered(parts: list[tuple[ndarray, ndarray]], g: Any, n: int, lead: tuple[int, ...]) -> Any:
+def _gathered(
+    parts: list[tuple[ndarray, ndarray]], g: Any, n: int, lead: tuple[int, ...], one: int | None = None
+) -> Any:
     """Results of groups of components of one size each, put together in order."""
     at = len(lead) + 1
     shapes = [y.shape[at:] for _, y in parts]
     alike = len(shapes[0]) == g.k
     cols: list[Any] = []
     for j in range(len(shapes[0])):
+        if one is not None and j == one + g.k:
+            cols.append(1)
+            continue
         differs = any(s[j] != shapes[0][j] for s in shapes)
         mine = [c for c in g.columns if type(c) is RaggedInt]
         ragged = (
@@ -201,6 +206,31 @@ PAYLOADS[RaggedInt] = body_for
 from . import nested_index, nested_norm, nested_products, nested_reduce, nested_segments, nested_shape  # noqa: E402
 
 BODIES = (nested_index, nested_products, nested_reduce, nested_shape)
+
+
+def _chooses(p: Op, name: str) -> None:
+    """The body of an op that finds one entry along a dim, which stays with size 1."""
+
+    @p.on(NestedArray)
+    def _(x: NestedArray, *, dim: int, **kw: Any) -> Any:
+        g = x.geometry
+        if not 0 <= dim + g.k < g.u:
+            return generic(p, (x,), {"dim": dim, **kw})
+        nested_segments.need_entries(x, (dim,), name)
+        return (
+            by_size(p, (x,), {"dim": dim, **kw}, [x], dim)
+            if g.n
+            else nested_segments.reduced(x, np.zeros((*x.lead, 0, *g.trail), np.int64), (dim,), True)
+        )
+
+
+for _p, _name in (
+    (statistics.kth_index_p, "kthvalue"),
+    (statistics.median_index_p, "median"),
+    (statistics.nanmedian_index_p, "nanmedian"),
+    (statistics.mode_index_p, "mode"),
+):
+    _chooses(_p, _name)
 
 
 @shape.undiagonal_p.on(NestedArray)

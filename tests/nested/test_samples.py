@@ -1,0 +1,126 @@
+"""Every sample of every op in the library, mapped by vmap over a nest of such inputs with sizes of their own.
+
+The first dim of the first tensor (and of those that share it) is ragged where the op allows other sizes. What an op cannot do is
+listed, with the reason; it must then say so in an error, never give another value.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import chainrule as ct
+from chainrule.core.samples import SAMPLES, Given, S, Sample
+from chainrule.core.tree import flatten, unflatten
+
+nested, func = ct.nested, ct.func
+
+CONCRETE = "its loops or tables need one concrete size"
+WITHOUT: dict[str, str] = {
+    "squeeze": "a ragged dim stays, though one component has size 1 in it",
+    "prelu": "a number has no ragged dim", "index_add": "a number has no ragged dim", "band_scan": CONCRETE, "band_scan_back": CONCRETE,
+    "cov": CONCRETE, "combinations": CONCRETE, "slice_copy": CONCRETE, "slice_scatter": CONCRETE, "diagonal_scatter": CONCRETE,
+    "gradient": "its formula at the ends depends on the size", "pdist": CONCRETE, "masked_select": "the number of results differs",
+    "ormqr": CONCRETE, "nn.functional.ctc_loss": CONCRETE, "nn.functional.multilabel_margin_loss": CONCRETE, "nn.functional.multi_margin_loss": CONCRETE,
+    "scatter_reduce": CONCRETE,
+    "index_reduce": CONCRETE, "segment_reduce": "lengths of its own", "as_strided": "no strides", "as_strided_scatter": "no strides",
+    "scatter_add": "a source larger than the index", "conv_tbc": CONCRETE, "nn.functional.grid_sample": CONCRETE,
+    "nn.functional.affine_grid": CONCRETE, "linalg.svd": CONCRETE, "linalg.pinv": CONCRETE, "linalg.lstsq": CONCRETE,
+    "linalg.det": CONCRETE, "linalg.lu": CONCRETE, "linalg.lu_factor": CONCRETE, "linalg.lu_solve": CONCRETE, "linalg.qr": CONCRETE,
+    "linalg.householder_product": CONCRETE, "nn.functional.max_unpool1d": CONCRETE, "nn.functional.max_unpool2d": CONCRETE,
+    "nn.functional.fractional_max_pool3d": CONCRETE, "Tensor.unfold": CONCRETE,
+    "istft": CONCRETE, "_weight_norm": "the norm is taken over what is ragged",
+}  # fmt: skip
+
+
+def function(s: Sample) -> Any:
+    f: Any = ct
+    for part in s.name.split("."):
+        f = s.f if s.f is not None else getattr(f, part)
+    return f
+
+
+class Mapped:
+    """A sample with inputs of three sizes: the dense calls, and the function of the inputs that become nests."""
+
+    def __init__(self, s: Sample) -> None:
+        self.f = function(s)
+        leaves, self.spec = flatten((s.args, s.kw))
+        tensors = [i for i, a in enumerate(leaves) if isinstance(a, S) and a.shape and not a.spd]
+        first = leaves[tensors[0]].shape if tensors else ()
+        self.ragged = [i for i in tensors if leaves[i].shape[:1] == first[:1] and len(leaves[i].shape) == len(first)]
+        self.inputs: list[list[Any]] = []
+        for n in (first[0], first[0] + 2, max(first[0] - 1, 1)) if tensors else ():
+            rng = np.random.default_rng(n)
+            self.inputs.append(
+                [
+                    ct.tensor(S(n, *a.shape[1:], low=a.low, high=a.high).make(rng, False))
+                    if i in self.ragged
+                    else ct.tensor(a.make(np.random.default_rng(i), False))
+                    if isinstance(a, S | Given)
+                    else a
+                    for i, a in enumerate(leaves)
+                ]
+            )
+
+    def run(self, values: list[Any], *mine: Any) -> list[Any]:
+        full = list(values)
+        for i, v in zip(self.ragged, mine, strict=False):
+            full[i] = v
+        args, kw = unflatten(full, self.spec)
+        return [y for y in flatten(self.f(*args, **kw))[0] if isinstance(y, ct.Tensor)]
+
+    def number(self, values: list[Any]) -> Any:
+        return lambda *c: sum((y * y).sum() for y in self.run(values, *c) if y.dtype.is_floating_point)
+
+
+@pytest.mark.parametrize("s", SAMPLES, ids=repr)
+def test_samples_over_a_nest(s: Sample) -> None:
+    m = Mapped(s)
+    if not m.inputs:
+        return
+    try:
+        want = [m.run(v) for v in m.inputs]
+    except Exception:  # this op has the sizes of its sample alone: three of them then, still in a ragged dim
+        m.inputs = m.inputs[:1] * 3
+        try:
+            want = [m.run(v) for v in m.inputs]
+        except Exception:  # the numbers of the sample itself matter, and are not drawn here
+            return
+    if (
+        not want[0] or "dropout" in s.name or len({len(w) for w in want}) > 1
+    ):  # random, or as many pieces as the size allows
+        return
+    xs = [nested.as_nested_tensor([v[i] for v in m.inputs]) for i in m.ragged]
+    one = lambda *c: m.run(m.inputs[0], *c)
+    try:
+        got = ct.vmap(one, randomness="different")(*xs)
+    except (RuntimeError, IndexError, TypeError, ValueError, NotImplementedError):
+        if s.name in WITHOUT:
+            return
+        raise
+    assert s.name not in WITHOUT or s.name == "squeeze" or agrees(got, want)
+    if s.name == "squeeze":
+        return
+    assert agrees(got, want), f"{s!r}: values"
+    if any(y.dtype.is_floating_point for y in want[0]):
+        every = tuple(range(len(xs)))
+        try:
+            grads = ct.vmap(func.grad(m.number(m.inputs[0]), every), randomness="different")(*xs)
+        except (RuntimeError, IndexError, TypeError, ValueError, NotImplementedError):
+            if s.name in WITHOUT:
+                return
+            raise
+        each = [func.grad(m.number(v), every)(*[v[i] for i in m.ragged]) for v in m.inputs]
+        assert agrees(grads, each), f"{s!r}: gradients"
+
+
+def agrees(got: Any, want: list[Any]) -> bool:
+    """Whether mapped results equal those of each component, in numbers and shapes."""
+    for y, *w in zip(got, *want, strict=True):
+        for a, b in zip(y.unbind(), w, strict=True):
+            if a.shape != b.shape or not np.allclose(a.numpy(), b.numpy(), 1e-7, 1e-9, equal_nan=True):
+                return False
+    return True
