@@ -15,7 +15,7 @@ from ..core.registry import METHODS, public
 from ..core.samples import Given, S, sample
 from ..core.tensor import Tensor
 from ..core.views import assign
-from .compiled import piecewise, smooth
+from .compiled import LEAST, compiled, piecewise, smooth
 from .pointwise import where
 from .random import draw
 
@@ -135,11 +135,51 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
 
 # -- rrelu, prelu: a slope for every element, or for every channel ------------------------------------------------------
 
+
+def _spread(body: Any) -> Any:
+    """`body` whose last array, the slopes, is spread over the first where compiled loops want arrays of one shape."""
+
+    def spread(*xs: Any) -> Any:
+        *rest, w = xs
+        if rest[-1].size >= LEAST and w.shape != rest[-1].shape:
+            w = np.broadcast_to(w, np.broadcast_shapes(w.shape, rest[-1].shape))
+        return body(*rest, w)
+
+    return spread
+
+
 prelu_p = pointwise(
     "prelu",
-    lambda x, w: np.where(x > 0, x, w * x),
-    lambda t, y, x, w: where(x > 0, t, t * w),
-    lambda t, y, x, w: where(x > 0, 0, t * x),
+    _spread(
+        compiled("prelu", lambda x, w: np.where(x > 0, x, w * x), lambda k, x, w: k.select(x > 0.0, x, w * x), cost=1)
+    ),
+    lambda t, y, x, w: prelu_pull_p.call(t, x, w),
+    lambda t, y, x, w: prelu_weight_pull_p.call(t, x),
+)
+prelu_pull_p = pointwise(
+    "prelu_pull",
+    _spread(
+        compiled(
+            "prelu_pull",
+            lambda t, x, w: np.where(x > 0, t, t * w),
+            lambda k, t, x, w: k.select(x > 0.0, t, t * w),
+            cost=1,
+        )
+    ),
+    lambda s, y, t, x, w: prelu_pull_p.call(s, x, w),
+    ZERO,
+    lambda s, y, t, x, w: where(x > 0, 0, s * t),
+)
+prelu_weight_pull_p = pointwise(
+    "prelu_weight_pull",
+    compiled(
+        "prelu_weight_pull",
+        lambda t, x: np.where(x > 0, t.dtype.type(0), t * x),
+        lambda k, t, x: k.select(x > 0.0, 0.0, t * x),
+        cost=1,
+    ),
+    lambda s, y, t, x: prelu_weight_pull_p.call(s, x),
+    lambda s, y, t, x: where(x > 0, 0, s * t),
 )
 
 
@@ -222,10 +262,16 @@ def rrelu_with_noise(
 
 # -- thresholds and shrinkage -------------------------------------------------------------------------------------------
 
-threshold_p = pointwise(
+threshold_p = piecewise(
     "threshold",
-    lambda x, *, at, value: np.where(x <= at, x.dtype.type(value), x),
-    lambda t, y, x, *, at, value: where(x <= at, 0, t),
+    (
+        lambda x, *, at, value: np.where(x <= at, x.dtype.type(value), x),
+        lambda k, x, *, at, value: k.select(x <= at, value, x),
+    ),
+    (
+        lambda t, x, *, at, value: np.where(x <= at, t.dtype.type(0), t),
+        lambda k, t, x, *, at, value: k.select(x <= at, 0.0, t),
+    ),
     static=True,
 )
 
@@ -244,25 +290,25 @@ def functional_threshold(input: Tensor, threshold: float, value: float, inplace:
     return finish("threshold", input, threshold_p.call(input, at=threshold, value=value), inplace)
 
 
-def _keep_nan(x: Any, y: Any) -> Any:
-    return np.where(np.isnan(x), x, y)
-
-
-def _shrunk(t: Any, x: Any, *, k: float) -> Any:
-    return np.where((x >= -k) & (x <= k), t.dtype.type(0), t)
-
-
-hardshrink_p = pointwise(
-    "hardshrink", lambda x, *, k: _shrunk(x, x, k=k), lambda t, y, x, *, k: shrink_pull_p.call(t, x, k=k), static=True
+_shrunk = (
+    lambda t, x, *, by: np.where((x >= -by) & (x <= by), t.dtype.type(0), t),
+    lambda k, t, x, *, by: k.select(x >= -by, k.select(x <= by, 0.0, t), t),
 )
-softshrink_p = pointwise(
-    "softshrink",
-    lambda x, *, k: _keep_nan(x, np.where(x > k, x - k, np.where(x < -k, x + k, x * 0))),
-    lambda t, y, x, *, k: shrink_pull_p.call(t, x, k=k),
+hardshrink_p = piecewise(
+    "hardshrink",
+    (lambda x, *, by: _shrunk[0](x, x, by=by), lambda k, x, *, by: _shrunk[1](k, x, x, by=by)),
+    _shrunk,
     static=True,
 )
-shrink_pull_p = pointwise(
-    "shrink_pull", _shrunk, lambda s, y, t, x, *, k: shrink_pull_p.call(s, x, k=k), ZERO, static=True
+# x * 0 and not 0 in the middle: it keeps a NaN.
+softshrink_p = piecewise(
+    "softshrink",
+    (
+        lambda x, *, by: np.where(x > by, x - by, np.where(x < -by, x + by, x * 0)),
+        lambda k, x, *, by: k.select(x > by, x - by, k.select(x < -by, x + by, x * 0.0)),
+    ),
+    _shrunk,
+    static=True,
 )
 
 
@@ -270,7 +316,7 @@ shrink_pull_p = pointwise(
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """``input`` where ``|input| > lambd``, else 0."""
     need_float("hardshrink", input)
-    return hardshrink_p.call(input, k=float(lambd))
+    return hardshrink_p.call(input, by=float(lambd))
 
 
 @public("nn.functional.softshrink _C._nn.softshrink")
@@ -282,7 +328,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
         raise RuntimeError(
             f"softshrink: lambda must be in range [0, {top:g}] for input dtype {input.dtype}, but found {lambd}"
         )
-    return softshrink_p.call(input, k=float(lambd))
+    return softshrink_p.call(input, by=float(lambd))
 
 
 # -- hard sigmoid, hard swish -------------------------------------------------------------------------------------------
@@ -309,6 +355,11 @@ hardswish_p = smooth(
         lambda k, x: k.select(x <= -3.0, 0.0, k.select(x < 3.0, x / 3.0 + 0.5, 1.0)),
     ),
     lambda x: where((x > -3) & (x < 3), Tensor(np.asarray(1 / 3, x.dtype.np)), 0),
+    # Not t times the slope: an infinite cotangent times 0 would be NaN.
+    pull=(
+        lambda t, x: np.where(x <= -3, t.dtype.type(0), np.where(x < 3, t * (x / 3 + x.dtype.type(0.5)), t)),
+        lambda k, t, x: k.select(x <= -3.0, 0.0, k.select(x < 3.0, t * (x / 3.0 + 0.5), t)),
+    ),
     cost=1,
 )
 

@@ -14,15 +14,17 @@ import numpy as np
 from ..core.op import REAL_NUMS, ZERO, Pointwise, pointwise
 
 LEAST = 1 << 13  # elements from which a compiled loop is worth its call
+LEAST_COSTLY = 1 << 11  # the same for functions with an exponential in them
 
 
 def compiled(name: str, plain: Callable[..., Any], kernel: Callable[..., Any], cost: int = 8) -> Callable[..., Any]:
     """``plain(*arrays, **static)``, or on large contiguous real arrays the kernel ``kernel(k, *values, **static)``."""
     made: dict[Any, Any] = {}
+    least = LEAST_COSTLY if cost >= 8 else LEAST
 
     def body(*xs: Any, **static: Any) -> Any:
         x = xs[0]
-        if type(x) is not np.ndarray or x.size < LEAST or x.dtype.num not in REAL_NUMS:
+        if type(x) is not np.ndarray or x.size < least or x.dtype.num not in REAL_NUMS:
             return plain(*xs, **static)
         from ..kernels.calls import NotSupported
         from ..kernels.pointwise import Pointwise as Kernel
@@ -52,21 +54,24 @@ def smooth(
     *,
     static: bool = False,
     cost: int = 8,
+    pull: tuple[Callable[..., Any], Callable[..., Any]] | None = None,
 ) -> Pointwise:
-    """The op of a function: `f` and its slope, each in NumPy and as a kernel, and its second derivative in ops."""
-    pull = pointwise(
+    """The op of a function: `f` and its slope, each in NumPy and as a kernel, and its second derivative in ops.
+
+    `pull` says how a cotangent is multiplied by the slope where that is not simply a product.
+    """
+    times = pull or (
+        lambda t, x, **kw: t * slope[0](x, **kw),
+        lambda k, t, x, **kw: t * slope[1](k, x, **kw),
+    )
+    pull_p = pointwise(
         f"{name}_pull",
-        compiled(
-            f"{name}_pull",
-            lambda t, x, **kw: t * slope[0](x, **kw),
-            lambda k, t, x, **kw: t * slope[1](k, x, **kw),
-            cost,
-        ),
-        lambda s, y, t, x, **kw: pull.call(s, x, **kw),
+        compiled(f"{name}_pull", *times, cost),
+        lambda s, y, t, x, **kw: pull_p.call(s, x, **kw),
         lambda s, y, t, x, **kw: s * (t * curve(x, **kw)),
         static=static,
     )
-    return pointwise(name, compiled(name, *f, cost), lambda t, y, x, **kw: pull.call(t, x, **kw), static=static)
+    return pointwise(name, compiled(name, *f, cost), lambda t, y, x, **kw: pull_p.call(t, x, **kw), static=static)
 
 
 def piecewise(
