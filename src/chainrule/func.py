@@ -385,7 +385,9 @@ def _run_vmap(
     out_dims: Any,
     randomness: str,
 ) -> Any:
-    if size == 0 and not (PAYLOADS and hasattr(size, "each")):  # a nest without components knows the shapes of an example
+    if size == 0 and not (
+        PAYLOADS and hasattr(size, "each")
+    ):  # a nest without components knows the shapes of an example
         raise ValueError("vmap: the mapped dimension has size 0; there is no example to run the function on")
     with Batching(size, randomness) as level:
         xs = [
@@ -431,7 +433,11 @@ def _run_vmap(
 
 def _basis(leaves: list[Tensor]) -> list[Tensor]:
     """Unit vectors of the space of all leaves together, one batch of rows for each leaf."""
-    total = sum(x.numel() for x in leaves)
+    total: Any = sum(x.numel() for x in leaves)
+    if type(total) in PAYLOADS:
+        from .payloads.nested_jacobian import ragged_basis
+
+        return ragged_basis(leaves, total)
     out, at = [], 0
     for x in leaves:
         n = x.numel()

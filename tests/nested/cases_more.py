@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-
 import chainrule as ct
 
 from .harness import Case
@@ -22,7 +21,7 @@ LOSSES = "l1_loss mse_loss smooth_l1_loss huber_loss soft_margin_loss poisson_nl
 def activations() -> Iterator[Case]:
     for name in ACTIVATIONS.split():
         for s in ("gaps", "planes"):
-            yield Case(name, lambda x, f=getattr(F, name): f(x), s)
+            yield Case(name, getattr(F, name), s)
     yield Case("threshold", lambda x: F.threshold(x, 0.1, 2.0), "gaps")
     for s in ("rows", "gaps", "inner"):
         yield Case("softmin", lambda x: F.softmin(x, -1), s)
@@ -119,10 +118,10 @@ def pieces() -> Iterator[Case]:
 def chosen() -> Iterator[Case]:
     for s in ("rows", "gaps", "vectors"):
         tail = () if s == "vectors" else (slice(None),)
-        yield Case("clone and write", written(lambda y: y.__setitem__((..., slice(1, None), *tail), 2.0)), s)
+        yield Case("clone and write", written(lambda y, tail=tail: y.__setitem__((..., slice(1, None), *tail), 2.0)), s)
         yield Case(
             "write own",
-            written(lambda y: y.__setitem__((..., slice(None, -1), *tail), 3 * y[(..., slice(1, None), *tail)])),
+            written(lambda y, t=tail: y.__setitem__((..., slice(None, -1), *t), 3 * y[(..., slice(1, None), *t)])),
             s,
         )
         yield Case("mask write", written(lambda y: y.__setitem__(y > 0, -1.0)), s)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -72,6 +74,41 @@ def test_parts() -> None:
     assert g.tolist() == [[[1, 1]] * 3, [], [[2, 2]] * 2]
 
 
+IMPORT = """
+import sys, chainrule
+from chainrule.core.registry import METHODS, PUBLIC
+assert "chainrule.nested" not in sys.modules and "chainrule.payloads.nested" not in sys.modules
+chainrule.autograd.gradcheck
+def names():
+    return {(where, k): v for where, d in (("public", PUBLIC), ("method", METHODS), ("tensor", vars(chainrule.Tensor)), ("func", vars(chainrule.func)),
+            ("autograd", vars(chainrule.autograd)), ("chainrule", vars(chainrule))) for k, v in d.items()}
+before = names()
+chainrule.nested
+after = names()
+print([k for k in before if after.get(k) is not before[k]])
+"""
+
+
+def test_importing_nested_replaces_nothing() -> None:
+    """Nested tensors come with hooks in the functions themselves, and only when asked for."""
+    out = subprocess.run([sys.executable, "-c", IMPORT], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]", out.stdout
+
+
+def test_printing_with_history() -> None:
+    x = nested.nested_tensor([[1.0, 2.0], [3.0]], requires_grad=True)
+    assert repr(x) == "nested_tensor([\n  [1., 2.],\n  [3.]\n], requires_grad=True)"
+    assert repr(x * 2) == "nested_tensor([\n  [2., 4.],\n  [6.]\n], grad_fn=<MulBackward0>)"
+    assert repr(nested.nested_tensor([[True], [False]])) == "nested_tensor([\n  [True],\n  [False]\n])"
+    half = nested.nested_tensor([[1.0], [2.0]], dtype=ct.bfloat16)
+    assert repr(half) == "nested_tensor([\n  [1.],\n  [2.]\n], dtype=chainrule.bfloat16)"
+    many = repr(nested.nested_tensor([np.ones(3)] * 1000, dtype=ct.float32))
+    assert many.count("[1., 1., 1.]") == 6 and "..." in many
+    seen = []
+    ct.vmap(lambda c: (seen.append(repr(c)), c)[1])(x.detach())
+    assert seen[0].startswith("BatchedTensor(level=1, size=2, value=\nnested_tensor([")
+
+
 def test_printing_pickling_copying() -> None:
     x = make(2, 1)
     assert repr(x).startswith("nested_tensor([") and repr(nested.nested_tensor([])) == "nested_tensor([])"
@@ -128,6 +165,19 @@ def test_non_contiguous_input() -> None:
         (lambda: ct.ones(3).offsets(), ["nested tensors", "dense"]),
         (lambda: make(3, 1).to_padded_tensor(0.0, (2, 2, 2)), ["output size 2", "dimension 1"]),
         (lambda: make(3, 1).split([1, 1], 1), ["component 0", "3"]),
+        (lambda: make(3, 1).narrow(1, 0, 2), ["component 1 has size 1"]),
+        (lambda: make(3, 1).select(1, -2), ["component 1 has size 1", "dimension 1"]),
+        (lambda: make(3, 1)[:, ct.tensor([0, 1])], ["component 1", "dimension"]),
+        (lambda: make(3, 1)[make(3, 1)], ["mask"]),
+        (
+            lambda: ct.vmap(lambda c: c if c.shape[0] > 2 else 2 * c)(make(3, 1)),
+            ["component 0", "component 1", "same answer"],
+        ),
+        (lambda: ct.vmap(lambda c: c.sum() / len(c))(make(3, 1)), ["concrete size", "x.shape[0] for len(x)"]),
+        (lambda: ct.vmap(lambda c: c.item())(make(3, 1)), ["item()", "vmap"]),
+        (lambda: ct.vmap(lambda c, d: c + d)(make(3, 1), make(3, 2)), ["component 1", "dimension 1", "1 and 2"]),
+        (lambda: ct.vmap(lambda c, d: c + d)(make(3, 1), ct.ones(3, 2)), ["sizes 2 and 3"]),
+        (lambda: make(3, 1).kthvalue(2, 1), ["component 1", "size 1"]),
         (lambda: ct.cat([make(3, 1), make(2, 1)], 2), ["cat", "j3/1", "j2/1"]),
     ],
 )
@@ -173,3 +223,47 @@ def test_dropout_and_random_numbers() -> None:
     assert ct.rand_like(x).shape == x.shape
     z = ct.vmap(lambda c: F.dropout(c, 0.5), randomness="different")(x)
     assert z.shape == x.shape and set(np.unique(z.values().numpy())) == {0.0, 2.0}
+
+
+@pytest.mark.parametrize(
+    "dtype", [ct.float16, ct.bfloat16, ct.float32, ct.complex64, ct.complex128, ct.int64, ct.uint8, ct.bool]
+)
+def test_every_type(dtype: Any) -> None:
+    """The same types and numbers as component by component, from booleans to complex numbers."""
+    rng = np.random.default_rng(0)
+    comps = [ct.tensor(3 * rng.normal(size=(n, 4))).to(dtype) for n in (3, 0, 1, 5)]
+    x = nested.as_nested_tensor(comps)
+    ops: dict[str, Any] = {
+        "sum": lambda v, d: v.sum(d), "add": lambda v, d: v + v, "equal": lambda v, d: v == v, "cat": lambda v, d: ct.cat([v, v], d),
+        "flip": lambda v, d: v.flip(d), "cumsum": lambda v, d: v.cumsum(d), "mT": lambda v, d: v.mT, "prod": lambda v, d: v.prod(d),
+        "any": lambda v, d: (v != 0).any(d), "slice": lambda v, d: v.narrow(-1, 0, 2), "where": lambda v, d: ct.where(v != 0, v, v * 0),
+    }  # fmt: skip
+    if dtype is not ct.bool:
+        ops["product"] = lambda v, d: v @ v.mT
+    if dtype.is_floating_point:
+        ops |= {
+            "softmax": lambda v, d: v.softmax(d), "layer_norm": lambda v, d: F.layer_norm(v, (4,)), "gelu": lambda v, d: F.gelu(v),
+            "logsumexp": lambda v, d: v.logsumexp(d), "norm": lambda v, d: v.norm(dim=d), "sort": lambda v, d: v.sort(d).values,
+            "attention": lambda v, d: F.scaled_dot_product_attention(v, v, v),
+        }  # fmt: skip
+    if dtype.is_complex:
+        ops |= {
+            "abs": lambda v, d: v.abs(),
+            "conj": lambda v, d: v.conj(),
+            "parts": lambda v, d: v.real + v.imag,
+            "exp": lambda v, d: v.exp(),
+        }
+    tol = {ct.float16: 2e-3, ct.bfloat16: 2e-2, ct.float32: 1e-5, ct.complex64: 1e-5}.get(dtype, 1e-10)
+    for name, f in ops.items():
+        y, want = f(x, 1), [f(c, 0) for c in comps]
+        assert y.dtype is want[0].dtype, name
+        for a, b in zip(y.unbind(), want, strict=True):
+            assert a.shape == b.shape, name
+            a, b = (v.numpy() if v.dtype.is_complex else v.double().numpy() for v in (a, b))
+            np.testing.assert_allclose(a, b, rtol=tol, atol=tol, err_msg=name)
+    if dtype.is_complex:
+        f = lambda v: (v * v.conj() * (1 + v)).abs().square().sum()
+        for a, b in zip(grad(f)(x).unbind(), [grad(f)(c) for c in comps], strict=True):
+            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=10 * tol)
+    for y in (pickle.loads(pickle.dumps(x)), copy.deepcopy(x), x.clone()):
+        assert y.dtype is dtype and ct.equal(y, x)

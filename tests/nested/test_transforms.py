@@ -68,9 +68,36 @@ def test_hessian_of_ragged_data(x: Any, comps: list[Any], w: Any) -> None:
         at += n
 
 
+def test_jacobians_of_each_component(x: Any, w: Any) -> None:
+    """Inside vmap a Jacobian has the sizes of the component, in its input and in its output."""
+    parts = [x[0], x[1], x[3]]
+    nest = nested.as_nested_tensor(parts)
+    for f in (lambda c: (c @ w[0]).sin().sum(0), lambda c: (c @ w[0]).cumsum(0).sin()):
+        for jac in (func.jacrev(f), func.jacfwd(f)):
+            close(ct.vmap(jac)(nest), [jac(c) for c in parts], "jacobian")
+    close(
+        ct.vmap(func.hessian(lambda c: pooled(c, w[0])))(nest),
+        [func.hessian(lambda c: pooled(c, w[0]))(c) for c in parts],
+        "hessian",
+    )
+    both = func.jacfwd(lambda c, m: (c @ m).sin().sum(0), (0, 1))
+    close(
+        list(ct.vmap(both, (0, None))(nest, w[0])),
+        [[both(c, w[0])[i] for c in parts] if not i else ct.stack([both(c, w[0])[i] for c in parts]) for i in (0, 1)],
+        "two",
+    )
+    per = ct.vmap(func.hessian(lambda m, c: pooled(c, m)), (None, 0))(w[0], nest)
+    close(per, ct.stack([func.hessian(lambda m, c=c: pooled(c, m))(w[0]) for c in parts]), "per-example hessian")
+
+
 def test_gradcheck(x: Any, w: Any) -> None:
     assert ct.autograd.gradcheck(lambda v: (v @ w[0]).softmax(1), (x.detach().requires_grad_(),))
     assert ct.autograd.gradgradcheck(lambda v: pooled(v, w[0]), (x.detach().requires_grad_(),))
+
+
+def test_checks_reject_a_wrong_derivative(x: Any) -> None:
+    with pytest.raises(ct.autograd.GradcheckError):
+        ct.autograd.gradcheck(lambda v: v.sin() + 0.01 * (v - v.detach()), (x.detach().requires_grad_(),))
 
 
 def test_checkpoint(x: Any, w: Any) -> None:

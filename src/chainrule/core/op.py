@@ -36,6 +36,8 @@ COMPLEX_NUMS = frozenset(d.np.num for d in (dt.complex32, dt.complex64, dt.compl
 ALL_NUMS = FLOAT_NUMS | INT_NUMS | frozenset((dt.bool_.np.num,))
 
 
+LARGE_SIZE = 1 << 16  # elements from which a binary op tries its body for large arrays
+
 Rule = Callable[..., Any]
 
 
@@ -288,8 +290,9 @@ def payload_in(kw: dict[str, Any]) -> type | None:
     """The payload that static data speaks of: a shape with ragged sizes makes an op on dense tensors a nested one."""
     for v in kw.values():
         for s in v if type(v) is tuple else (v,):
-            if type(s) in PAYLOADS:
-                return type(s)
+            for r in (s.start, s.stop) if type(s) is slice else (s,):
+                if type(r) in PAYLOADS:
+                    return type(r)
     return None
 
 
@@ -336,10 +339,11 @@ class Pointwise(Op):
         promote: str = "same",
         fast: frozenset[int] | None = None,
         static: bool = False,
+        large: Callable[[Any, Any], Any] | None = None,
         doc: str | None = None,
     ) -> None:
         super().__init__(name, None, batch="trailing", differentiable=bool(rules), doc=doc)
-        self.fn, self.rules, self.promote = fn, rules, promote
+        self.fn, self.rules, self.promote, self.large = fn, rules, promote, large
         self.vjp_rule = vjp
         self.linear_rules = vjp is None
         self.pull_rules = rules if vjp is None else None
@@ -492,7 +496,7 @@ def _unary(op: Pointwise) -> Callable[..., Any]:
 
 
 def _binary(op: Pointwise) -> Callable[..., Any]:
-    fn, fast = op.fn, op.fast
+    fn, fast, large = op.fn, op.fast, op.large
     floats = op.fast & FLOAT_NUMS
     number = (float, int) if isinstance(fn, np.ufunc) else ()
 
@@ -506,6 +510,8 @@ def _binary(op: Pointwise) -> Callable[..., Any]:
                         vb = b._value
                         d = va.dtype
                         if vb.dtype is d and d.num in fast and type(va) is ndarray and type(vb) is ndarray:
+                            if large is not None and va.size >= LARGE_SIZE and (r := large(va, vb)) is not None:
+                                return Tensor(r)
                             try:
                                 r = fn(va, vb)
                             except ValueError:
@@ -516,6 +522,8 @@ def _binary(op: Pointwise) -> Callable[..., Any]:
                     return b._interp.run_binary(op, a, b)
                 if type(b) in number:
                     if va.dtype.num in floats and type(va) is ndarray:
+                        if large is not None and va.size >= LARGE_SIZE and (r := large(va, b)) is not None:
+                            return Tensor(r)
                         r = fn(va, b)
                         return Tensor(r if type(r) is ndarray else np.asarray(r))
                     return op.concrete((a, b), {})
@@ -529,6 +537,8 @@ def _binary(op: Pointwise) -> Callable[..., Any]:
             if ib is not None:
                 return ib.run_binary(op, a, b)
             if b._value.dtype.num in floats and type(b._value) is ndarray:
+                if large is not None and b._value.size >= LARGE_SIZE and (r := large(a, b._value)) is not None:
+                    return Tensor(r)
                 r = fn(a, b._value)
                 return Tensor(r if type(r) is ndarray else np.asarray(r))
         return Op.bind(op, a, b)
@@ -553,6 +563,7 @@ def pointwise(
     promote: str = "same",
     fast: frozenset[int] | None = None,
     static: bool = False,
+    large: Callable[[Any, Any], Any] | None = None,
     doc: str | None = None,
 ) -> Pointwise:
     """Declare a pointwise op: ``fn`` on NumPy arrays and, an input each, a linear rule ``rule(t, y, *xs)``.
@@ -561,9 +572,10 @@ def pointwise(
     rules follow forward mode, reverse mode (conj . rule . conj, reduced to the input's shape and realness), complex
     numbers and batching. A non-holomorphic op spells its reverse rule too: ``vjp(g, y, *xs) -> (g1, ...)``.
     ``promote``: "same" (PyTorch's common type), "float" (integers become the default float), "none". ``static`` says that
-    `fn` and the rules take keyword arguments (data, not tensors).
+    `fn` and the rules take keyword arguments (data, not tensors). ``large`` is another body for two operands of many elements; it
+    returns None for those it has no code for.
     """
-    return Pointwise(name, fn, rules, vjp=vjp, promote=promote, fast=fast, static=static, doc=doc)
+    return Pointwise(name, fn, rules, vjp=vjp, promote=promote, fast=fast, static=static, large=large, doc=doc)
 
 
 def op(

@@ -7,9 +7,22 @@ from typing import Any
 
 from ..core.tensor import Tensor
 from ..core.tree import flatten, unflatten
+from ..ops.create import arange
 from .ragged import Nest
 
 Function = Callable[..., Any]
+
+
+def ragged_basis(leaves: list[Tensor], total: Any) -> list[Tensor]:
+    """Unit vectors of the space of the leaves of one component: as many as the largest one needs, the others get zeros."""
+    count = arange(total.most).unsqueeze(-1)
+    out, at = [], 0 * total
+    for x in leaves:
+        n = x.numel()
+        e = count == arange(n) + at
+        out.append(e.to(x.dtype).reshape(total.most, *x.shape))
+        at = at + n
+    return out
 
 
 def _nest_shape(v: Any) -> tuple[Any, ...] | None:

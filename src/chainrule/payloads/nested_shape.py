@@ -208,8 +208,19 @@ def _front_key(key: tuple[Any, ...], k: int, front: int) -> tuple[tuple[Any, ...
     return full[:front], full[front], full[front + 1 :]
 
 
+def _own_sizes(x: ndarray, key: tuple[Any, ...]) -> NestedArray:
+    """Dense components ``[*lead, n, *sizes]`` as a nest that is ragged in the dims of which each component takes a part of its own."""
+    k = len(key)
+    mine = [isinstance(s, slice) and RaggedInt in (type(s.start), type(s.stop)) for s in key]
+    n = count_of(tuple(v for s in key if isinstance(s, slice) for v in (s.start, s.stop)))
+    cols = [RaggedInt(np.full(n, m)) if r else m for m, r in zip(x.shape[x.ndim - k :], mine, strict=True)]
+    return pack(x, tuple(cols), n, x.shape[: x.ndim - k - 1])
+
+
 @shape.slice_p.on(NestedArray)
-def _(x: NestedArray, *, key: tuple[Any, ...], old: tuple[Any, ...]) -> Any:
+def _(x: Any, *, key: tuple[Any, ...], old: tuple[Any, ...]) -> Any:
+    if not isinstance(x, NestedArray):
+        x = _own_sizes(x, key)
     lead, first, key = _front_key(key, x.geometry.k, len(x.lead))
     if any(not isinstance(k, slice) or k != slice(None) for k in lead):
         x = NestedArray(x.rows[lead], x.geometry)

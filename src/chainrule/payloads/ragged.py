@@ -32,7 +32,8 @@ class RaggedInt:
     def _concrete(self, what: str) -> Any:
         raise ChainruleError(
             f"{what} needs one concrete size, but this dimension is ragged: its size is {self!r}, one for each component. "
-            f"Reduce over it, take slices, use negative dims, -1 sizes or like-functions (zeros_like), or to_padded_tensor() first."
+            f"Reduce over it, take slices, use negative dims, -1 sizes or like-functions (zeros_like), or to_padded_tensor() first; "
+            f"in arithmetic write x.shape[0] ** 0.5 for math.sqrt(...), and x.shape[0] for len(x)."
         )
 
     def __index__(self) -> int:
