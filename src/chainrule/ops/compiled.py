@@ -17,6 +17,21 @@ LEAST = 1 << 13  # elements from which a compiled loop is worth its call
 LEAST_COSTLY = 1 << 11  # the same for functions with an exponential in them
 
 
+def on_large(name: str) -> Callable[[Any, Any], Any]:
+    """An arithmetic operator on large arrays, compiled and on all threads; None where there is no kernel for them."""
+
+    def body(a: Any, b: Any) -> Any:
+        global run
+        if run is None:
+            from ..kernels.arithmetic import run
+        return run(name, a, b)
+
+    return body
+
+
+run: Any = None  # imported with the first large array
+
+
 def compiled(name: str, plain: Callable[..., Any], kernel: Callable[..., Any], cost: int = 8) -> Callable[..., Any]:
     """``plain(*arrays, **static)``, or on large contiguous real arrays the kernel ``kernel(k, *values, **static)``."""
     made: dict[Any, Any] = {}

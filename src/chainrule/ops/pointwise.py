@@ -19,6 +19,7 @@ from ..core.samples import Given, S, sample
 from ..core.shapes import zeros
 from ..core.tensor import PAYLOADS, Tensor
 from ..core.views import register_view, write_out
+from .compiled import on_large
 
 INTS = frozenset(d.np.num for d in (dt.uint8, dt.int8, dt.int16, dt.int32, dt.int64))
 
@@ -66,7 +67,7 @@ class _Sum(Pointwise):
     """``a + b`` or ``a - b``. PyTorch multiplies complex `b` by alpha = 1 + 0j first, which turns an infinite part into NaN."""
 
     def __init__(self, name: str, fn: Any, *rules: Any) -> None:
-        super().__init__(name, fn, rules, fast=ALL_NUMS - COMPLEX_NUMS)
+        super().__init__(name, fn, rules, fast=ALL_NUMS - COMPLEX_NUMS, large=on_large(name))
 
     def concrete(self, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
         a, b = args
@@ -81,20 +82,22 @@ class _Sum(Pointwise):
             y = super().concrete(args, kw)
         v = y._value
         # One sum finds out whether there is anything to look for.
-        if (
-            type(v) is np.ndarray
-            and v.dtype.kind == "c"
-            and isinstance(b, Tensor)
-            and not isfinite(np.add.reduce(v, None))
-        ):
-            return super().concrete((a, mul_p.concrete((b, 1 + 0j), kw)), kw)
+        if type(v) is np.ndarray and v.dtype.kind == "c" and not isfinite(np.add.reduce(v, None)):
+            return super().concrete((a, mul_p.concrete((b, 1 + 0j), kw) if isinstance(b, Tensor) else b * (1 + 0j)), kw)
         return y
 
 
 add_p = _Sum("add", np.add, lambda t, y, a, b: t, lambda t, y, a, b: t)
 sub_p = _Sum("sub", np.subtract, lambda t, y, a, b: t, lambda t, y, a, b: -t)
-mul_p = pointwise("mul", np.multiply, lambda t, y, a, b: t * b, lambda t, y, a, b: t * a)
-div_p = pointwise("div", np.true_divide, lambda t, y, a, b: t / b, lambda t, y, a, b: -t * (y / b), promote="float")
+mul_p = pointwise("mul", np.multiply, lambda t, y, a, b: t * b, lambda t, y, a, b: t * a, large=on_large("mul"))
+div_p = pointwise(
+    "div",
+    np.true_divide,
+    lambda t, y, a, b: t / b,
+    lambda t, y, a, b: -t * (y / b),
+    promote="float",
+    large=on_large("div"),
+)
 
 
 class _Neg(Pointwise):
