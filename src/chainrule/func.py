@@ -385,9 +385,8 @@ def _run_vmap(
     out_dims: Any,
     randomness: str,
 ) -> Any:
-    if size == 0 and not (
-        PAYLOADS and hasattr(size, "each")
-    ):  # a nest without components knows the shapes of an example
+    # A nest without components still knows the shapes of an example.
+    if size == 0 and not (PAYLOADS and hasattr(size, "each")):
         raise ValueError("vmap: the mapped dimension has size 0; there is no example to run the function on")
     with Batching(size, randomness) as level:
         xs = [

@@ -119,14 +119,24 @@ def _as_tensor(c: Any, dtype: Any) -> Tensor:
     return tensor(c, dtype=dtype)
 
 
-def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any = None) -> Tensor:
-    """Components joined into one nested tensor, through which derivatives flow back to them."""
+def as_nested_tensor(
+    ts: Tensor | Sequence[Any], dtype: dt.DType | None = None, device: Any = None, layout: Any = None
+) -> Tensor:
+    """Components joined into one nested tensor, through which derivatives flow back to them.
+
+    Components are tensors, arrays or nested lists of numbers with the same number of dims; dims whose sizes differ are ragged. A
+    tensor is taken apart along its first dim. `layout` and `device` are accepted and without effect.
+
+    >>> a, b = chainrule.ones(2), chainrule.ones(3)
+    >>> chainrule.func.grad(lambda a: chainrule.nested.as_nested_tensor([3 * a, b]).sum())(a)
+    tensor([3., 3.])
+    """
     if isinstance(ts, Tensor):
         if ts.is_nested:
             return ts if dtype is None else ts.to(dtype)
         parts = list(ts.unbind(0))
     else:
-        parts = [_as_tensor(c, dtype) for c in ts]
+        parts = [_as_tensor(c, dtype) for c in _listed(ts)]
     shape = _shape([tuple(p.shape) for p in parts])
     joined = (
         cat([p.reshape(-1) for p in parts])
@@ -136,21 +146,42 @@ def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any
     return nest_p(joined, shape=shape)
 
 
+def _listed(components: Any) -> Any:
+    if not hasattr(components, "__iter__") or isinstance(components, str | bytes):
+        raise TypeError(
+            f"nested_tensor: expected a list of tensors, arrays or lists of numbers, got {type(components).__name__}"
+        )
+    return components
+
+
 def nested_tensor(
-    tensor_list: Any,
+    tensor_list: Tensor | Sequence[Any],
     *,
-    dtype: Any = None,
+    dtype: dt.DType | None = None,
     layout: Any = None,
     device: Any = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
-    """A new nested tensor with copies of the components: tensors, arrays or nested lists of numbers."""
+    """A new nested tensor with copies of the components: tensors, arrays or nested lists of numbers.
+
+    Dims whose sizes differ are ragged, the first one where none does. `layout`, `device` and `pin_memory` are accepted and without
+    effect.
+
+    >>> x = chainrule.nested.nested_tensor([[1.0, 2.0], [3.0]], requires_grad=True)
+    >>> x
+    nested_tensor([
+      [1., 2.],
+      [3.]
+    ], requires_grad=True)
+    >>> x.shape
+    chainrule.Size([2, j2/1])
+    """
     if isinstance(tensor_list, Tensor) and not tensor_list.is_nested:
         tensor_list = list(tensor_list.unbind(0))
     parts = [
         c.detach() if isinstance(c, Tensor) else c
-        for c in (tensor_list.unbind() if isinstance(tensor_list, Tensor) else tensor_list)
+        for c in (tensor_list.unbind() if isinstance(tensor_list, Tensor) else _listed(tensor_list))
     ]
     t = as_nested_tensor(parts, dtype).detach().clone()
     t = Tensor(t._value, t._interp, t._aux)
@@ -159,7 +190,17 @@ def nested_tensor(
 
 def nested_tensor_from_jagged(values: Tensor, offsets: Tensor | None = None, lengths: Tensor | None = None, jagged_dim: int | None = None,
                               min_seqlen: int | None = None, max_seqlen: int | None = None) -> Tensor:  # fmt: skip
-    """A nested tensor from packed rows ``[total, ...]`` and where its components start (or how long they are; both: gaps)."""
+    """A nested tensor from packed rows ``[total, ...]`` and where its components start, or how long they are; both: with gaps.
+
+    `jagged_dim` is the ragged dim of the result, 1 unless told. Derivatives flow back to `values`. The limits are accepted and not
+    needed.
+
+    >>> v = chainrule.arange(5.0)
+    >>> chainrule.nested.nested_tensor_from_jagged(v, offsets=chainrule.tensor([0, 2, 5])).tolist()
+    [[0.0, 1.0], [2.0, 3.0, 4.0]]
+    >>> chainrule.nested.nested_tensor_from_jagged(v, chainrule.tensor([0, 2, 5]), lengths=chainrule.tensor([1, 2])).tolist()
+    [[0.0], [2.0, 3.0]]
+    """
     if offsets is None and lengths is None:
         raise ChainruleError("nested_tensor_from_jagged: at least one of offsets or lengths is required")
     ls: Any = None if lengths is None else np.asarray(lengths.numpy(), np.int64)
@@ -168,6 +209,15 @@ def nested_tensor_from_jagged(values: Tensor, offsets: Tensor | None = None, len
     starts = off[: len(ls)]
     d = 1 if jagged_dim is None else jagged_dim
     rows = values if d == 1 else values.movedim(d - 1, 0)
+    ends = starts + ls
+    bad = np.flatnonzero((ls < 0) | (starts < 0) | (ends > rows.shape[0]))
+    if len(bad) or len(off) not in (len(ls), len(ls) + 1):
+        where = (
+            f"component {bad[0]} would be rows {starts[bad[0]]} to {ends[bad[0]]} of {rows.shape[0]}"
+            if len(bad)
+            else f"{len(ls)} lengths and {len(off)} offsets"
+        )
+        raise ChainruleError(f"nested_tensor_from_jagged: offsets and lengths do not fit the values: {where}")
     total = int(ls.sum())
     if total != rows.shape[0] or (starts != np.concatenate([[0], np.cumsum(ls)])[:-1]).any():
         take = np.repeat(starts - np.concatenate([[0], np.cumsum(ls)])[:-1], ls) + np.arange(total)
@@ -178,8 +228,13 @@ def nested_tensor_from_jagged(values: Tensor, offsets: Tensor | None = None, len
     return x.movedim(1, d)
 
 
-def narrow(tensor: Tensor, dim: int, start: Any, length: Any, layout: Any = None) -> Tensor:
-    """Parts of the rows of an ordinary tensor ``[N, S, ...]``: `length` entries from `start` on, a number each or one for all."""
+def narrow(tensor: Tensor, dim: int, start: int | Tensor, length: int | Tensor, layout: Any = None) -> Tensor:
+    """Parts of the rows of an ordinary tensor ``[N, S, ...]``: `length` entries from `start` on, a number each or one for all.
+
+    >>> m = chainrule.arange(6.0).reshape(2, 3)
+    >>> chainrule.nested.narrow(m, 1, start=0, length=chainrule.tensor([1, 3])).tolist()
+    [[0.0], [3.0, 4.0, 5.0]]
+    """
     if dim != 1:
         raise ChainruleError(f"nested.narrow: only dim=1 can be narrowed, got dim={dim}")
     n = tensor.shape[0]
@@ -188,6 +243,12 @@ def narrow(tensor: Tensor, dim: int, start: Any, length: Any, layout: Any = None
         return np.broadcast_to(np.asarray(v.numpy() if isinstance(v, Tensor) else v, np.int64), (n,))
 
     s, m = vector(start), vector(length)
+    bad = np.flatnonzero((s < 0) | (m < 0) | (s + m > tensor.shape[1]))
+    if len(bad):
+        i = bad[0]
+        raise ChainruleError(
+            f"nested.narrow: component {i} would be entries {s[i]} to {s[i] + m[i]} of dimension 1, which has size {tensor.shape[1]}"
+        )
     take = np.repeat(np.arange(n) * tensor.shape[1] + s - np.concatenate([[0], np.cumsum(m)])[:-1], m) + np.arange(
         int(m.sum())
     )
@@ -196,7 +257,16 @@ def narrow(tensor: Tensor, dim: int, start: Any, length: Any, layout: Any = None
 
 
 def masked_select(tensor: Tensor, mask: Tensor) -> Tensor:
-    """The elements of each row of a matrix where the mask holds, as a nested tensor."""
+    """The elements of each row of a matrix where the mask holds, as a nested tensor.
+
+    >>> m = chainrule.arange(6.0).reshape(2, 3)
+    >>> chainrule.nested.masked_select(m, m % 2 == 0).tolist()
+    [[0.0, 2.0], [4.0]]
+    """
+    if mask.dtype is not dt.bool_ or tensor.ndim != 2:
+        raise ChainruleError(
+            f"nested.masked_select: expected a matrix and a boolean mask, got shape {list(tensor.shape)} and a mask of type {mask.dtype}"
+        )
     m = np.broadcast_to(mask.numpy(), tuple(tensor.shape))
     return nest_p(tensor.expand(*m.shape)[Tensor(m)], shape=geometry_of((RaggedInt(m.sum(1)),), m.shape[0]).shape)
 
@@ -226,7 +296,14 @@ unpad_nest_p.vjp([lambda g, y, a, *, shape, size: pad_nest_p(g, shape=shape, siz
 
 @public("", methods="to_padded_tensor", out=False)
 def to_padded_tensor(input: Tensor, padding: float = 0.0, output_size: Sequence[int] | None = None) -> Tensor:
-    """The components at the corners of one ordinary tensor, the rest filled with `padding`."""
+    """The components at the corners of one ordinary tensor, the rest filled with `padding`.
+
+    `output_size` may ask for more than the greatest sizes.
+
+    >>> chainrule.nested.nested_tensor([[1.0, 2.0], [3.0]]).to_padded_tensor(-1.0)
+    tensor([[ 1.,  2.],
+            [ 3., -1.]])
+    """
     return pad_nest_p(
         input,
         shape=_whole(input, "to_padded_tensor()"),
@@ -235,10 +312,22 @@ def to_padded_tensor(input: Tensor, padding: float = 0.0, output_size: Sequence[
     )
 
 
-def from_padded(padded: Tensor, sizes: Any) -> Tensor:
-    """A nested tensor from the corners of an ordinary one; `sizes` has a row of component sizes (or one length) each."""
+def from_padded(padded: Tensor, sizes: Tensor | Sequence[Any]) -> Tensor:
+    """A nested tensor from the corners of an ordinary one; `sizes` has a row of component sizes (or one length) each.
+
+    >>> chainrule.nested.from_padded(chainrule.arange(6.0).reshape(2, 3), sizes=[1, 3]).tolist()
+    [[0.0], [3.0, 4.0, 5.0]]
+    """
     s = np.asarray(sizes.numpy() if isinstance(sizes, Tensor) else sizes, np.int64)
     s = s.reshape(len(s), -1)
+    if len(s) != padded.shape[0] or s.shape[1] >= padded.ndim:
+        raise ChainruleError(
+            f"nested.from_padded: {len(s)} rows of {s.shape[1]} sizes do not fit a tensor of shape {list(padded.shape)}"
+        )
+    for i, d in np.argwhere((s < 0) | (s > np.array(padded.shape[1 : 1 + s.shape[1]]))):
+        raise ChainruleError(
+            f"nested.from_padded: component {i} has size {s[i, d]} in dimension {d + 1}, where the padded tensor has {padded.shape[d + 1]}"
+        )
     g = geometry_of(
         (*[RaggedInt(np.ascontiguousarray(s[:, d])) for d in range(s.shape[1])], *padded.shape[1 + s.shape[1] :]),
         len(s),
@@ -269,32 +358,52 @@ def _packing(x: Tensor, what: str) -> Packing:
 
 @public("", methods="values", out=False)
 def values(self: Tensor) -> Tensor:
-    """The packed rows of a nested tensor, ``[total, ...]``, through which derivatives flow."""
+    """The packed rows of a nested tensor, ``[total, ...]``, through which derivatives flow; writes to them reach it.
+
+    >>> chainrule.nested.nested_tensor([[1.0, 2.0], [3.0]]).values()
+    tensor([1., 2., 3.])
+    """
     shape = _whole(self, "values()")
     return unnest_p(self, shape=shape).reshape(geometry_of(shape[1:], int(shape[0])).rows)
 
 
 @public("", methods="offsets", out=False)
 def offsets(self: Tensor) -> Tensor:
-    """Where each component starts in ``values()``, and the end."""
+    """Where each component starts in ``values()``, and the end.
+
+    >>> chainrule.nested.nested_tensor([[1.0, 2.0], [3.0]]).offsets()
+    tensor([0, 2, 3])
+    """
     return Tensor(_packing(self, "offsets()").offsets.copy())
 
 
 @public("", methods="lengths", out=False)
 def lengths(self: Tensor) -> Tensor:
-    """The number of packed rows of each component."""
+    """The number of packed rows of each component.
+
+    >>> chainrule.nested.nested_tensor([[1.0, 2.0], [3.0]]).lengths()
+    tensor([2, 1])
+    """
     return Tensor(_packing(self, "lengths()").counts.copy())
 
 
 @public("", methods="_nested_tensor_size", out=False)
 def nested_sizes(self: Tensor) -> Tensor:
-    """The matrix of component sizes."""
+    """The matrix ``[components, dims]`` of sizes.
+
+    >>> chainrule.nested.nested_tensor([[[1.0, 2.0]], [[3.0]]])._nested_tensor_size().tolist()
+    [[1, 2], [1, 1]]
+    """
     shape = _whole(self, "sizes")
     return Tensor(geometry_of(shape[1:], int(shape[0])).sizes.copy())
 
 
 def components(x: Tensor) -> tuple[Tensor, ...]:
-    """The components of a nested tensor as views, through which derivatives flow back and writes reach it."""
+    """The components of a nested tensor as views, through which derivatives flow back and writes reach it.
+
+    >>> [c.tolist() for c in chainrule.nested.nested_tensor([[1.0, 2.0], [3.0]]).unbind()]
+    [[1.0, 2.0], [3.0]]
+    """
     shape = _whole(x, "unbind()")
     if not shape[0]:
         return ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import doctest
 import pickle
 import subprocess
 import sys
@@ -87,6 +88,13 @@ chainrule.nested
 after = names()
 print([k for k in before if after.get(k) is not before[k]])
 """
+
+
+def test_the_examples_of_the_docstrings() -> None:
+    done = doctest.testmod(nested, extraglobs={"chainrule": ct}, optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert done.attempted > 15 and not done.failed
+    for name in nested.__all__:
+        assert ">>>" in getattr(nested, name).__doc__, f"{name} has no example"
 
 
 def test_importing_nested_replaces_nothing() -> None:
@@ -178,6 +186,15 @@ def test_non_contiguous_input() -> None:
         (lambda: ct.vmap(lambda c, d: c + d)(make(3, 1), make(3, 2)), ["component 1", "dimension 1", "1 and 2"]),
         (lambda: ct.vmap(lambda c, d: c + d)(make(3, 1), ct.ones(3, 2)), ["sizes 2 and 3"]),
         (lambda: make(3, 1).kthvalue(2, 1), ["component 1", "size 1"]),
+        (lambda: nested.nested_tensor(None), ["list of tensors", "NoneType"]),
+        (
+            lambda: nested.nested_tensor_from_jagged(ct.ones(3), ct.tensor([0, 2, 4])),
+            ["component 1", "rows 2 to 4 of 3"],
+        ),
+        (lambda: nested.nested_tensor_from_jagged(ct.ones(3), lengths=ct.tensor([2, 2])), ["component 1"]),
+        (lambda: nested.narrow(ct.ones(2, 3), 1, ct.tensor([0, 2]), 2), ["component 1", "dimension 1", "size 3"]),
+        (lambda: nested.from_padded(ct.ones(2, 3), [1, 4]), ["component 1", "size 4", "dimension 1"]),
+        (lambda: nested.masked_select(ct.ones(2, 3), ct.ones(2, 3)), ["boolean mask"]),
         (lambda: ct.cat([make(3, 1), make(2, 1)], 2), ["cat", "j3/1", "j2/1"]),
     ],
 )

@@ -133,7 +133,7 @@ def settled(x: NestedArray, dim: tuple[int, ...], what: str, several: bool = Fal
     cols: list[Any] = []
     for d, c in enumerate(g.columns):
         if type(c) is RaggedInt and d - k not in dim:
-            bad = np.flatnonzero(c.values != c.values[:1]) if g.n else ()
+            bad: Any = np.flatnonzero(c.values != c.values[:1]) if g.n else ()
             if len(bad):
                 i, e = int(bad[0]), d + 1 + len(x.lead)
                 raise ChainruleError(
@@ -186,9 +186,9 @@ def reduce_nested(
         def run(a: ndarray, axes: tuple[int, ...]) -> ndarray:
             return ufunc.reduce(a, axis=axes, keepdims=True, dtype=work, **extra)
 
-        y = over_components(x, dim, keepdim, run, what)
-        return y.astype(d, copy=False) if d in dt.HALVES else y
-    y = x
+        total = over_components(x, dim, keepdim, run, what)
+        return total.astype(d, copy=False) if d in dt.HALVES else total
+    y: Any = x
     if within:
         s = Split(g, within)
         y = reduced(x, s.reduce(ufunc, x.rows, identity, work), within, True)
