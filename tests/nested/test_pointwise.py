@@ -16,7 +16,7 @@ nested, func = ct.nested, ct.func
 SHAPES = [(2, 3, 2), (0, 2, 2), (1, 4, 2), (3, 1, 2)]
 # Static data of the ops that need some.
 STATIC: dict[str, dict[str, Any]] = {
-    "threshold": {"at": 0.5, "value": 2.0}, "hardshrink": {"k": 0.5}, "softshrink": {"k": 0.5}, "shrink_pull": {"k": 0.5},
+    "threshold": {"at": 0.5, "value": 2.0}, "hardshrink": {"by": 0.5}, "softshrink": {"by": 0.5},
     "addcmul": {"value": 0.7}, "addcdiv": {"value": 0.7}, "round_decimals": {"decimals": 1}, "to": {"dtype": np.dtype("f4")},
     "nan_to_num": {"nan": 0.0, "posinf": 1.0, "neginf": 2.0}, "to_int": {"dtype": np.dtype("i8")},
     "isclose": {"rtol": 0.1, "atol": 0.1, "equal_nan": False}, "bessel_jn": {"n": 2}, "bessel_yn": {"n": 2}, "bessel_in": {"n": 2},
@@ -81,3 +81,7 @@ def test_pointwise(name: str) -> None:
         [[g[i] for g in second] for i in every],
         f"{name}: jvp of grad",
     )
+
+
+def test_static_data_is_that_of_ops() -> None:
+    assert set(STATIC) <= set(OPS)
