@@ -231,3 +231,10 @@ def test_the_cache_does_not_grow_without_bound(tmp_path, monkeypatch):
         cache.save(cache.key_of(str(i)), b"content")
     assert len(entries(tmp_path / "c")) <= 8
     assert cache.load(cache.key_of("29")) == b"content"
+
+
+@pytest.mark.parametrize("n", [300, 1500, 3000])
+def test_the_interpreter_ends_in_peace(n):
+    """Results, threads and compiled functions are still there when the interpreter ends, in whatever order it takes them down."""
+    program = f"import chainrule as ct; x = ct.randn({n}, {n}); y = x * x + x; z = ct.nn.functional.gelu(y); s = z.softmax(-1)"
+    subprocess.run([sys.executable, "-c", program], env=dict(os.environ), check=True, timeout=120)

@@ -39,9 +39,6 @@ class _MethodDef(ctypes.Structure):
     ]
 
 
-_keep: list[_MethodDef] = []  # Python keeps a pointer to the definition
-
-
 def supported() -> bool:
     """Is this a CPython whose C functions compiled code can call?"""
     return sys.implementation.name == "cpython" and sys.platform != "win32" and hasattr(ctypes, "pythonapi")
@@ -109,5 +106,6 @@ def bind(address: int, name: str) -> Callable[..., Any]:
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
     d = _MethodDef(name.encode(), address, METH_FASTCALL, None)
-    _keep.append(d)
+    # The function reads its definition even when it is freed, at the very end of the interpreter: the definition lives forever.
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(d))
     return new(ctypes.addressof(d), None, None)
