@@ -156,6 +156,7 @@ def test_non_contiguous_input() -> None:
         (lambda: make(3, 1) + make(3, 2), ["component 1", "dimension 1", "1 and 2"]),
         (lambda: make(3, 1) + make(3, 1, 2), ["2 and 3 components"]),
         (lambda: make(3, 1) * ct.ones(3), ["dimension 2"]),
+        (lambda: make(3, 2) - make(3, 2)[:, :1], ["component 0", "sizes 3 and 1", "x[:, 0].unsqueeze(1)"]),
         (lambda: nested.nested_tensor([np.ones(2), np.ones((2, 2))]), ["component 1", "same number of dims"]),
         (lambda: make(3, 1) @ ct.ones(5, 2, dtype=ct.float64), ["matmul"]),
         (lambda: make(3, 1) @ make(3, 1), ["matmul", "j3/1"]),

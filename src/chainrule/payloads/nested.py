@@ -207,6 +207,11 @@ def differ(a: Any, b: Any, d: int, what: str) -> str:
     return (
         f"{what}: component {at} differs in dimension {d + 1}: sizes {sa} and {sb}. The operands must have components of the same "
         f"sizes, or size 1 where they are to be repeated"
+        + (
+            "; a ragged dim is not repeated, even where all its sizes are 1: write x[:, 0].unsqueeze(1) for x[:, :1]"
+            if any(v.ndim and (v == 1).all() for v in (va, vb))
+            else ""
+        )
     )
 
 
