@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import chainrule as cr
 from chainrule.core.op import OPS
@@ -180,3 +182,30 @@ def test_legacy_arguments():
     with pytest.raises(ValueError, match="not a valid value for reduction"):
         F.mse_loss(x, y, reduction="median")
     assert float(cr.kl_div(x, y, 2)) == float(F.kl_div(x, y, reduction="sum"))
+
+
+@pytest.mark.parametrize("name", ["hardswish", "hardshrink", "softshrink", "hardsigmoid", "hardtanh", "leaky_relu"])
+def test_infinite_cotangents_stop_at_flat_pieces(name: str) -> None:
+    x = [-4.0, -3.0, -0.25, 0.25, 3.0, 4.0]
+    a, b = torch.tensor(x, requires_grad=True), cr.tensor(x, requires_grad=True)
+    for lib, t in ((torch, a), (cr, b)):
+        y = getattr(lib.nn.functional, name)(t)
+        y.backward(lib.full_like(y, float("inf")))
+    assert np.array_equal(b.grad.numpy(), a.grad.numpy(), equal_nan=True)
+
+
+@pytest.mark.parametrize("name", ["hardshrink", "softshrink", "threshold", "prelu", "hardswish"])
+def test_large_arrays_as_small_ones(name: str) -> None:
+    """Compiled loops agree with NumPy's formulas, for values and gradients, NaN and infinities included."""
+    x = cr.linspace(-4, 4, 20001, dtype=cr.float64)
+    x[0], x[1], x[2], x[3] = float("nan"), float("inf"), -float("inf"), 0.5
+    more = {"threshold": (0.25, -2.0), "prelu": (cr.tensor([0.3], dtype=cr.float64),)}.get(name, ())
+    f = getattr(cr.nn.functional, name)
+
+    def both(v: Any) -> tuple[Any, Any]:
+        y, pull = cr.func.vjp(lambda v: f(v, *more), v)
+        return y, pull(v + 1)[0]
+
+    whole, parts = both(x), [both(p) for p in x.split(1000)]
+    for k in range(2):
+        assert cr.equal(whole[k].nan_to_num(7.0), cr.cat([p[k] for p in parts]).nan_to_num(7.0))

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..core import dtypes as dt
 from ..core.device import device as device_type
+from ..core.op import ZERO, pointwise
 from ..core.registry import public
 from ..core.shapes import sizes
 from ..core.tensor import PAYLOADS, Tensor
@@ -530,7 +531,18 @@ def fill_(self: Tensor, value: Any) -> Tensor:
                 f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
             )
         return assign(self, value.to(self.dtype).expand(*self.shape), "fill_")
-    return assign(self, full_like(self, value), "fill_")
+    # Through an op, so that a tensor with a history keeps one, in which its old value counts for nothing.
+    return assign(self, full_like(self, value) if self._interp is None else filled_p.call(self, value=value), "fill_")
+
+
+filled_p = pointwise(
+    "filled",
+    lambda x, *, value: np.full(x.shape, scalar_array(value, x.dtype), x.dtype),
+    ZERO,
+    fast=frozenset(),
+    promote="none",
+    static=True,
+)
 
 
 @public("zero_", methods="zero_", out=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -48,34 +50,46 @@ class Generator:
 default_generator = Generator()
 
 
-@public("manual_seed", out=False)
+@public("manual_seed random.manual_seed", out=False)
 def manual_seed(seed: int) -> Generator:
     """Seed the default generator."""
     return default_generator.manual_seed(seed)
 
 
-@public("initial_seed", out=False)
+@public("initial_seed random.initial_seed", out=False)
 def initial_seed() -> int:
     """The seed of the default generator."""
     return default_generator.initial_seed()
 
 
-@public("seed", out=False)
+@public("seed random.seed", out=False)
 def seed() -> int:
     """Seed the default generator afresh."""
     return default_generator.seed()
 
 
-@public("get_rng_state", out=False)
+@public("get_rng_state random.get_rng_state", out=False)
 def get_rng_state() -> Any:
     """The default generator's state."""
     return default_generator.get_state()
 
 
-@public("set_rng_state", out=False)
+@public("set_rng_state random.set_rng_state", out=False)
 def set_rng_state(state: Any) -> None:
     """Return the default generator to a state."""
     default_generator.set_state(state)
+
+
+@public("random.fork_rng", out=False)
+@contextlib.contextmanager
+def fork_rng(devices: Any = None, enabled: bool = True, **_: Any) -> Iterator[None]:
+    """Return the default generator to its present state at the end of the ``with`` block."""
+    state = default_generator.get_state()
+    try:
+        yield
+    finally:
+        if enabled:
+            default_generator.set_state(state)
 
 
 def draw(name: str, shape: tuple[int, ...], sample: Any, generator: Generator | None = None) -> Tensor:

@@ -122,7 +122,8 @@ def unique(
             raise RuntimeError(
                 "unique: There are 0 sized dimensions, and they aren't selected by dim, so unique cannot be applied"
             )
-    u, inv, counts = np.unique(v, return_inverse=True, return_counts=True, axis=dim)
+    # As in PyTorch no NaN equals another.
+    u, inv, counts = np.unique(v, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
     inv = inv.reshape(v.shape if dim is None else (-1,))
     out = (
         [Tensor(u)]

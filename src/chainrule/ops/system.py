@@ -105,6 +105,69 @@ def set_default_device(device: Any) -> None:
         make(device)
 
 
+class _Settings:
+    """What code written for PyTorch sets: nothing here depends on it, results are the same every time."""
+
+    deterministic = warn_only = False
+    matmul_precision = "highest"
+
+
+@public("use_deterministic_algorithms", out=False)
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Remember the wish: every algorithm here is deterministic."""
+    _Settings.deterministic, _Settings.warn_only = bool(mode), bool(mode and warn_only)
+
+
+@public("are_deterministic_algorithms_enabled", out=False)
+def are_deterministic_algorithms_enabled() -> bool:
+    """What was asked for with ``use_deterministic_algorithms``."""
+    return _Settings.deterministic
+
+
+@public("is_deterministic_algorithms_warn_only_enabled", out=False)
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """What was asked for with ``use_deterministic_algorithms``."""
+    return _Settings.warn_only
+
+
+@public("set_deterministic_debug_mode", out=False)
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """0 or "default", 1 or "warn", 2 or "error": remembered, as every algorithm here is deterministic."""
+    modes = {"default": 0, "warn": 1, "error": 2}
+    mode = modes.get(debug_mode, -1) if isinstance(debug_mode, str) else debug_mode
+    if mode not in (0, 1, 2):
+        raise RuntimeError(f"set_deterministic_debug_mode: debug_mode must be one of {modes}, got {debug_mode!r}")
+    use_deterministic_algorithms(mode > 0, warn_only=mode == 1)
+
+
+@public("get_deterministic_debug_mode", out=False)
+def get_deterministic_debug_mode() -> int:
+    """0, 1 or 2, as set."""
+    return (1 if _Settings.warn_only else 2) if _Settings.deterministic else 0
+
+
+@public("set_float32_matmul_precision", out=False)
+def set_float32_matmul_precision(precision: str) -> None:
+    """Remember "highest", "high" or "medium": products are always computed in the type of their arguments."""
+    if precision not in ("highest", "high", "medium"):
+        raise ValueError(
+            f"set_float32_matmul_precision: precision must be 'highest', 'high' or 'medium', got {precision!r}"
+        )
+    _Settings.matmul_precision = precision
+
+
+@public("get_float32_matmul_precision", out=False)
+def get_float32_matmul_precision() -> str:
+    """What was set with ``set_float32_matmul_precision``."""
+    return _Settings.matmul_precision
+
+
+@public("set_flush_denormal", out=False)
+def set_flush_denormal(mode: bool) -> bool:
+    """False: the processor's treatment of tiny numbers is left as it is."""
+    return False
+
+
 @public("is_same_size", methods="is_same_size", out=False)
 def is_same_size(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape."""
