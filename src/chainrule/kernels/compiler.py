@@ -23,7 +23,6 @@ _failed = False
 _machine: Any = None
 _jit: Any = None
 _identity = ""
-_keep: list[Any] = []  # linked libraries live as long as the process
 _counter = 0
 
 CTYPES = {"array": ctypes.c_void_p, "size": ctypes.c_int64, "scalar": ctypes.c_double}
@@ -64,6 +63,12 @@ DATA_OFFSET = _data_offset()
 FLAGS_OFFSET = _flags_offset()
 
 
+def forever(x: Any) -> Any:
+    """`x`, which is never freed: threads run its code until the process is gone, after Python has taken its modules down."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(x))
+    return x
+
+
 def available() -> bool:
     """Can kernels be compiled here: is there an llvmlite that works, on a platform that we know?"""
     return _init()
@@ -96,7 +101,7 @@ def _init() -> bool:
             version = ".".join(map(str, lib.llvm_version_info))
             _identity = f"{llvmlite.__version__}\n{version}\n{triple}\n{cpu}\n{features}"
             _binding = lib
-            _jit = lib.create_lljit_compiler(_machine, suppress_errors=False)
+            _jit = forever(lib.create_lljit_compiler(_machine, suppress_errors=False))
         except Exception:
             _failed = True
             return False
@@ -167,7 +172,7 @@ def link(ir: str, symbols: list[str], label: str) -> dict[str, int]:
                     raise
                 continue
             break
-        _keep.append(tracker)
+        forever(tracker)
         compiled[label] = spent
         return {s: tracker[s] for s in symbols}
 

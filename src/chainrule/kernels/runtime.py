@@ -225,7 +225,6 @@ finish:
 
 _lock = threading.Lock()
 _pools: dict[int, int] = {}
-_memory: list[mmap.mmap] = []
 _functions: dict[str, int] | None = None
 _current: int | None = None  # the address kernels are called with; 0 runs everything on the calling thread
 _configured: int | None = None
@@ -247,8 +246,7 @@ def _start(n: int) -> int:
         return 0
     if _functions is None:
         _functions = compiler.link(IR, ["setup", "worker", "run"], "runtime")
-    mem = mmap.mmap(-1, STATE_SIZE)  # page aligned, and never freed: the threads never end
-    _memory.append(mem)
+    mem = compiler.forever(mmap.mmap(-1, STATE_SIZE))  # page aligned
     address = ctypes.addressof(ctypes.c_char.from_buffer(mem))
     ctypes.c_int64.from_address(address + THREADS).value = n
     ctypes.c_int64.from_address(address + SPIN).value = SPIN_ROUNDS
