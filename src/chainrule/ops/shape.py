@@ -508,7 +508,7 @@ def expand(self: Tensor, *size: Any, implicit: bool = False, **kw: Any) -> Tenso
                 )
             if n < 0:
                 raise RuntimeError(f"expand: invalid size {n} at dimension {i}")
-            full.append(have[i - k] if i >= k and type(have[i - k]) in PAYLOADS else n)
+            full.append(have[i - k] if PAYLOADS and i >= k and type(have[i - k]) in PAYLOADS else n)
     return expand_p(self, shape=tuple(full), old=tuple(have))
 
 
@@ -556,14 +556,14 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
             f"narrow: start must be an 0-dim integral Tensor, got {start.dtype} of shape {list(start.shape)}"
         )
     start = start if type(start) in PAYLOADS else int(start)
-    covers = size.covers if type(size) in PAYLOADS else lambda k: k <= size
-    if not (covers(start) and covers(-start)):
+    ragged = type(size) in PAYLOADS
+    if not (size.covers(start) and size.covers(-start) if ragged else -size <= start <= size):
         raise IndexError(f"narrow: start out of range (expected to be in range of [{-size}, {size}], but got {start})")
     start += size if start < 0 else 0
-    if not (length >= 0 and covers(start + length)):
+    if not (length >= 0 and (size.covers(start + length) if ragged else start + length <= size)):
         raise RuntimeError(
             f"narrow: start ({start}) + length ({length}) exceeds dimension size ({size}) or length is negative"
-            f"{size.less(start + length) if type(size) in PAYLOADS else ''}"
+            f"{size.less(start + length) if ragged else ''}"
         )
     return take_slice(input, d, slice(start, start + length))
 
