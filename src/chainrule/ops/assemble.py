@@ -18,7 +18,7 @@ from ..core.shapes import sizes, wrap_dim
 from ..core.tensor import PAYLOADS, Tensor
 from .convert import clone_p
 from .index import take_rows_p
-from .pointwise import pow as pow_
+from .pointwise import pow_p
 from .shape import (
     cat,
     chunk,
@@ -453,7 +453,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     if not x.dtype.category >= dt.FLOAT:
         x = x.to(dt.int64)
     e = np.arange(n) if increasing else np.arange(n)[::-1]
-    return pow_(reshape(x, (x.shape[0], 1)), Tensor(e.astype(np.empty(0, x.dtype.np).real.dtype)))
+    return pow_p.call(reshape(x, (x.shape[0], 1)), Tensor(e.astype(np.empty(0, x.dtype.np).real.dtype)))
 
 
 sample("atleast_2d", S(3))

@@ -233,12 +233,16 @@ def _pow(a: Any, b: Any) -> Any:
     if a.dtype.kind != "c":
         return np.power(a, b)
     # NumPy multiplies for integer exponents; in single precision that overflows half way.
-    y = np.power(a.astype(np.complex128), b).astype(np.complex64) if a.dtype == np.complex64 else np.power(a, b)
-    if isinstance(b, np.ndarray) and not np.all(a):
-        # PyTorch's complex powers are exp(b log a), which decides what they are at the branch point a = 0.
-        at = (a == 0) & ~(b.real > 0)
-        y = np.where(at, np.where(b.real < 0, complex(np.inf, np.nan), complex(np.nan, np.nan)).astype(y.dtype), y)
-    return y
+    return np.power(a.astype(np.complex128), b).astype(np.complex64) if a.dtype == np.complex64 else np.power(a, b)
+
+
+def _pow_complex(a: Any, b: Any) -> Any:
+    """PyTorch's complex powers of two tensors are ``exp(b log a)``, which decides what they are at the branch point a = 0."""
+    y = _pow(a, b)
+    if np.all(a):
+        return y
+    at = (a == 0) & ~(b.real > 0)
+    return np.where(at, np.where(b.real < 0, complex(np.inf, np.nan), complex(np.nan, np.nan)).astype(y.dtype), y)
 
 
 def _pow_base(t: Any, y: Any, a: Any, b: Any) -> Any:
@@ -272,6 +276,22 @@ def complex_log(a: Any) -> Any:
 
 
 pow_p = pointwise("pow", _pow, _pow_base, _pow_exponent, fast=FLOAT_NUMS)
+# Only the value is PyTorch's NaN at 0 ** 0: derivatives, z' = 1 * z ** 0 among them, are those of pow_p.
+pow_complex_p = pointwise(
+    "pow_complex",
+    _pow_complex,
+    _pow_base,
+    lambda t, y, a, b: _pow_exponent(t, pow_p.call(a, b), a, b),
+    fast=COMPLEX_NUMS & FLOAT_NUMS,
+)
+
+
+def _power(a: Any, b: Any) -> Tensor:
+    if isinstance(b, Tensor) and (
+        b.dtype.category == dt.COMPLEX or (isinstance(a, Tensor) and a.dtype.category == dt.COMPLEX)
+    ):
+        return pow_complex_p.call(a, b)
+    return pow_p.call(a, b)
 
 
 @public("pow", methods="pow", inplace="pow_")
@@ -288,7 +308,7 @@ def pow(input: Any, exponent: Any) -> Tensor:
             return square_p.call(input)
         if exponent == 0.5 and input.dtype.category >= dt.FLOAT:
             return sqrt.call(input)
-    return pow_p.call(input, exponent)
+    return _power(input, exponent)
 
 
 class _Square(Pointwise):
@@ -842,7 +862,7 @@ public("", methods="__rsub__")(_rsub_operator)
 public("", methods="__rtruediv__ __rdiv__")(_reverse(div_p))
 public("", methods="__rfloordiv__")(_reverse(floor_divide_p))
 public("", methods="__pow__", inplace="__ipow__")(pow)
-public("", methods="__rpow__")(lambda self, other: pow_p.call(other, self))
+public("", methods="__rpow__")(lambda self, other: _power(other, self))
 public("", methods="__pos__", out=False)(lambda self: self)
 
 # -- samples ------------------------------------------------------------------------------------------------------------
@@ -869,6 +889,7 @@ sample("pow", S(2, 3), 3)
 sample("pow", S(2, 3, low=0.3), 2.5)
 sample("pow", 2.0, S(3))
 sample("pow", Given([0.0, 1.0, -2.0], grad=True), 2)
+sample("pow", Given([0.0, 0.5, -2.0], grad=True), Given([1.0, 3.0, 2.0]))
 sample("maximum", S(2, 3), S(3), cx=False)
 sample("minimum", S(2, 3), S(2, 1), cx=False)
 sample("clamp", S(5), -0.5, 0.5, cx=False)
