@@ -207,9 +207,9 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHandl
 def _starts(name: str, outputs: Sequence[Tensor], grads: Sequence[Any], create_graph: bool) -> list[tuple[Node, Any]]:
     starts = []
     for y, g in zip(outputs, grads, strict=True):
-        if type(g) is Tensor and type(a := g._value) is ndarray and type(y._aux) is Node:
+        if type(g) is Tensor and type(a := g._value) is ndarray and type(y._aux) is Node:  # made by a recorded op
             v = y._value._value
-            if type(v) is ndarray and v.shape == a.shape and v.dtype is a.dtype and y._interp.kind == "reverse":
+            if type(v) is ndarray and v.shape == a.shape and v.dtype is a.dtype:
                 starts.append((y._aux, g))  # the common case
                 continue
         if y._interp is None or y._interp.kind != "reverse":

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
+from numpy import ndarray
+
 from . import dtypes as dt
 from .dispatch import GRAD_MODE, STACK, Interpreter, innermost
 from .errors import ZERO, GraphFreedError
@@ -435,7 +437,7 @@ def walk_back(
             if mask is not None and op.form == "pointwise" and gi.shape == mask.shape:
                 gi = gi.masked_fill(~mask, 0)
                 m = mask if m is None else m & mask
-            if fit is not None:
+            if fit is not None and not (type(v := gi._value) is ndarray and v.shape == fit[0] and v.dtype is fit[1].np):
                 if m is not None and fit[0] != tuple(gi.shape):
                     m = None
                 gi = fit_cotangent(gi, *fit)

@@ -196,8 +196,10 @@ def layer_norm(
         done = go(x, y, mean, rstd, eps)
     elif weight is not None and bias is not None and weight.size == bias.size == size:
         done = go(x, weight, bias, y, mean, rstd, eps)
-    elif (vector := bias if weight is None else weight).size == size and (weight is None or bias is None):
-        done = go(x, vector, y, mean, rstd, eps)
+    elif weight is None and bias is not None and bias.size == size:
+        done = go(x, bias, y, mean, rstd, eps)
+    elif bias is None and weight is not None and weight.size == size:
+        done = go(x, weight, y, mean, rstd, eps)
     else:
         raise NotSupported
     if done is False:

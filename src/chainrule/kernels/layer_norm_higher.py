@@ -319,7 +319,7 @@ def layer_norm_double_backward(
     ggy, gx, gr = empty(x.shape, x.dtype), empty(x.shape, x.dtype), np.empty(rows, stats)
     gm = np.empty(rows, stats) if center else None
     gw = None if weight is None else np.zeros(vshape, weight.dtype) if a is None else np.empty(vshape, weight.dtype)
-    given += [ggy, gx, gr] + ([gm] if center else [])
+    given += [ggy, gx, gr, gm] if gm is not None else [ggy, gx, gr]
     go(*given, *([gw] if gw is not None and a is not None else []))
     return ggy, gx, gm, gr, gw
 

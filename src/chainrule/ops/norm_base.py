@@ -79,8 +79,16 @@ class Fused(Op):
         return tuple([_led(y, lead, r) for y, r in zip(self.body(*xs, **kw), self.outs(**kw), strict=True)])
 
     def bind(self, *args: Any, **kw: Any) -> Any:
-        top = _top(args)
-        return self.concrete(args, kw) if top is None else top.run(self, args, kw)
+        vals: list[Any] = []
+        for a in args:
+            if a is None:
+                vals.append(None)
+            elif type(v := a._value) is ndarray:
+                vals.append(v)
+            else:
+                top = _top(args)
+                return self.concrete(args, kw) if top is None else top.run(self, args, kw)
+        return tuple([Tensor(v) for v in self._run(*vals, **kw)])
 
     def concrete(self, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
         vals = [a if a is None else a._value for a in args]
@@ -100,7 +108,11 @@ class Fused(Op):
             return self.concrete(args, kw)[0]
         if top.kind != "reverse" or top.keep_all or ANOMALY.on or not top.alive or not GRAD_MODE.get():
             return top.run(self, args, kw)[0]
-        low, parents, fits, kept, values = [], [], [], [], []
+        low: list[Any] = []
+        parents: list[Any] = []
+        fits: list[Any] = []
+        kept: list[Any] = []
+        values: list[Any] = []
         for a, keep in zip(args, self.keep[1], strict=True):  # type: ignore[arg-type]
             if a is None:
                 low.append(None)

@@ -140,7 +140,8 @@ def _given_kernel(x: Any, w: Any, b: Any, m: Any, r: Any, *, rank: int) -> Any:
         return (kernels.batch_norm_eval(dense(x), dense(w), dense(b), dense(m), dense(r)),)
     lead = _lead(rank, (x,), (w, b, m, r))
     x = _fold(x, lead, rank)
-    y = kernels.batch_norm_eval(x, *[_fold(v, lead, 1) for v in (w, b, m, r)], len(x))
+    w, b, m, r = [_fold(v, lead, 1) for v in (w, b, m, r)]
+    y = kernels.batch_norm_eval(x, w, b, m, r, len(x))
     return (y.reshape(*lead, *y.shape[1:]),)
 
 
@@ -152,7 +153,7 @@ def _backward_kernel(
     vectors = (m, r, w, gm, gr)
     if x.ndim == rank and gy.ndim == rank and all(v is None or v.ndim == 1 for v in vectors):
         m, r, w, gm, gr = [dense(v) for v in vectors]
-        got = kernels.batch_norm_backward(dense(gy), dense(x), m, r, w, train, gm, gr)
+        got: Any = kernels.batch_norm_backward(dense(gy), dense(x), m, r, w, train, gm, gr)
     else:
         lead = _lead(rank, (gy, x), vectors)
         gy, x = _fold(gy, lead, rank), _fold(x, lead, rank)

@@ -161,7 +161,7 @@ def over_components(x: NestedArray, dim: tuple[int, ...], keepdim: bool, f: Any,
         # The ragged dims first, so that those that stay are axes of the rows.
         cols = y.geometry.columns
         order = sorted(range(k), key=lambda d: type(cols[d]) is not RaggedInt)
-        y = permuted(y, order)
+        y = y if order == list(range(k)) else permuted(y, order)
         t = len(y.geometry.trail)
         axes = {-t - 1, *[order.index(d + k) - k for d in dim if d >= -k and type(cols[d + k]) is not RaggedInt]}
         r = f(y.rows, tuple(sorted(axes | {d + k - t for d in dim if d < -k - 1})))
