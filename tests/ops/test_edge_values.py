@@ -76,3 +76,19 @@ def test_zeta_and_airy_beyond_precision() -> None:
         agree(cr.special.zeta(cr.tensor(s), q), torch.special.zeta(torch.tensor(s), q))
     x = np.array([-1e12, -1e15, -1e20, -1e200, -INF, INF, 100.0, 200.0])
     agree(cr.special.airy_ai(cr.tensor(x)), torch.special.airy_ai(torch.tensor(x)))
+
+
+def test_out_within_an_input_is_refused() -> None:
+    b = cr.arange(6.0)
+    with pytest.raises(RuntimeError, match="out shares memory"):
+        cr.atan2(b[:5], b[:5], out=b[1:])
+    assert cr.maximum(b, b, out=b) is b
+
+
+@pytest.mark.parametrize("exponent", [1.0, 2.0])
+def test_derivative_of_complex_powers_at_zero(exponent: float) -> None:
+    """Only the value 0 ** 0 is PyTorch's NaN: z ** 1 has the derivative 1 there."""
+    z, e = cr.zeros(2, dtype=cr.complex128), cr.full((2,), exponent, dtype=cr.complex128)
+    _, t = cr.func.jvp(lambda z: z**e, (z,), (cr.ones_like(z),))
+    assert t.tolist() == [1, 1] if exponent == 1 else t.tolist() == [0, 0]
+    assert cr.vander(z, 2).tolist() == [[0, 1], [0, 1]]

@@ -13,7 +13,7 @@ import numpy as np
 from ..core import dtypes as dt
 from ..core.dispatch import innermost
 from ..core.op import ALL_NUMS, COMPLEX_NUMS, FLOAT_NUMS, REAL_NUMS, ZERO, Op, Pointwise, check_broadcast, pointwise
-from ..core.registry import prop, public
+from ..core.registry import check_out, prop, public
 from ..core.reverse import Masked
 from ..core.samples import Given, S, sample
 from ..core.shapes import zeros
@@ -47,7 +47,10 @@ def _checked(p: Pointwise, takes: str) -> Any:
             raise TypeError(f"{name}: argument input must be a tensor, got {type(input).__name__}")
         if two and not isinstance(other, Tensor):
             raise TypeError(f"{name}: argument other must be a tensor, got {type(other).__name__}")
-        return call(input, other) if out is None else write_out(out, call(input, other))
+        if out is None:
+            return call(input, other)
+        check_out(name, out, (input, other), fresh=False)
+        return write_out(out, call(input, other))
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = p.__doc__
