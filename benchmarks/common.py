@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from types import ModuleType
 
 OURS = "chainrule"
-SETTLE_S = 0.015  # longer than the worker threads of any of the libraries spin
+SETTLE_S = 0.03  # longer than the worker threads of any of the libraries spin: those of OpenMP do so for some 16 ms
 
 
 @dataclass(frozen=True)

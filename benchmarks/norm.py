@@ -136,7 +136,7 @@ def rows(only: str = "") -> Iterable[Row]:
             if only in name:
                 ours, theirs = make(torch, *args)
                 agree(ours(), theirs())
-                yield Row(f"{name}, public API", best_of({OURS: ours, peer: theirs}, rounds=20), {peer: budget})
+                yield Row(f"{name}, public API", best_of({OURS: ours, peer: theirs}, rounds=60), {peer: budget})
     finally:
         kernels.set_num_threads(threads[0])
         torch.set_num_threads(threads[1])
