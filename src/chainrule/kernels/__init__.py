@@ -4,7 +4,7 @@ Every function takes and returns contiguous ndarrays of float32, float64, float1
 rounded once), and raises `NotSupported` for anything else, so that its caller falls back to plain operators.
 """
 
-from . import pool
+from . import matmul, pool, sums
 from .batch_norm import batch_norm, batch_norm_backward, batch_norm_eval
 from .calls import NotSupported
 from .compiler import available
@@ -34,12 +34,14 @@ __all__ = [
     "layer_norm_tangent",
     "log_softmax",
     "log_softmax_backward",
+    "matmul",
     "pool",
     "rms_norm",
     "rms_norm_backward",
     "set_num_threads",
     "softmax",
     "softmax_backward",
+    "sums",
     "weight_norm",
     "weight_norm_backward",
 ]

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..core import dtypes as dt
 from ..core.dispatch import innermost
-from ..core.op import FLOAT_NUMS, op
+from ..core.op import FLOAT_NUMS, REAL_NUMS, op
 from ..core.registry import public
 from ..core.samples import S, sample
 from ..core.shapes import broadcast_shapes, sizes_of
@@ -27,6 +27,27 @@ def _same(a: Any, b: Any) -> tuple[Any, Any]:
     return a, b
 
 
+TALL = 1 << 12  # elements from which a matrix may be a tall one
+WORK = 1 << 18  # multiplications from which a BLAS library uses its own threads
+PANEL = 1 << 16  # bytes of a matrix that stays in the cache while a tall one passes by
+
+
+def times(a: Any, b: Any, c: Any = None) -> Any:
+    """``a @ b`` of two matrices of one float type, ``+ c`` with a vector c; compiled where one is tall and the other small."""
+    if a.size >= TALL and a.size * b.shape[1] >= WORK and a.dtype.num in REAL_NUMS:
+        from ..kernels import NotSupported, matmul
+
+        try:
+            if b.nbytes <= PANEL and a.flags.c_contiguous:
+                return matmul.matmul(a, np.ascontiguousarray(b), c)
+            if a.shape[0] * b.shape[1] * a.itemsize <= PANEL and a.flags.f_contiguous and c is None:
+                return matmul.matmul_transposed(a.T, b)
+        except NotSupported:
+            pass
+    y = np.dot(a, b)
+    return y if c is None else np.add(y, c, out=y)
+
+
 @op("matmul", core="(m,n),(n,k)->(m,k)")
 def matmul_p(a: Any, b: Any) -> Any:
     """The matrix product over the last two axes."""
@@ -35,12 +56,12 @@ def matmul_p(a: Any, b: Any) -> Any:
         a, b = _same(a, b)
         d = a.dtype
     if a.ndim == b.ndim == 2 and d.num in FLOAT_NUMS:
-        return np.dot(a, b)  # the same product as np.matmul, with half the overhead
+        return times(a, b)
     if d in dt.HALVES:
         return np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(d)
-    if a.ndim > 2 and b.ndim == 2 and a.flags.c_contiguous:
+    if a.ndim > 2 and b.ndim == 2 and a.flags.c_contiguous and d.num in FLOAT_NUMS:
         # One large product instead of many small ones.
-        return np.matmul(a.reshape(math.prod(a.shape[:-1]), a.shape[-1]), b).reshape(*a.shape[:-1], b.shape[-1])
+        return times(a.reshape(math.prod(a.shape[:-1]), a.shape[-1]), b).reshape(*a.shape[:-1], b.shape[-1])
     if a.shape[-1] == 1:
         # Outer products: a broadcast multiplication beats many products of thin matrices.
         return _outer(a, b)
@@ -100,7 +121,7 @@ def product(a: Tensor, b: Tensor) -> Tensor:
             and va.dtype.num in FLOAT_NUMS
             and type(va) is type(vb) is np.ndarray
         ):
-            return Tensor(np.dot(va, vb))
+            return Tensor(np.dot(va, vb) if va.size < TALL else times(va, vb))
     return matmul_p.bind(a, b)
 
 
@@ -110,6 +131,8 @@ matmul_p.call = product  # type: ignore[attr-defined]
 
 def _rows(x: Tensor) -> Tensor:
     """All leading dims as one."""
+    if x._interp is None and (matrix := getattr(x._value, "matrix", None)) is not None:
+        return Tensor(matrix)
     s = sizes_of(x)
     return x.reshape(-1, s[-1]) if x.is_nested else x.reshape(math.prod(s[:-1]), s[-1])
 
@@ -271,6 +294,8 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
 @op("linear", core="(m,i),(o,i),(o)->(m,o)")
 def linear_p(x: Any, w: Any, b: Any) -> Any:
     """``x @ w.T + b``; the bias is added where the product lies."""
+    if w.ndim == 2 and b.ndim == 1 and x.dtype is w.dtype is b.dtype and x.dtype.num in FLOAT_NUMS and x.flags.c_contiguous:
+        return times(x.reshape(math.prod(x.shape[:-1]), x.shape[-1]), w.T, b).reshape(*x.shape[:-1], len(w))
     y = matmul_p.impl(x, w.swapaxes(-1, -2))  # type: ignore[misc]
     if b.ndim > 1:
         b = b[..., None, :]
@@ -312,9 +337,8 @@ def _linear_gw(g: Any, y: Any, x: Any, w: Any, b: Any) -> Any:
 
 
 def _linear_gb(g: Any, y: Any, x: Any, w: Any, b: Any) -> Any:
-    n = g.ndim
     # Where the bias has no leading axes, the sums over those of g are part of one.
-    return g.sum(-2) if len(sizes_of(b)) > 1 else g.sum(tuple(range(n - 1)))
+    return g.sum(-2) if len(sizes_of(b)) > 1 else (g if g.ndim == 2 else _rows(g)).sum(0)
 
 
 linear_p.vjp([_linear_gx, _linear_gw, _linear_gb])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections import namedtuple
 from typing import Any
 
@@ -16,6 +17,7 @@ from ..core.samples import Given, S, sample
 from ..core.shapes import sizes_of, wrap_dim, wrap_dims
 from ..core.tensor import PAYLOADS, Tensor
 from ..core.views import write_out
+from ..kernels import NotSupported
 from .pointwise import exp, where, zeros_like
 from .shape import flip_p, reshape_p
 
@@ -55,6 +57,7 @@ def widen(x: Any) -> Any:
     return x.astype(np.float32) if x.dtype in dt.HALVES else x
 
 
+COLUMNS = 1 << 14  # elements from which the compiled sum over rows is worth its call
 LEAST = 1 << 13  # elements from which a compiled loop is worth its call
 ALL_DIMS = [tuple(range(-n, 0)) for n in range(8)]
 
@@ -79,7 +82,25 @@ def count(shape: Any, dims: tuple[int, ...]) -> int:
 @op("sum")
 def sum_p(x: Any, *, dim: tuple[int, ...], keepdim: bool, old: tuple[int, ...]) -> Any:
     """The sum over `dim`."""
+    if x.size >= COLUMNS and x.dtype.num in REAL_NUMS and (y := _column_sums(x, dim, keepdim)) is not None:
+        return y
     return _accumulate(np.add.reduce, x, dim, keepdim)
+
+
+def _column_sums(x: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
+    """The sum over many rows (all dims in front of the last few), compiled; None where it is another sum."""
+    k = x.ndim - len(dim)
+    if not k or max(dim, default=0) != -k - 1 or min(dim) != -x.ndim:
+        return None
+    tail = x.shape[x.ndim - k :]
+    n = math.prod(tail)
+    if n < 4 or x.size < 64 * n:
+        return None
+    try:
+        y = kernels.sums.column_sums(x, n)
+    except NotSupported:
+        return None
+    return y.reshape((*(1,) * len(dim), *tail) if keepdim else tail)
 
 
 sum_p.jvp([lambda t, y, x, *, dim, keepdim, old: sum_p(t, dim=dim, keepdim=keepdim, old=old)])

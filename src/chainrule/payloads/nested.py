@@ -72,6 +72,12 @@ class NestedArray:
             "a nested tensor has no strides: its components differ in size. Look at .values() and .offsets()"
         )
 
+    @property
+    def matrix(self) -> ndarray | None:
+        """The elements with all dims but the last as one, where the last is uniform."""
+        trail = self.geometry.trail
+        return self.rows.reshape(-1, trail[-1]) if trail and trail[-1] else None
+
     def astype(self, d: Any, copy: bool = True) -> NestedArray:
         return NestedArray(self.rows.astype(d, copy=copy), self.geometry)
 

@@ -9,10 +9,9 @@ import numpy as np
 from ..core import dtypes as dt
 from ..core.errors import ChainruleError
 from ..core.tensor import Tensor
-from ..kernels.pool import empty
 from ..ops import attention, matmul
 from ..ops.shape import permute_p
-from .nested import LARGE, NestedArray, differ, groups, join, padded, pick, target_shape
+from .nested import NestedArray, differ, groups, join, padded, pick, target_shape
 from .ragged import Geometry, Packing, RaggedInt, geometry_of, is_ragged
 
 ndarray = np.ndarray
@@ -49,9 +48,7 @@ def _(x: Any, w: Any, b: Any) -> Any:
     if isinstance(x, NestedArray) and isinstance(w, ndarray) and isinstance(b, ndarray) and w.ndim == 2 and b.ndim == 1:
         g, d = x.geometry, x.dtype
         if g.trail and g.k >= 2 and w.dtype == d == b.dtype and d not in dt.HALVES:
-            y = _rows_times(x, w.T, d, d)
-            np.add(y.rows, b, out=y.rows)
-            return y
+            return _rows_times(x, w.T, d, d, b)
     y = matmul.matmul_p.bind(Tensor(x), permute_p.bind(Tensor(w), dims=(-1, -2)))
     return (y + matmul.per_row(Tensor(b)))._value
 
@@ -65,16 +62,16 @@ def _shared(b: ndarray, k: int) -> ndarray | None:
     return b.reshape((*batch[: max(len(batch) - (k - 1), 0)], *b.shape[-2:]))
 
 
-def _rows_times(a: NestedArray, b: ndarray, d: Any, work: Any) -> NestedArray:
-    """All packed rows times a matrix, in one product."""
+def _rows_times(a: NestedArray, b: ndarray, d: Any, work: Any, bias: ndarray | None = None) -> NestedArray:
+    """All packed rows times a matrix, plus a bias, in one product."""
     g = a.geometry
     rows = a.rows.reshape((*a.lead, -1, g.trail[-1])).astype(work, copy=False)
     b = b.astype(work, copy=False)
     if rows.ndim == b.ndim == 2:
-        small = rows.shape[0] * b.shape[1] < LARGE or rows.dtype != b.dtype or rows.dtype.kind != "f"
-        y = np.dot(rows, b) if small else np.dot(rows, b, out=empty((rows.shape[0], b.shape[1]), rows.dtype))
+        y = matmul.times(rows, b, bias)
     else:
         y = np.matmul(rows, b)
+        y = y if bias is None else y + bias
     h = Geometry(g.packing, (*g.trail[:-1], b.shape[-1]))
     return NestedArray(y.reshape((*y.shape[:-2], *h.rows)).astype(d, copy=False), h)
 
