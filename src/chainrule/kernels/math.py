@@ -30,7 +30,8 @@ class _Format:
     log_r: tuple[float, ...]  # (2 atanh(s) - 2s)/s³ in s², for (1+s)/(1-s) in [sqrt(1/2), sqrt(2)]
     erf_p: tuple[float, ...]  # erf(x)/x - 1 in x², |x| <= 1
     erfcx_k: float
-    erfcx_p: tuple[float, ...]  # (1 + 2x) exp(x²) erfc(x) in (x-k)/(x+k), x >= 1/2
+    erfcx_p: tuple[float, ...]  # (1 + 2x) exp(x²) erfc(x) in (x-k)/(x+k), x >= erfcx_min
+    erfcx_min: float
     half_pi: tuple[float, float, float]
     sin_p: tuple[float, ...]  # (sin(r) - r)/r³ in r², |r| <= pi/4
     cos_p: tuple[float, ...]  # (cos(r) - 1 + r²/2)/r⁴ in r²
@@ -47,9 +48,11 @@ _F32 = _Format(
     ),
     erfcx_k=2.0,
     erfcx_p=(
-        1.2769783735275269, -0.0927637591958046, -0.16603092849254608, 0.16404864192008972, -0.05420994013547897,
-        -0.008004377596080303, 0.008653858676552773, 0.0011414517648518085, -0.0012589828111231327, -0.00021953703253529966,
+        1.2769783735275269, -0.09276381880044937, -0.16603052616119385, 0.16405101120471954, -0.054217834025621414,
+        -0.00803065113723278, 0.008709282614290714, 0.0012520764721557498, -0.001421653782017529, -0.00040035121492110193,
+        0.00017048668814823031, 7.987508433870971e-05,
     ),
+    erfcx_min=0.0,
     half_pi=(1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15),
     sin_p=(-0.166666641831398, 0.008332724682986736, -0.00019582831009756774),
     cos_p=(0.0416666641831398, -0.0013888279208913445, 2.4542870960431173e-05),
@@ -79,6 +82,7 @@ _F64 = _Format(
         -1.1224732247350099e-05, 5.708642804404816e-06, 2.9955790685566775e-07, -8.225595632060746e-07,
         6.70245283372925e-08, 1.0568025135821213e-07, -1.2224048303153483e-08, -1.0476718674669427e-08,
     ),
+    erfcx_min=0.5,
     half_pi=(1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33),
     sin_p=(
         -0.16666666666666666, 0.008333333333333331, -0.00019841269841264567, 2.7557319218954762e-06,
@@ -207,7 +211,7 @@ def _exp_minus_square(k: Kernel, x: Value, scale: float) -> Value:
 
 
 def _erfcx(k: Kernel, a: Value) -> Value:
-    """exp(a²) erfc(a) for a >= 1/2"""
+    """exp(a²) erfc(a) for a >= 1/2, or for every a >= 0 where the format says so"""
     fmt = _format(a)
     a = k.minimum(k.const(30.0, a.dtype), a)  # type: ignore[arg-type]
     t = (a - fmt.erfcx_k) / (a + fmt.erfcx_k)
@@ -242,6 +246,8 @@ def normal_cdf(k: Kernel, x: Value) -> tuple[Value, Value]:
     z = x * 0.7071067811865476
     a = abs(z)
     tail = e * _erfcx(k, a) * 0.5
+    if _format(x).erfcx_min == 0.0:
+        return k.select(x < 0.0, tail, 1.0 - tail), e
     small = a < 0.5
     centre = k.fma(_erf_small(k, k.select(small, z, 0.0)), 0.5, 0.5)
     return k.select(small, centre, k.select(x < 0.0, tail, 1.0 - tail)), e

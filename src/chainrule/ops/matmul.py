@@ -294,7 +294,13 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
 @op("linear", core="(m,i),(o,i),(o)->(m,o)")
 def linear_p(x: Any, w: Any, b: Any) -> Any:
     """``x @ w.T + b``; the bias is added where the product lies."""
-    if w.ndim == 2 and b.ndim == 1 and x.dtype is w.dtype is b.dtype and x.dtype.num in FLOAT_NUMS and x.flags.c_contiguous:
+    if (
+        w.ndim == 2
+        and b.ndim == 1
+        and x.dtype is w.dtype is b.dtype
+        and x.dtype.num in FLOAT_NUMS
+        and x.flags.c_contiguous
+    ):
         return times(x.reshape(math.prod(x.shape[:-1]), x.shape[-1]), w.T, b).reshape(*x.shape[:-1], len(w))
     y = matmul_p.impl(x, w.swapaxes(-1, -2))  # type: ignore[misc]
     if b.ndim > 1:

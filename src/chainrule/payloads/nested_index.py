@@ -23,7 +23,11 @@ def _sizes(n: Any, like: Any) -> Any:
     if isinstance(like, NestedArray):
         return n.values[like.geometry.packing.owner].reshape((-1, *(1,) * len(like.geometry.trail)))
     at = next((i for i, m in enumerate(like.shape) if m == len(n.values)), None)
-    return n.values.min(initial=np.iinfo(np.int64).max) if at is None else n.values.reshape((-1, *(1,) * (like.ndim - at - 1)))
+    return (
+        n.values.min(initial=np.iinfo(np.int64).max)
+        if at is None
+        else n.values.reshape((-1, *(1,) * (like.ndim - at - 1)))
+    )
 
 
 @index.wrap_index_p.on(NestedArray)

@@ -26,14 +26,16 @@ def on_rows(op: Any, vals: list[Any], kw: dict[str, Any]) -> Any:
             return None
     if any(not isinstance(v, NestedArray) and getattr(v, "ndim", nd) != nd for v in vals):
         return None
-    here = {**kw, "rank": len(g.trail) + 1}
-    if inside and any(r == nd for r in op.outs(**here)):
+    rank = len(g.trail) + 1
+    here = {**kw, "rank": rank}
+    outs = op.outs(**here)
+    if inside and nd in outs:
         return None
     ys = op._run(*[v.rows if isinstance(v, NestedArray) else v for v in vals], **here)
     return tuple(
         [
-            NestedArray(y, Geometry(g.packing, y.shape[1:])) if r == here["rank"] else y
-            for y, r in zip(ys, op.outs(**here), strict=True)
+            (NestedArray(y, g if y.shape[1:] == g.trail else Geometry(g.packing, y.shape[1:])) if r == rank else y)
+            for y, r in zip(ys, outs, strict=True)
         ]
     )
 

@@ -72,7 +72,7 @@ def _rows_times(a: NestedArray, b: ndarray, d: Any, work: Any, bias: ndarray | N
     else:
         y = np.matmul(rows, b)
         y = y if bias is None else y + bias
-    h = Geometry(g.packing, (*g.trail[:-1], b.shape[-1]))
+    h = g if b.shape[-1] == g.trail[-1] else Geometry(g.packing, (*g.trail[:-1], b.shape[-1]))
     return NestedArray(y.reshape((*y.shape[:-2], *h.rows)).astype(d, copy=False), h)
 
 

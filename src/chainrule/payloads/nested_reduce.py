@@ -180,10 +180,18 @@ def _(x: NestedArray, *, dim: int) -> Any:
 @reduce.softmax_pull_p.on(NestedArray)
 def _(t: Any, y: Any, *, dim: int) -> Any:
     g = (y if isinstance(y, NestedArray) else t).geometry
-    a, b = (
-        np.ascontiguousarray(np.broadcast_to(r, (*r.shape[: r.ndim - len(g.rows)], *g.rows)))
-        for r in (spread_rows(v, g) for v in (t, y))
-    )
+    if (
+        isinstance(t, NestedArray)
+        and isinstance(y, NestedArray)
+        and t.geometry.same(g)
+        and t.rows.shape == y.rows.shape
+    ):
+        a, b = t.rows, y.rows
+    else:
+        a, b = (
+            np.ascontiguousarray(np.broadcast_to(r, (*r.shape[: r.ndim - len(g.rows)], *g.rows)))
+            for r in (spread_rows(v, g) for v in (t, y))
+        )
     if dim < -g.k:
         return along([NestedArray(a, g), NestedArray(b, g)], dim, _called("softmax", reduce.softmax_pull_p))
     if dim + g.k >= g.u:

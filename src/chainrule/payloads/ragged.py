@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,19 @@ import numpy as np
 from ..core.errors import ChainruleError
 
 ndarray = np.ndarray
+
+
+class lazy:
+    """A property that is computed once: functools.cached_property without its lock, which costs more than most of these."""
+
+    def __init__(self, f: Callable[[Any], Any]) -> None:
+        self.f, self.name, self.__doc__ = f, f.__name__, f.__doc__
+
+    def __get__(self, x: Any, owner: type | None = None) -> Any:
+        if x is None:
+            return self
+        v = x.__dict__[self.name] = self.f(x)
+        return v
 
 
 class RaggedInt:
@@ -252,7 +266,7 @@ class Packing:
         self.columns, self.n, self.u = columns, n, len(columns)
         self.memo: dict[Any, Any] = {}
 
-    @functools.cached_property
+    @lazy
     def sizes(self) -> ndarray:
         """The matrix ``[components, dims]`` of sizes."""
         out = np.empty((self.n, self.u), np.int64)
@@ -260,29 +274,29 @@ class Packing:
             out[:, d] = plain(s)
         return out
 
-    @functools.cached_property
+    @lazy
     def counts(self) -> ndarray:
         """Packed rows of each component."""
         return self.columns[0].values if self.u == 1 else self.sizes.prod(1, dtype=np.int64)
 
-    @functools.cached_property
+    @lazy
     def offsets(self) -> ndarray:
         """Where each component's packed rows start; one more entry for the end."""
         out = np.zeros(self.n + 1, np.int64)
         np.cumsum(self.counts, out=out[1:])
         return out
 
-    @functools.cached_property
+    @lazy
     def total(self) -> int:
         """Packed rows altogether."""
         return int(self.offsets[-1])
 
-    @functools.cached_property
+    @lazy
     def owner(self) -> ndarray:
         """The component of each packed row."""
         return np.repeat(np.arange(self.n), self.counts)
 
-    @functools.cached_property
+    @lazy
     def coordinates(self) -> tuple[ndarray, ...]:
         """The position of each packed row in each dim of its component."""
         inside = np.arange(self.total) - np.repeat(self.offsets[:-1], self.counts)
@@ -322,17 +336,17 @@ class Geometry:
         self.n, self.u = packing.n, packing.u
         self.k = packing.u + len(trail)
 
-    @functools.cached_property
+    @lazy
     def columns(self) -> tuple[Any, ...]:
         """The size of each dim of a component: an int for a uniform dim, a RaggedInt for a ragged one."""
         return (*self.packing.columns, *self.trail)
 
-    @functools.cached_property
+    @lazy
     def shape(self) -> tuple[Any, ...]:
         """The logical shape, the nesting dim first."""
         return (Nest(_ones(self.n), self.columns), *self.columns)
 
-    @functools.cached_property
+    @lazy
     def sizes(self) -> ndarray:
         """The matrix ``[components, dims]`` of all sizes."""
         t = np.broadcast_to(np.array(self.trail, np.int64), (self.n, len(self.trail)))
