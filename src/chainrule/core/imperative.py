@@ -11,7 +11,7 @@ from numpy import ndarray
 from . import dtypes as dt
 from .dispatch import GRAD_MODE
 from .errors import ChainruleError
-from .reverse import Leaf, Node, Pick, Reverse, imperative, walk_back
+from .reverse import Leaf, Node, Pick, Reverse, imperative, reachable, walk_back
 from .shapes import sizes_of, unit, zeros
 from .tensor import Tensor
 from .views import meta
@@ -268,6 +268,7 @@ def backward(
         boxes = {x._aux: x for x in ins}
         wanted = list(boxes)
     level: Any = ys[0]._interp
+    skipped: list[Node] = []
     token = GRAD_MODE.set(create_graph)
     try:
         got = walk_back(
@@ -275,9 +276,16 @@ def backward(
             wanted=wanted,
             free=not retain,
             rewrap=level if create_graph else None,
+            skipped=skipped,
         )
     finally:
         GRAD_MODE.reset(token)
+    if skipped:
+        # What is reached through derivatives that are zero everywhere (floor, sign) has the gradient zero, not none.
+        for node in reachable(dict.fromkeys(skipped)):
+            x = boxes.get(node) if boxes else node.owner() if type(node) is Leaf and node.owner is not None else None
+            if x is not None and node not in got:
+                got[node] = zeros(tuple(x.shape), x.dtype)
     for node, g in got.items():
         x = boxes.get(node) if boxes else node.owner() if type(node) is Leaf and node.owner is not None else None
         if x is None:
@@ -342,9 +350,15 @@ def grad(
     finally:
         GRAD_MODE.reset(token)
     out: list[Any] = []
+    reached: Any = None
     for i, x in enumerate(xs):
         g = got.get(x._aux)
         if g is None:
+            if reached is None:
+                reached = set(reachable(y._aux for y in ys))
+            if x._aux in reached:  # through derivatives that are zero everywhere
+                out.append(zeros(tuple(x.shape), x.dtype))
+                continue
             if not allow:
                 raise ChainruleError(
                     f"grad: input {i} (shape {list(x.shape)}) appears to not have been used in the graph. Set allow_unused=True if that is meant."

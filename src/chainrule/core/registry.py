@@ -50,12 +50,18 @@ def pointwise_function(p: Pointwise) -> Callable[..., Any]:
     if n == 1:
 
         def function(input: Any, *, out: Any = None) -> Any:
-            return call(input) if out is None else write_out(out, call(input))
+            if out is None:
+                return call(input)
+            check_out(p.name, out, (input,), fresh=False)
+            return write_out(out, call(input))
 
     elif n == 2:
 
         def function(input: Any, other: Any, *, out: Any = None) -> Any:  # type: ignore[misc]
-            return call(input, other) if out is None else write_out(out, call(input, other))
+            if out is None:
+                return call(input, other)
+            check_out(p.name, out, (input, other), fresh=False)
+            return write_out(out, call(input, other))
 
     else:
         return p

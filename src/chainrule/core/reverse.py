@@ -331,8 +331,11 @@ def walk_back(
     wanted: Iterable[Node] | None = None,
     free: bool = True,
     rewrap: Reverse | None = None,
+    skipped: list[Node] | None = None,
 ) -> dict[Node, Any]:
     """Cotangents of leaves (and of the `wanted` nodes) from those of the starting nodes.
+
+    ``skipped`` collects the nodes whose cotangent a rule declared to be zero: nothing is computed for them.
 
     ``rewrap`` is the level itself for ``create_graph=True``: rules then run on recorded tensors, so that their results
     can be differentiated again.
@@ -397,9 +400,13 @@ def walk_back(
                 rule, fit = rules[i], n.fits[i]
                 i += 1
                 if p is None or rule is None or rule is ZERO or (keep is not None and p not in live):
+                    if skipped is not None and p is not None:
+                        skipped.append(p)
                     continue
                 gi = rule(g, y, *xs, **kw) if kw else rule(g, y, *xs)
                 if gi is None:
+                    if skipped is not None:
+                        skipped.append(p)
                     continue
                 if cx:
                     gi = gi.conj()
@@ -430,6 +437,8 @@ def walk_back(
         mask = masks.pop(n, None) if masks else None
         for p, gi, fit in zip(parents, gs, n.fits, strict=False):
             if gi is None or p is None:
+                if skipped is not None and p is not None:
+                    skipped.append(p)
                 continue
             m = None
             if type(gi) is Masked:

@@ -57,12 +57,12 @@ def wrap_dims(dims: Any, n: int, what: str = "dim") -> tuple[int, ...]:
     if dims is None:
         return tuple(range(-n, 0))
     out = (wrap_dim(dims, n, what),) if isinstance(dims, int | Tensor) else tuple(wrap_dim(d, n, what) for d in dims)
-    if n == 0:
-        return ()
     if len(set(out)) != len(out):
         raise RuntimeError(
             f"{what}: dim {next(d for d in out if out.count(d) > 1)} appears multiple times in the list of dims"
         )
+    if n == 0:
+        return ()
     return out if out else tuple(range(-n, 0))
 
 

@@ -31,7 +31,7 @@ def build(
     n = k.size("n")
     with k.grid((n + (BLOCK - 1)) // BLOCK, cost=BLOCK * cost) as g:
         start = g * BLOCK
-        with k.lanes(k.minimum(n - start, BLOCK), unroll=4 if cost > 1 else 4) as j:
+        with k.lanes(k.minimum(n - start, BLOCK), unroll=4) as j:
             out = body(k, *(x[start + j] for x in xs))
             for y, v in zip(ys, (out,) if isinstance(out, Value) else out, strict=True):
                 y[start + j] = v
