@@ -33,7 +33,7 @@ class Fused(Op):
     and raises NotSupported for those it has no code for. `expand` gives all arguments the same leading axes before the body runs:
     for bodies that are derivatives, in which a cotangent or a tangent must have the shape of what it belongs to. A rule
     ``push(ts, y, xs, kw)`` or ``pull(g, y, xs, kw, need)`` replaces differentiation of the body; `keep` says which inputs (and
-    whether the results) it reads.
+    whether the results) it reads. ``solo(g, xs, kept, kw, need)`` is `pull` where only the first result has a cotangent.
     """
 
     form = "fused"
@@ -53,6 +53,7 @@ class Fused(Op):
         self.sparse_jvp = self.sparse_vjp = True
         self.pull_rule: Any = None
         self.push_rule: Any = None
+        self.solo_rule: Any = None
         self.keep: tuple[bool, tuple[bool, ...] | None] = (False, None)
         self.solo = Solo(self)
 
@@ -191,6 +192,8 @@ class Solo:
         if i is not None and (rest[0]._interp is None or i.level > rest[0]._interp.level):
             # For create_graph the arguments come as recorded tensors. What was kept is made of the first: it must depend on it.
             rest = self.op.bind(*args, **kw)[1:]
+        if self.op.solo_rule is not None:
+            return self.op.solo_rule(g, args, rest, kw, need)
         return self.op.pull_rule([g] + [None] * k, (None, *rest), args, kw, need)
 
 

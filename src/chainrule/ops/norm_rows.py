@@ -73,7 +73,7 @@ class Rows:
             self._forward_kernel,
         )
         self.forward.keep = (True, (True, True, False))
-        self.forward.push_rule, self.forward.pull_rule = self._push, self._pull
+        self.forward.push_rule, self.forward.pull_rule, self.forward.solo_rule = self._push, self._pull, self._solo
         self.tangent = Fused(
             f"{name}_tangent",
             self._tangent,
@@ -389,6 +389,15 @@ class Rows:
         mask = tuple(need[:3])
         got = iter(self.backward.bind(g[0], xs[0], m, r, xs[1], gm, gr, nd=kw["nd"], rank=kw["rank"], mask=mask))
         return [next(got) if on else None for on in mask]
+
+    def _solo(self, g: Any, xs: list[Any], kept: list[Any], kw: dict[str, Any], need: list[bool]) -> Any:
+        m, r = kept if self.centre else (None, kept[0])
+        mask = (need[0], need[1], need[2])
+        got = self.backward.bind(g, xs[0], m, r, xs[1], None, None, nd=kw["nd"], rank=kw["rank"], mask=mask)
+        if mask == _ALL:
+            return got
+        rest = iter(got)
+        return [next(rest) if on else None for on in mask]
 
     def _push2(self, ts: list[Any], y: Any, xs: list[Any], kw: dict[str, Any]) -> Any:
         gy, x, m, r, w, gm, gr = xs

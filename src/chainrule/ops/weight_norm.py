@@ -128,6 +128,7 @@ def _two(dim: int | None, rank: int) -> tuple[int, ...]:
 weight_norm_op = Fused("weight_norm", _forward, _two, _two, _forward_kernel)
 weight_norm_op.keep = (True, (True, True))
 weight_norm_op.push_rule, weight_norm_op.pull_rule = _tangent, _pull
+weight_norm_op.solo_rule = lambda g, xs, kept, kw, need: weight_norm_backward_op.bind(g, *xs, kept[0], None, **kw)
 weight_norm_backward_op = Fused(
     "weight_norm_backward", _backward, lambda dim, rank: (rank,) * 5, _two, _backward_kernel
 )
@@ -147,14 +148,17 @@ def _kept(name: str, v: tuple[int, ...], g: tuple[int, ...], dim: int) -> tuple[
     return d, g == tuple(s if i - rank == d else 1 for i, s in enumerate(v))
 
 
-def _check(name: str, v: Any, g: Any, dim: int) -> tuple[int | None, bool]:
+def _check(name: str, v: Any, g: Any, dim: int) -> tuple[int | None, bool, bool]:
+    """The kept dim, whether g has the shape of the norm, and whether v and g have one type."""
     if not (isinstance(v, Tensor) and isinstance(g, Tensor)):
         tensor_arg(name, "v", v, optional=False)
         tensor_arg(name, "g", g, optional=False)
-    if v.dtype.category != dt.FLOAT or g.dtype is not v.dtype:
+    d = v.dtype
+    same = g.dtype is d
+    if not same or d.category != dt.FLOAT:
         float_arg(name, v)
         float_arg(name, g)
-    return _kept(name, sizes_of(v), sizes_of(g), dim)
+    return *_kept(name, sizes_of(v), sizes_of(g), dim), same
 
 
 @public("_weight_norm", out=False)
@@ -163,10 +167,10 @@ def weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
 
     Zero slices give zeros and zero gradients. Fused for every dim and float type where `g` has the shape of the norm.
     """
-    d, canonical = _check("_weight_norm", v, g, dim)
+    d, canonical, same = _check("_weight_norm", v, g, dim)
     if d is None and not sizes_of(g):
         g, canonical = g.reshape(*(1,) * v.ndim), True
-    if canonical and v.dtype is g.dtype:
+    if canonical and same:
         return weight_norm_op.first(v, g, dim=d, rank=len(sizes_of(v)))
     n = norm_except_dim(v, 2, dim)
     return v * (g * _inverse(n))
@@ -175,7 +179,7 @@ def weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
 @public("_weight_norm_interface", out=False)
 def weight_norm_interface(v: Tensor, g: Tensor, dim: int = 0) -> tuple[Tensor, Tensor]:
     """``v g / |v|`` and the norm ``|v|`` (float32 for 16-bit types); the norm is differentiable as well."""
-    d, canonical = _check("_weight_norm_interface", v, g, dim)
+    d, canonical, _ = _check("_weight_norm_interface", v, g, dim)
     if not canonical:
         raise RuntimeError(
             f"_weight_norm_interface: g must have the shape of the norm of v {tuple(v.shape)} over all dims but {dim}, got {tuple(g.shape)}"
@@ -188,7 +192,7 @@ def weight_norm_interface_backward(
     grad_w: Tensor, saved_v: Tensor, saved_g: Tensor, saved_norms: Tensor, dim: int = 0
 ) -> tuple[Tensor, Tensor]:
     """The gradients of v and g, differentiable in all arguments: the saved norm is a variable, not a constant."""
-    d, canonical = _check("_weight_norm_interface_backward", saved_v, saved_g, dim)
+    d, canonical, _ = _check("_weight_norm_interface_backward", saved_v, saved_g, dim)
     if not canonical or saved_norms.shape != saved_g.shape:
         raise RuntimeError(
             f"_weight_norm_interface_backward: saved_g and saved_norms must have the shape of the norm of saved_v {tuple(saved_v.shape)} "
