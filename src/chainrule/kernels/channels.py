@@ -20,7 +20,7 @@ from .calls import NotSupported, scratch_of, streams
 from .lang import Array, DType, Kernel, Value, precise_type
 
 CHUNK_ROWS = 128  # rows per partial sum in the columns layout
-ROWS_AT_ONCE = 8  # rows added up in registers before the partial sum in memory is touched
+ROWS_AT_ONCE = 8  # rows added up in registers before the partial sum in memory is touched; half as many of wide numbers
 PIECE = 1 << 15  # elements per partial sum in the split layout
 CACHED_BYTES = 1 << 20  # a channel larger than this is not read again from the cache
 
@@ -115,6 +115,8 @@ def _columns(p: Plan, k: Kernel, grouped: bool) -> None:
     width = n * inner if grouped else n
     every = batch * width
     chunks = (outer + (CHUNK_ROWS - 1)) // CHUNK_ROWS
+    at_once = ROWS_AT_ONCE if k.compute.size == 4 and not grouped else ROWS_AT_ONCE // 2
+    unroll = 2 if k.compute.size == 4 and not grouped else 1
 
     def coef_at(index: Value, count: int) -> list[Value]:
         kept = [coefs[every * q + index] for q in range(count)]
@@ -135,7 +137,7 @@ def _columns(p: Plan, k: Kernel, grouped: bool) -> None:
             end = (b + 1) * outer
             first = b * outer + g % chunks * CHUNK_ROWS
             last = k.minimum(first + CHUNK_ROWS, end)
-            whole = first + (last - first) // ROWS_AT_ONCE * ROWS_AT_ONCE
+            whole = first + (last - first) // at_once * at_once
             into, channel = g * m * width, b * width
             with k.lanes(width) as j:
                 for q in range(m):
@@ -150,7 +152,7 @@ def _columns(p: Plan, k: Kernel, grouped: bool) -> None:
                 channel: Value = channel,
                 have: int = have,
             ) -> None:
-                with k.lanes(width, unroll=1 if grouped else 2) as j:
+                with k.lanes(width, unroll=unroll) as j:
                     coef = coef_at(channel + j, have)
                     total = [partial[into + q * width + j] for q in range(m)]
                     for r in range(rows):
@@ -160,8 +162,8 @@ def _columns(p: Plan, k: Kernel, grouped: bool) -> None:
                     for q in range(m):
                         partial[into + q * width + j] = total[q]
 
-            with k.loop(first, whole, ROWS_AT_ONCE) as i:
-                add(i, ROWS_AT_ONCE)
+            with k.loop(first, whole, at_once) as i:
+                add(i, at_once)
             with k.loop(whole, last) as i:
                 add(i, 1)
         if grouped:

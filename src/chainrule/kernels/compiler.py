@@ -21,6 +21,8 @@ _lock = threading.RLock()
 _binding: Any = None
 _failed = False
 _machine: Any = None
+_quick: Any = None  # the same processor, less thorough: for long kernels
+LONG = 1300  # lines
 _jit: Any = None
 _identity = ""
 _counter = 0
@@ -75,7 +77,7 @@ def available() -> bool:
 
 
 def _init() -> bool:
-    global _binding, _failed, _machine, _jit, _identity
+    global _binding, _failed, _machine, _quick, _jit, _identity
     if _jit is not None:
         return True
     if _failed or DATA_OFFSET is None:
@@ -95,8 +97,11 @@ def _init() -> bool:
             cpu = lib.get_host_cpu_name()
             features = lib.get_host_cpu_features().flatten()
             triple = lib.get_default_triple()
-            _machine = lib.Target.from_triple(triple).create_target_machine(
-                cpu=cpu, features=features, opt=2, jit=True, reloc="pic", codemodel="default"
+            _machine, _quick = (
+                lib.Target.from_triple(triple).create_target_machine(
+                    cpu=cpu, features=features, opt=level, jit=True, reloc="pic", codemodel="default"
+                )
+                for level in (2, 1)
             )
             version = ".".join(map(str, lib.llvm_version_info))
             _identity = f"{llvmlite.__version__}\n{version}\n{triple}\n{cpu}\n{features}"
@@ -134,7 +139,7 @@ def object_code(ir: str) -> bytes:
     module = _binding.parse_assembly(ir)
     module.verify()
     _optimise(module)
-    return _machine.emit_object(module)
+    return (_quick if ir.count("\n") > LONG else _machine).emit_object(module)
 
 
 def link(ir: str, symbols: list[str], label: str) -> dict[str, int]:

@@ -113,7 +113,7 @@ def build(make: type[RowPlan], args: tuple[Any, ...], compute: DType, stream: bo
     p = make(*args)
     at_once, unroll = p.large if large else p.small
     if compute is not args[0]:  # conversions fill the pipeline: more copies would only take longer to compile
-        unroll = min(unroll, 2)
+        at_once, unroll = min(at_once, 2 if p.arrays < 4 else 1), 1
     k = p.k = Kernel(f"{p.name}_{'_'.join(map(str, args))}{'_large' if large else ''}", compute)
     p.declare(k, stream)
     width = len(p.columns)
@@ -176,7 +176,7 @@ def prepare(
     f, columns = entry
     threads = runtime.pool
     if not columns:
-        at_once = make.large[0] if large else make.small[0]
+        at_once = max(make.large[0], make.small[0])
         return lambda *head: f(threads(), *head, batch, rows, n, at_once)
     chunk = 32 if rows <= 1024 else (rows + 127) // 128 * 4
     acc = scratch_of(dtype)
