@@ -5,6 +5,7 @@ An op is one declaration: NumPy's function and, an input each, the linear rule `
 
 from __future__ import annotations
 
+import builtins
 from cmath import isfinite
 from typing import Any
 
@@ -234,9 +235,29 @@ def _pow(a: Any, b: Any) -> Any:
     if a.dtype.kind == "b":
         return a | ~b
     if a.dtype.kind != "c":
+        if np.ndim(b) == 0 and 0 < builtins.abs(n := float(b)) <= 64 and n.is_integer():
+            return _whole_power(a, int(n))
         return np.power(a, b)
     # NumPy multiplies for integer exponents; in single precision that overflows half way.
     return np.power(a.astype(np.complex128), b).astype(np.complex64) if a.dtype == np.complex64 else np.power(a, b)
+
+
+def _whole_power(a: Any, n: int) -> Any:
+    """``a ** n`` by squaring: the library's power takes up to sixty times as long. Single precision in double from n = 5 on."""
+    d = a.dtype
+    x = a.astype(np.float64) if builtins.abs(n) > 4 and d == np.float32 else a
+    if n < 0:
+        x, n = np.reciprocal(x), -n
+    y = None
+    while True:
+        if n & 1:
+            y = x if y is None else y * x
+        n >>= 1
+        if not n:
+            break
+        x = x * x
+    y = np.asarray(y)
+    return y.copy() if y is a else y.astype(d, copy=False)
 
 
 def _pow_complex(a: Any, b: Any) -> Any:
