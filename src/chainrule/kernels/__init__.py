@@ -14,7 +14,12 @@ from .layer_norm_higher import layer_norm_backward_tangent, layer_norm_double_ba
 from .pointwise import Pointwise, fuse
 from .runtime import get_num_threads, set_num_threads
 from .softmax import log_softmax, log_softmax_backward, softmax, softmax_backward
-from .weight_norm import weight_norm, weight_norm_backward
+from .weight_norm import (
+    weight_norm,
+    weight_norm_backward,
+    weight_norm_backward_tangent,
+    weight_norm_double_backward,
+)
 
 __all__ = [
     "NotSupported",
@@ -44,4 +49,6 @@ __all__ = [
     "sums",
     "weight_norm",
     "weight_norm_backward",
+    "weight_norm_backward_tangent",
+    "weight_norm_double_backward",
 ]

@@ -72,6 +72,89 @@ class _Backward(Plan):
         return [self.k.fma(x[0], coef[0], x[1] * coef[1])]
 
 
+class _Reverse2(Plan):
+    """Cotangents of grad_w, v, g and the norm from those (a, b) of the reverse rule's grad_v and grad_g. With i = 1/norm:
+
+    s = sum(grad_w v), p = sum(a grad_w), q = sum(a v), c = i (b - g i² q)
+    of grad_w: g i a + c v; of v: c grad_w - g i³ s a; of g: i p - i³ s q; of the norm: 3 g i⁴ s q - i² (g p + b s)
+    """
+
+    name = "weight_norm_reverse2"
+    arrays = 5
+    sums, coefs = (3,), (3,)
+
+    def __init__(self, dtype: DType, gtype: DType, given: bool):
+        self.dtype, self.gtype, self.given = dtype, gtype, given
+
+    def declare(self, k: Kernel, stream: bool) -> None:
+        self.k = k
+        self.inputs = [k.array(s, self.dtype) for s in ("a", "grad_w", "v")]
+        self.g, self.norm = k.array("g", self.gtype), k.array("norm", stats_type(self.dtype))
+        self.b = k.array("b", self.gtype) if self.given else None
+        self.outputs = [k.array(s, self.dtype, stream) for s in ("to_grad_w", "to_v")]
+        self.to_g, self.to_norm = k.array("to_g", self.gtype), k.array("to_norm", stats_type(self.dtype))
+
+    def terms(self, stage, x, coef):
+        a, gw, v = x
+        return [(gw, v), (a, gw), (a, v)]
+
+    def finish(self, stage, c: Value, sums, coef):
+        k, norm, g = self.k, self.norm[c], self.g[c]
+        s, p, q = sums
+        i = k.select(norm.eq(0.0), 0.0, 1.0 / norm)
+        b = k.const(0.0, k.compute) if self.b is None else self.b[c]
+        i2 = i * i
+        sq = i2 * s * q
+        self.to_g[c] = i * (p - sq)
+        self.to_norm[c] = i2 * (3.0 * g * sq - g * p - b * s)
+        return [g * i, i * (b - g * i2 * q), -(g * i * i2 * s)]
+
+    def apply(self, x, coef):
+        a, gw, v = x
+        own, cross, back = coef
+        return [self.k.fma(own, a, cross * v), self.k.fma(back, a, cross * gw)]
+
+
+class _Tangent2(Plan):
+    """Tangents of the reverse rule's grad_v and grad_g along those (tgw, tv, tg, tn) of its arguments. With i = 1/norm:
+
+    s = sum(grad_w v), t = sum(tgw v + grad_w tv), u = i tn
+    grad_g: i (t - s u); grad_v: g i tgw - g i³ s tv + i (tg - g u) grad_w - i³ (tg s + g t - 3 g s u) v
+    """
+
+    name = "weight_norm_tangent_of_reverse"
+    arrays = 5
+    sums, coefs = (3,), (4,)
+
+    def __init__(self, dtype: DType, gtype: DType):
+        self.dtype, self.gtype = dtype, gtype
+
+    def declare(self, k: Kernel, stream: bool) -> None:
+        self.k = k
+        self.inputs = [k.array(s, self.dtype) for s in ("grad_w", "tgw", "v", "tv")]
+        self.g, self.tg = k.array("g", self.gtype), k.array("tg", self.gtype)
+        self.norm, self.tn = k.array("norm", stats_type(self.dtype)), k.array("tn", stats_type(self.dtype))
+        self.outputs = [k.array("to_v", self.dtype, stream)]
+        self.to_g = k.array("to_g", self.gtype)
+
+    def terms(self, stage, x, coef):
+        gw, tgw, v, tv = x
+        return [(gw, v), (tgw, v), (gw, tv)]
+
+    def finish(self, stage, c: Value, sums, coef):
+        k, norm, g, tg = self.k, self.norm[c], self.g[c], self.tg[c]
+        s, t = sums[0], sums[1] + sums[2]
+        i = k.select(norm.eq(0.0), 0.0, 1.0 / norm)
+        u, i3 = i * self.tn[c], i * i * i
+        self.to_g[c] = i * (t - s * u)
+        return [g * i, -(g * i3 * s), i * (tg - g * u), -(i3 * (tg * s + g * t - 3.0 * g * s * u))]
+
+    def apply(self, x, coef):
+        gw, tgw, v, tv = x
+        k = self.k
+        return [k.fma(coef[0], tgw, k.fma(coef[1], tv, k.fma(coef[2], gw, coef[3] * v)))]
+
+
 def view(shape: tuple[int, ...], dim: int | None, batch: int | None) -> tuple[int, int, int, int]:
     """The shape as [batch, outer, n, inner] with n the kept dim; dim None or -1 keeps none."""
     if batch is not None:
@@ -90,15 +173,15 @@ def _prepare(
     gshape: tuple[int, ...],
     dim: int | None,
     batch: int | None,
-    *grad_norm: bool,
+    plan: type[Plan] = _Forward,
+    *flags: bool,
 ):
     dtype, gtype = kernel_type(vdtype), kernel_type(gdtype)
     s4 = view(shape, dim, batch)
     if prod(gshape) != s4[0] * s4[2] or stats_of(gtype) != stats_of(dtype):
         raise NotSupported
     nbytes = prod(shape) * dtype.size
-    plan: type[Plan] = _Backward if grad_norm else _Forward
-    return prepare(plan, (dtype, gtype, *grad_norm), dtype, s4, nbytes), stats_of(dtype)
+    return prepare(plan, (dtype, gtype, *flags), dtype, s4, nbytes), stats_of(dtype)
 
 
 _calls = Calls(_prepare)
@@ -133,7 +216,7 @@ def weight_norm_backward(
 ) -> tuple[np.ndarray, np.ndarray]:
     """grad_v = (g/norm) (grad_w - v s/norm²) [+ grad_norm v/norm], grad_g = s/norm, with s = sum(grad_w v)."""
     shape, gshape, dtype, gdtype = v.shape, g.shape, v.dtype, g.dtype
-    call = _calls[dtype, shape, gdtype, gshape, dim, batch, grad_norm is not None]
+    call = _calls[dtype, shape, gdtype, gshape, dim, batch, _Backward, grad_norm is not None]
     if call is None:
         raise NotSupported
     go, stats = call
@@ -149,3 +232,62 @@ def weight_norm_backward(
     if done is False:
         raise NotSupported
     return grad_v, grad_g
+
+
+def _fit(like: np.ndarray, *others: np.ndarray | None) -> None:
+    for o in others:
+        if o is not None and (o.shape != like.shape or o.dtype != like.dtype):
+            raise NotSupported
+
+
+def weight_norm_double_backward(
+    a: np.ndarray,
+    b: np.ndarray | None,
+    grad_w: np.ndarray,
+    v: np.ndarray,
+    g: np.ndarray,
+    norm: np.ndarray,
+    dim: int | None = 0,
+    batch: int | None = None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Cotangents of grad_w, v, g and norm from those (a, b) of the reverse rule's grad_v and grad_g."""
+    call = _calls[v.dtype, v.shape, g.dtype, g.shape, dim, batch, _Reverse2, b is not None]
+    if call is None:
+        raise NotSupported
+    go, stats = call
+    _fit(v, a, grad_w)
+    _fit(g, b)
+    if norm.dtype != stats or norm.shape != g.shape:
+        raise NotSupported
+    out = empty(v.shape, v.dtype), empty(v.shape, v.dtype), np.empty(g.shape, g.dtype), np.empty(g.shape, stats)
+    if go(a, grad_w, v, g, norm, *(() if b is None else (b,)), *out) is False:
+        raise NotSupported
+    return out
+
+
+def weight_norm_backward_tangent(
+    grad_w: np.ndarray,
+    tgw: np.ndarray,
+    v: np.ndarray,
+    tv: np.ndarray,
+    g: np.ndarray,
+    tg: np.ndarray,
+    norm: np.ndarray,
+    tn: np.ndarray,
+    dim: int | None = 0,
+    batch: int | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Tangents of the reverse rule's grad_v and grad_g."""
+    call = _calls[v.dtype, v.shape, g.dtype, g.shape, dim, batch, _Tangent2]
+    if call is None:
+        raise NotSupported
+    go, stats = call
+    _fit(v, grad_w, tgw, tv)
+    _fit(g, tg)
+    _fit(norm, tn)
+    if norm.dtype != stats or norm.shape != g.shape:
+        raise NotSupported
+    to_v, to_g = empty(v.shape, v.dtype), np.empty(g.shape, g.dtype)
+    if go(grad_w, tgw, v, tv, g, tg, norm, tn, to_v, to_g) is False:
+        raise NotSupported
+    return to_v, to_g

@@ -5,6 +5,8 @@ A slice of zeros has no direction: there 1/|v| counts as 0, so that w and both g
 
     tangent   tn = i sum(v tv), tw = a tv + v i (tg - a tn)
     reverse   s = sum(gw v), gv = a gw - v a s i**2 + gn v i, gg = s i
+
+The reverse rule is an op of gw, v, g and |v|, whose own tangent and transpose are ops with kernels as well.
 """
 
 from __future__ import annotations
@@ -12,10 +14,9 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-import numpy as np
-
 from .. import kernels
 from ..core import dtypes as dt
+from ..core.derive import jvp_through, vjp_through
 from ..core.op import zeros_like_tensor
 from ..core.registry import public
 from ..core.samples import Given, S, sample
@@ -78,47 +79,107 @@ def _pull(g: Any, y: Any, xs: list[Any], kw: dict[str, Any], need: list[bool]) -
     return list(weight_norm_backward_op.bind(g[0], xs[0], xs[1], y[1], g[1], **kw))
 
 
+# -- second order: the reverse rule's own derivatives -------------------------------------------------------------------
+
+
+def _double_backward(a: Any, b: Any, gw: Any, v: Any, g: Any, n: Any, *, dim: int | None, rank: int) -> Any:
+    """The cotangents of gw, v, g and n from those (a, b) of the reverse rule's gv and gg."""
+    dims, i, aw, u, vw, gg = _others(dim, rank), _inverse(n), wide(a), wide(gw), wide(v), wide(g)
+    s, p, q = total(u * vw, dims, True), total(aw * u, dims, True), total(aw * vw, dims, True)
+    i2 = i * i
+    sq = i2 * s * q
+    c, gn = -(gg * i2 * q), i2 * (3 * gg * sq - gg * p)
+    if b is not None:
+        c, gn = c + wide(b), gn - i2 * wide(b) * s
+    c = c * i
+    to_gw, to_v = gg * i * aw + c * vw, c * u - gg * i * i2 * s * aw
+    return narrow(to_gw, gw), narrow(to_v, v), narrow(i * (p - sq), g), stats(gn, v)
+
+
+def _backward_tangent(
+    gw: Any, tgw: Any, v: Any, tv: Any, g: Any, tg: Any, n: Any, tn: Any, *, dim: int | None, rank: int
+) -> Any:
+    """The tangents of the reverse rule's gv and gg."""
+    dims, i, u, vw, gg = _others(dim, rank), _inverse(n), wide(gw), wide(v), wide(g)
+    s = total(u * vw, dims, True)
+    t = total(wide(tgw) * vw + u * wide(tv), dims, True)
+    x, i3 = i * tn, i * i * i
+    to_v = gg * i * wide(tgw) - gg * i3 * s * wide(tv) + i * (wide(tg) - gg * x) * u
+    to_v = to_v - i3 * (wide(tg) * s + gg * t - 3 * gg * s * x) * vw
+    return narrow(to_v, v), narrow(i * (t - s * x), g)
+
+
+def _pull2(c: Any, y: Any, xs: list[Any], kw: dict[str, Any], need: list[bool]) -> list[Any]:
+    gw, v, g, n, gn = xs
+    if gn is None and gw is not None and c[0] is not None:
+        return [*double_backward_op.bind(c[0], c[1], gw, v, g, n, **kw), None]
+    return vjp_through(weight_norm_backward_op.plain, c, xs, kw, need)
+
+
+def _push2(ts: list[Any], y: Any, xs: list[Any], kw: dict[str, Any]) -> Any:
+    gw, v, g, n, gn = xs
+    tgw, tv, tg, tn, _ = ts
+    if gn is None and gw is not None and tgw is not None and tv is not None:
+        tg = zeros_like_tensor(g) if tg is None else tg
+        tn = zeros_like_tensor(n) if tn is None else tn
+        return backward_tangent_op.bind(gw, tgw, v, tv, g, tg, n, tn, **kw)
+    return jvp_through(weight_norm_backward_op.plain, ts, xs, kw)
+
+
 # -- kernels ----------------------------------------------------------------------------------------------------------
 
 
-def _folded(v: Any, dim: int | None, rank: int, *small: Any) -> tuple[Any, int | None]:
-    """`v` and the kept dim for the kernel; examples in front are folded into the kept dim where that is the first one."""
-    if v.ndim == rank:
-        return v, None if dim is None else dim + rank
-    lead = v.shape[: v.ndim - rank]
-    if (dim is not None and dim != -rank) or any(s is not None and s.shape[: s.ndim - rank] != lead for s in small):
+def _on_kernel(f: Any, v: Any, *arrays: Any, dim: int | None, rank: int) -> Any:
+    """f(*arrays, dim[, examples]) with the examples in front of all arrays as one axis."""
+    if not v.size:
         raise NotSupported
-    return v.reshape(-1, int(np.prod(v.shape[v.ndim - rank + (dim is not None) :]))), 0
+    at = None if dim is None else dim + rank
+    if v.ndim == rank:
+        if any(a is not None and a.ndim != rank for a in arrays):
+            raise NotSupported
+        try:
+            return f(*arrays, at)
+        except NotSupported:
+            return f(*map(dense, arrays), at)
+    lead = v.shape[: v.ndim - rank]
+    if any(a is not None and a.shape[: a.ndim - rank] != lead for a in arrays):
+        raise NotSupported
+    flat = [None if a is None else dense(a).reshape(-1, *a.shape[a.ndim - rank :]) for a in arrays]
+    return tuple([y.reshape(*lead, *y.shape[1:]) for y in f(*flat, at, len(flat[0]))])
 
 
 def _forward_kernel(v: Any, g: Any, *, dim: int | None, rank: int) -> Any:
-    if not v.size or g.ndim != v.ndim:
-        raise NotSupported
-    if v.ndim == rank:
+    if v.ndim == rank == g.ndim and v.size:  # the usual case, by the shortest way
         try:
             return kernels.weight_norm(v, g, None if dim is None else dim + rank)
         except NotSupported:
-            return kernels.weight_norm(dense(v), dense(g), None if dim is None else dim + rank)
-    v, g = dense(v), dense(g)
-    f, k = _folded(v, dim, rank, g)
-    w, n = kernels.weight_norm(f, g.reshape(-1, 1), k)
-    return w.reshape(v.shape), n.reshape(g.shape)
+            pass
+    return _on_kernel(kernels.weight_norm, v, v, g, dim=dim, rank=rank)
 
 
 def _backward_kernel(gw: Any, v: Any, g: Any, n: Any, gn: Any, *, dim: int | None, rank: int) -> Any:
-    if gw is None or not v.size or g.ndim != v.ndim or gw.shape != v.shape:
+    if gw is None:
         raise NotSupported
-    if v.ndim == rank:
-        at = None if dim is None else dim + rank
+    if gn is None and v.ndim == rank == g.ndim and v.size:
         try:
-            return kernels.weight_norm_backward(gw, v, g, n, at, gn)
+            return kernels.weight_norm_backward(gw, v, g, n, None if dim is None else dim + rank)
         except NotSupported:
-            return kernels.weight_norm_backward(dense(gw), dense(v), dense(g), dense(n), at, dense(gn))
-    gw, v, g, n, gn = dense(gw), dense(v), dense(g), dense(n), dense(gn)
-    f, k = _folded(v, dim, rank, g, n, gn)
-    flat = None if gn is None else gn.reshape(-1, 1)
-    gv, gg = kernels.weight_norm_backward(gw.reshape(f.shape), f, g.reshape(-1, 1), n.reshape(-1, 1), k, flat)
-    return gv.reshape(v.shape), gg.reshape(g.shape)
+            pass
+    return _on_kernel(_reverse, v, gw, v, g, n, gn, dim=dim, rank=rank)
+
+
+def _reverse(gw: Any, v: Any, g: Any, n: Any, gn: Any, *at: Any) -> Any:
+    return kernels.weight_norm_backward(gw, v, g, n, at[0], gn, *at[1:])
+
+
+def _double_backward_kernel(a: Any, b: Any, gw: Any, v: Any, g: Any, n: Any, **kw: Any) -> Any:
+    if a is None or gw is None:
+        raise NotSupported
+    return _on_kernel(kernels.weight_norm_double_backward, v, a, b, gw, v, g, n, **kw)
+
+
+def _backward_tangent_kernel(*xs: Any, **kw: Any) -> Any:
+    return _on_kernel(kernels.weight_norm_backward_tangent, xs[2], *xs, **kw)
 
 
 def _two(dim: int | None, rank: int) -> tuple[int, ...]:
@@ -131,6 +192,23 @@ weight_norm_op.push_rule, weight_norm_op.pull_rule = _tangent, _pull
 weight_norm_op.solo_rule = lambda g, xs, kept, kw, need: weight_norm_backward_op.bind(g, *xs, kept[0], None, **kw)
 weight_norm_backward_op = Fused(
     "weight_norm_backward", _backward, lambda dim, rank: (rank,) * 5, _two, _backward_kernel
+)
+weight_norm_backward_op.push_rule, weight_norm_backward_op.pull_rule = _push2, _pull2
+double_backward_op = Fused(
+    "weight_norm_double_backward",
+    _double_backward,
+    lambda dim, rank: (rank,) * 6,
+    lambda dim, rank: (rank,) * 4,
+    _double_backward_kernel,
+    expand=True,
+)
+backward_tangent_op = Fused(
+    "weight_norm_backward_tangent",
+    _backward_tangent,
+    lambda dim, rank: (rank,) * 8,
+    _two,
+    _backward_tangent_kernel,
+    expand=True,
 )
 
 # -- the functions ----------------------------------------------------------------------------------------------------
