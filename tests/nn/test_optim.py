@@ -123,3 +123,29 @@ def test_combined_schedules_like_pytorch() -> None:
                 opt.step()
                 s.step(*([1.0 if t < 3 else 0.5] if kind == "plateau" else []))
     np.testing.assert_allclose(rates[:30], rates[30:], rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda ps: cr.optim.SGD(ps, lr=0.1, momentum=0.9),
+        lambda ps: cr.optim.Adam(ps, lr=0.1),
+        lambda ps: cr.optim.AdamW(ps, lr=0.1, amsgrad=True),
+    ],
+    ids=["SGD", "Adam", "AdamW"],
+)
+def test_a_nested_parameter_moves_like_its_components(make):
+    parts = [np.random.default_rng(i).standard_normal((n, 3)) for i, n in enumerate((2, 0, 4))]
+    nest = cr.nested.nested_tensor(parts).requires_grad_()
+    apart = [cr.tensor(p).requires_grad_() for p in parts]
+    one, many = make([nest]), make(apart)
+    for _ in range(4):
+        one.zero_grad()
+        many.zero_grad()
+        (nest * nest).sin().sum((1, 2)).sum().backward()
+        for p in apart:
+            (p * p).sin().sum().backward()
+        one.step()
+        many.step()
+    for a, b in zip(nest.unbind(), apart, strict=True):
+        np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-12)

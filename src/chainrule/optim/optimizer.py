@@ -67,13 +67,17 @@ class Optimizer:
             for group in self.param_groups:
                 for p in group["params"]:
                     if p.grad is not None:
-                        value, g = innermost(p), innermost(p.grad)
+                        payload, g = innermost(p), innermost(p.grad)
+                        value, g = (
+                            getattr(payload, "rows", payload),
+                            getattr(g, "rows", g),
+                        )  # a nest moves as its packed rows
                         new = self.update(
                             value, -g if group.get("maximize") else g, self.state.setdefault(p, {}), group
-                        )
-                        assign(
-                            p, Tensor(new if new.dtype == value.dtype else new.astype(value.dtype)), type(self).__name__
-                        )
+                        ).astype(value.dtype, copy=False)
+                        if value is not payload:
+                            new = type(payload)(new, payload.geometry)
+                        assign(p, Tensor(new), type(self).__name__)
         return loss
 
     def update(self, p: np.ndarray, g: np.ndarray, state: dict[str, Any], group: dict[str, Any]) -> np.ndarray:
