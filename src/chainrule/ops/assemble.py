@@ -263,7 +263,7 @@ def repeat(self: Tensor, *sizes_: Any, repeats: Any = None) -> Tensor:
         )
     if any(k < 0 for k in times):
         raise RuntimeError(f"repeat: repeats must be non-negative, got {list(times)}")
-    if PAYLOADS and times[0] != 1 and len(times) == self.ndim and hasattr(self.shape[0], "each"):
+    if PAYLOADS and times and times[0] != 1 and len(times) == self.ndim and hasattr(self.shape[0], "each"):
         n = int(self.shape[0])  # the components of a nested tensor, again and again
         return self[Tensor(np.tile(np.arange(n), times[0]))].repeat(1, *times[1:])
     have = (1,) * (len(times) - self.ndim) + tuple(self.shape)
