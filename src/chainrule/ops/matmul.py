@@ -353,17 +353,20 @@ linear_p.vjp([_linear_gx, _linear_gw, _linear_gb])
 @public("nn.functional.linear _C._nn.linear", out=False)
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input @ weight.T + bias``."""
-    if weight.ndim == 1:
+    have, want = sizes_of(input), sizes_of(weight)
+    if len(want) == 1:
         y = matmul(input, weight)
-    elif weight.ndim == 2:
-        if input.ndim == 0 or input.shape[-1] != weight.shape[-1]:
+    elif len(want) == 2:
+        if not have or have[-1] != want[-1]:
             raise RuntimeError(
                 f"linear: the last dim of input {list(input.shape)} must equal the last dim of weight {list(weight.shape)} "
                 f"(weight is [out_features, in_features])"
             )
-        _check_dtypes("linear", input, weight, bias)
-        if input.ndim > 1 and bias is not None and sizes_of(bias) == sizes_of(weight)[:1]:
-            return linear_p(input, weight, bias)
+        d = weight.dtype
+        if input.dtype is not d or (bias is not None and bias.dtype is not d):
+            _check_dtypes("linear", input, weight, bias)
+        if len(have) > 1 and bias is not None and sizes_of(bias) == want[:1]:
+            return linear_p.bind(input, weight, bias)
         y = matmul(input, permute_p(weight, dims=(-1, -2)))
     else:
         raise RuntimeError(f"linear: weight must be 1-D or 2-D, got {list(weight.shape)}")
