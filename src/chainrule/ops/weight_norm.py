@@ -12,6 +12,7 @@ The reverse rule is an op of gw, v, g and |v|, whose own tangent and transpose a
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 from .. import kernels
@@ -145,7 +146,7 @@ def _on_kernel(f: Any, v: Any, *arrays: Any, dim: int | None, rank: int) -> Any:
     if any(a is not None and a.shape[: a.ndim - rank] != lead for a in arrays):
         raise NotSupported
     flat = [None if a is None else dense(a).reshape(-1, *a.shape[a.ndim - rank :]) for a in arrays]
-    return tuple([y.reshape(*lead, *y.shape[1:]) for y in f(*flat, at, len(flat[0]))])
+    return tuple([y.reshape(*lead, *y.shape[1:]) for y in f(*flat, at, math.prod(lead))])
 
 
 def _forward_kernel(v: Any, g: Any, *, dim: int | None, rank: int) -> Any:
