@@ -42,6 +42,33 @@ def test_sums_over_rows(m, n, dtype):
     close(kernels.sums.column_sums(x, n), x.astype(np.float64).sum(0), dtype, m)
 
 
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("n", [1, 63, 16384, 16385, 100_003])
+def test_sums_of_everything(n, dtype):
+    x = draw(n, dtype=dtype)
+    got = kernels.sums.total(x)
+    assert got.dtype == dtype and abs(float(got) - x.astype(np.float64).sum()) <= TYPES[dtype] * np.sqrt(n)
+    x[n // 2] = np.inf
+    assert kernels.sums.total(x) == np.inf
+    x[0] = np.nan
+    assert np.isnan(kernels.sums.total(x))
+
+
+@pytest.mark.parametrize("dtype", [ct.float32, ct.float64])
+def test_a_large_sum_in_every_form(dtype):
+    x = ct.from_numpy(draw(70, 1000, dtype=np.float64)).to(dtype)
+    want = x.numpy().astype(np.float64).sum()
+    for got, shape in (
+        (x.sum(), ()),
+        (x.sum((0, 1), True), (1, 1)),
+        (x.T.sum(), ()),
+        (x.reshape(7, -1, 10).sum((0, 1, 2)), ()),
+    ):
+        assert got.shape == shape and got.dtype is dtype
+        np.testing.assert_allclose(got.numpy(), want, rtol=1e-4 if dtype is ct.float32 else 1e-12)
+    assert ct.func.grad(lambda x: x.sum())(x).numpy().min() == 1.0
+
+
 def test_threads_change_no_bit():
     a, b, g = draw(3000, 40), draw(40, 50, seed=1), draw(3000, 50, seed=2)
     results = []
@@ -56,6 +83,7 @@ def test_threads_change_no_bit():
                         kernels.matmul.matmul(a, b),
                         kernels.matmul.matmul_transposed(a, g),
                         kernels.sums.column_sums(a, 40),
+                        kernels.sums.total(a),
                     )
                 ]
             )

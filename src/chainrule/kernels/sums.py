@@ -1,4 +1,4 @@
-"""Sums over the rows of a matrix, on all threads: gradients of biases."""
+"""Sums over the rows of a matrix (gradients of biases) and over all elements (losses), on all threads."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from . import compiler, runtime
 from .calls import Calls, NotSupported, kernel_type
 from .lang import DType, Kernel
 from .rows import RowPlan, prepare
+
+BLOCK = 1 << 14  # elements per partial sum
 
 
 class _Columns(RowPlan):
@@ -43,3 +46,34 @@ def column_sums(x: np.ndarray, n: int) -> np.ndarray:
     if go is None or go(x, y) is False:
         raise NotSupported
     return y
+
+
+def _build_total(dtype: DType) -> Kernel:
+    """Partial sums of blocks of x."""
+    k = Kernel(f"total_{dtype}", dtype)
+    x, partial, n = k.array("x", dtype), k.array("partial", dtype), k.size("n")
+    with k.grid((n + (BLOCK - 1)) // BLOCK, cost=BLOCK) as g:
+        start, acc = g * BLOCK, k.acc()
+        with k.reducing(k.minimum(n - start, BLOCK), [acc]) as j:
+            acc.add(x[start + j])
+        partial[g] = acc.total()
+    return k
+
+
+def _prepare_total(xd: np.dtype) -> Any:
+    dtype = kernel_type(xd)
+    if dtype.size < 4:
+        raise NotSupported
+    return compiler.compile_kernel(_build_total(dtype))
+
+
+_totals = Calls(_prepare_total)
+
+
+def total(x: np.ndarray) -> np.ndarray:
+    """The sum of all elements of contiguous x; the partial sums of blocks are added in double precision."""
+    f = _totals[x.dtype,]
+    partial = np.empty(-(-x.size // BLOCK), x.dtype)
+    if f is None or not x.size or f(runtime.pool(), x, partial, x.size) is False:
+        raise NotSupported
+    return np.add.reduce(partial, dtype=np.float64).astype(x.dtype)[()]

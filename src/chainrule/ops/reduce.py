@@ -57,6 +57,7 @@ def widen(x: Any) -> Any:
     return x.astype(np.float32) if x.dtype in dt.HALVES else x
 
 
+TOTAL = 1 << 16  # the same for the sum of all elements
 COLUMNS = 1 << 14  # elements from which the compiled sum over rows is worth its call
 LEAST = 1 << 13  # elements from which a compiled loop is worth its call
 ALL_DIMS = [tuple(range(-n, 0)) for n in range(8)]
@@ -88,8 +89,13 @@ def sum_p(x: Any, *, dim: tuple[int, ...], keepdim: bool, old: tuple[int, ...]) 
 
 
 def _column_sums(x: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
-    """The sum over many rows (all dims in front of the last few), compiled; None where it is another sum."""
+    """The sum over many rows (all dims in front of the last few) or over everything, compiled; None where it is another sum."""
     k = x.ndim - len(dim)
+    if not k and x.size >= TOTAL:
+        try:
+            return np.asarray(kernels.sums.total(x)).reshape((1,) * x.ndim if keepdim else ())
+        except NotSupported:
+            return None
     if not k or max(dim, default=0) != -k - 1 or min(dim) != -x.ndim:
         return None
     tail = x.shape[x.ndim - k :]
