@@ -1,12 +1,14 @@
-"""Every op of nested tensors against the same op on each component: values, vmap, first and second order."""
+"""Every op of nested tensors against the same op on each component, whole programs among them: values, vmap, first and second order."""
 
 from __future__ import annotations
 
 import pytest
 
-from .cases import CASES
+from .cases import CASES as FIRST
+from .cases_more import MORE
 from .harness import Case, check_derivatives, check_empty, check_strided, check_values, check_vmap_derivatives
 
+CASES = [*FIRST, *MORE]
 DIFFERENTIABLE = [c for c in CASES if c.differentiable]
 
 
