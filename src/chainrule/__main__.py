@@ -17,7 +17,9 @@ def main(argv: list[str] | None = None) -> int:
         "--all", action="store_true", help="list what is out of scope too, not only what is still to come"
     )
     cover.add_argument("--namespace", default="", help="only this namespace, e.g. nn.functional or Tensor")
-    commands.add_parser("info", help="version, number of ops and methods")
+    commands.add_parser(
+        "info", help="version, number of ops and methods, whether kernels are compiled here and, if not, why"
+    )
     args = parser.parse_args(argv)
     if args.command == "coverage":
         from .cli.coverage import report
@@ -29,6 +31,11 @@ def main(argv: list[str] | None = None) -> int:
 
     print(
         f"chainrule {chainrule.__version__}: {len(OPS)} ops, {len(PUBLIC)} public functions, {len(METHODS)} Tensor methods"
+    )
+    from chainrule.kernels import available, compiler, get_num_threads
+
+    print(
+        f"kernels: {f'{get_num_threads()} threads' if available() else f'none, the plain bodies run ({compiler.reason})'}"
     )
     return 0
 

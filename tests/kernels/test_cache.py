@@ -238,3 +238,20 @@ def test_the_interpreter_ends_in_peace(n):
     """Results, threads and compiled functions are still there when the interpreter ends, in whatever order it takes them down."""
     program = f"import chainrule as ct; x = ct.randn({n}, {n}); y = x * x + x; z = ct.nn.functional.gelu(y); s = z.softmax(-1)"
     subprocess.run([sys.executable, "-c", program], env=dict(os.environ), check=True, timeout=120)
+
+
+@pytest.mark.parametrize(
+    ("env", "stub", "says"),
+    [
+        ({"CHAINRULE_KERNELS": "0"}, "", "CHAINRULE_KERNELS=0"),
+        ({}, "import sys; sys.modules['llvmlite'] = None; ", "llvmlite"),
+    ],
+    ids=["switched off", "no llvmlite"],
+)
+def test_info_says_why_there_are_no_kernels(env, stub, says):
+    program = stub + "from chainrule.__main__ import main; main(['info'])"
+    full = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **env}
+    out = subprocess.run(
+        [sys.executable, "-c", program], env=full, check=True, timeout=120, capture_output=True, text=True
+    ).stdout
+    assert "kernels: none" in out and says in out

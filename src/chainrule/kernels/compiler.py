@@ -25,6 +25,7 @@ _quick: Any = None  # the same processor, less thorough: for long kernels
 LONG = 1300  # lines
 _jit: Any = None
 _identity = ""
+reason = "this interpreter keeps arrays elsewhere"  # why there are no kernels, where there are none
 _counter = 0
 
 CTYPES = {"array": ctypes.c_void_p, "size": ctypes.c_int64, "scalar": ctypes.c_double}
@@ -77,7 +78,7 @@ def available() -> bool:
 
 
 def _init() -> bool:
-    global _binding, _failed, _machine, _quick, _jit, _identity
+    global _binding, _failed, _machine, _quick, _jit, _identity, reason
     if _jit is not None:
         return True
     if _failed or DATA_OFFSET is None:
@@ -86,7 +87,7 @@ def _init() -> bool:
         if _jit is not None:
             return True
         if _failed or os.environ.get("CHAINRULE_KERNELS", "1") == "0":
-            _failed = True
+            _failed, reason = True, "switched off by CHAINRULE_KERNELS=0"
             return False
         try:
             import llvmlite
@@ -107,8 +108,10 @@ def _init() -> bool:
             _identity = f"{llvmlite.__version__}\n{version}\n{triple}\n{cpu}\n{features}"
             _binding = lib
             _jit = forever(lib.create_lljit_compiler(_machine, suppress_errors=False))
-        except Exception:
-            _failed = True
+        except (
+            Exception
+        ) as e:  # a broken llvmlite must not take the library down: the plain bodies run, and the reason is kept
+            _failed, reason = True, f"{type(e).__name__}: {e}"
             return False
         return True
 

@@ -19,13 +19,20 @@ REAL_INT = REAL_NUMS | INTS
 LN2 = float(np.log(2.0))
 
 
+def refused(name: str, d: dt.DType, take: str = "float32") -> NotImplementedError:
+    """The error for arguments of a type that an op is not defined for."""
+    return NotImplementedError(
+        f"{name}: not implemented for arguments of type {d.name}; convert them, x.to(chainrule.{take})"
+    )
+
+
 def only(name: str, fn: Any, kinds: str) -> Any:
     """`fn` on arrays whose NumPy kind is among `kinds` (b bool, i u integers, f floats, c complex); others are refused."""
 
     def body(*xs: Any, **kw: Any) -> Any:
         d = xs[0].dtype
         if d.kind not in kinds:
-            raise NotImplementedError(f"{name}: not implemented for arguments of type {dt.FROM_NP[d].name}")
+            raise refused(name, dt.FROM_NP[d], "float32" if "f" in kinds else "int64")
         return fn(*xs, **kw)
 
     return body
@@ -156,7 +163,7 @@ deg2rad = public("deg2rad", methods="deg2rad", inplace="deg2rad_")(
 
 def _signbit(x: Any) -> Any:
     if x.dtype.kind == "c":
-        raise NotImplementedError("signbit: not implemented for arguments of a complex type")
+        raise NotImplementedError("signbit: a complex number has no sign; take that of a part, x.real or x.imag")
     return np.signbit(x) if x.dtype.kind == "f" else np.less(x, 0)
 
 
@@ -203,7 +210,7 @@ class _Nextafter(Pointwise):
         a, b = (x._value if isinstance(x, Tensor) else np.asarray(x) for x in args)
         d = dt.result_of([(dt.FROM_NP[v.dtype], v.ndim) for v in (a, b)])
         if d.category != dt.FLOAT:
-            raise NotImplementedError(f"nextafter: not implemented for arguments of type {d.name}")
+            raise refused("nextafter", d)
         a, b = a.astype(d.np), b.astype(d.np)
         for v in (a, b):
             if type(v) in PAYLOADS:
@@ -346,7 +353,7 @@ def addcdiv(input: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Ten
 
 def _lerp(a: Any, b: Any, w: Any) -> Any:
     if a.dtype.kind not in "fc":
-        raise NotImplementedError(f"lerp: not implemented for arguments of type {dt.FROM_NP[a.dtype].name}")
+        raise refused("lerp", dt.FROM_NP[a.dtype])
     d = b - a
     # From the nearer end: exact at weight 0 and at weight 1.
     return np.where(np.abs(w) < 0.5, a + w * d, b - d * (1 - w)).astype(a.dtype, copy=False)

@@ -78,7 +78,9 @@ public("", methods="__rrshift__")(_reverse(bitwise_right_shift))
 def _test(name: str, fn: Any, otherwise: bool, doc: str, kinds: str = "fc", out: bool = False) -> Pointwise:
     def body(x: Any) -> Any:
         if x.dtype.kind == "c" and "c" not in kinds:
-            raise NotImplementedError(f"{name}: not implemented for an input of type {dt.FROM_NP[x.dtype].name}")
+            raise NotImplementedError(
+                f"{name}: not implemented for an input of type {dt.FROM_NP[x.dtype].name}; ask it of a part, x.real or x.imag"
+            )
         return fn(x) if x.dtype.kind in "fc" else np.full(x.shape, otherwise)
 
     return public(name, methods=name, out=out)(pointwise(name, body, fast=FLOAT_NUMS, doc=doc))

@@ -15,14 +15,18 @@ from ..module import Module
 from .linear import blank
 
 
-def _reset(module: Module) -> None:
-    if module.weight is not None:
-        init.ones_(module.weight)
-    if module.bias is not None:
-        init.zeros_(module.bias)
+class _Affine(Module):
+    """A module with a weight and a bias, each of which may be None."""
+
+    def reset_parameters(self) -> None:
+        """Weight 1, bias 0."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
 
 
-class _Running(Module):
+class _Running(_Affine):
     """A normalisation per channel that may learn running statistics.
 
     `momentum` None stands for the cumulative average of all batches. With ``track_running_stats=False`` there are no running
@@ -65,7 +69,7 @@ class _Running(Module):
     def reset_parameters(self) -> None:
         """Weight 1, bias 0, statistics of nothing."""
         self.reset_running_stats()
-        _reset(self)
+        super().reset_parameters()
 
     def _check(self, x: Tensor) -> None:
         if self.ranks and x.ndim not in self.ranks:
@@ -202,7 +206,7 @@ class InstanceNorm3d(_InstanceNorm):
     ranks = (4, 5)
 
 
-class GroupNorm(Module):
+class GroupNorm(_Affine):
     """``(x - mean) / sqrt(var + eps) * weight + bias``, statistics over each group of channels of each example."""
 
     def __init__(
@@ -224,10 +228,6 @@ class GroupNorm(Module):
         self.register_parameter("bias", blank(num_channels, dtype=dtype) if affine and bias else None)
         self.reset_parameters()
 
-    def reset_parameters(self) -> None:
-        """Weight 1, bias 0."""
-        _reset(self)
-
     def forward(self, input: Tensor, *, mask: Tensor | None = None, lengths: Any = None) -> Tensor:
         """Group norm."""
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps, mask=mask, lengths=lengths)
@@ -237,7 +237,7 @@ class GroupNorm(Module):
         return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
 
 
-class LayerNorm(Module):
+class LayerNorm(_Affine):
     """``(x - mean) / sqrt(var + eps) * weight + bias`` over the last dims, those of `normalized_shape`."""
 
     def __init__(
@@ -257,10 +257,6 @@ class LayerNorm(Module):
             "bias", blank(*self.normalized_shape, dtype=dtype) if elementwise_affine and bias else None
         )
         self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Weight 1, bias 0."""
-        _reset(self)
 
     def forward(self, input: Tensor, *, mask: Tensor | None = None, lengths: Any = None) -> Tensor:
         """Layer norm."""
