@@ -13,7 +13,8 @@ from ..core.registry import METHODS, public
 from ..core.samples import Given, S, sample
 from ..core.tensor import PAYLOADS, Tensor
 from ..core.views import assign
-from .pointwise import INTS, floor_divide_p, log, pow, publish, rounding, sigmoid, trunc, where
+from .pointwise import INTS, floor_divide_p, log, publish, rounding, sigmoid, trunc, where
+from .power import pow
 
 REAL_INT = REAL_NUMS | INTS
 LN2 = float(np.log(2.0))

@@ -18,7 +18,7 @@ from ..core.shapes import sizes, wrap_dim
 from ..core.tensor import PAYLOADS, Tensor
 from .convert import clone_p
 from .index import take_rows_p
-from .pointwise import pow_p
+from .power import pow_p
 from .shape import (
     cat,
     chunk,

@@ -355,7 +355,7 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any
              requires_grad: bool = False, pin_memory: Any = None) -> Tensor:  # fmt: skip
     """``base ** linspace(start, end, steps)``."""
     d = _ends_dtype(dtype, start, end, base)
-    from .pointwise import pow as pow_
+    from .power import pow as pow_
 
     y = _line("logspace", start, end, steps, d)
     if isinstance(y, Tensor):

@@ -11,7 +11,8 @@ from ..core.op import ALL_NUMS, FLOAT_NUMS, Pointwise, pointwise
 from ..core.registry import public
 from ..core.tensor import Tensor
 from .arithmetic import need_tensors
-from .pointwise import INTS, mul_p, pow_p, publish
+from .pointwise import INTS, mul_p, publish
+from .power import pow_p
 
 # -- logical operations: everything but 0 is true -------------------------------------------------------------------------
 

@@ -16,7 +16,8 @@ from ..core.registry import PUBLIC, public
 from ..core.samples import Given, S, sample
 from ..core.shapes import sizes_of, wrap_dim
 from ..core.tensor import Tensor
-from .pointwise import abs, pow_p, real, sgn, where, zeros_like
+from .pointwise import abs, real, sgn, where, zeros_like
+from .power import pow_p
 from .reduce import axes, spread, sum, sum_p, widen
 
 INF = math.inf
