@@ -730,3 +730,31 @@ def test_a_tensor_made_inside_vmap_may_be_written_to() -> None:
         return v.sum()
 
     same(func.vmap(f)(BATCH), 1.2 + 3 * BATCH.sum(1))
+
+
+def test_a_tangent_keeps_the_value_it_had() -> None:
+    def f(x: Any) -> Any:
+        v = cr.sin(x)
+
+        def g(p: Any) -> Any:
+            v[0:].mul_(cr.sin(p))
+            return p * 1.0
+
+        return func.jvp(g, (v,), (v,))[1] * 1.0
+
+    same(f(X), X.sin())
+
+
+def test_dual_levels_meet_leaves_and_outlive_themselves() -> None:
+    from chainrule.autograd import forward_ad
+
+    kept: list[Any] = []
+
+    def f(x: Any) -> Any:
+        with forward_ad.dual_level():
+            d = cr.nn.Parameter(ones(False)) * forward_ad.make_dual(x, x) * x
+            kept[:] = [forward_ad.make_dual(x, x)]
+            a, t = forward_ad.unpack_dual(d)
+        return (a + t + kept[0] * 1).sum()
+
+    agree(f, lambda x: (2 * x * x + x).sum())

@@ -45,6 +45,7 @@ class Interpreter:
 
     __slots__ = ("_token", "alive", "floor", "imperative", "leaves", "level", "muted", "returned", "touched")
     kind = "transform"
+    fades = False  # whether a value that outlives the level is the one below
 
     def __init__(self) -> None:
         self.alive = True
@@ -86,7 +87,7 @@ class Interpreter:
         """`y` brought down to this level: what the imperative style recorded above it is a constant to the transforms around."""
         i = getattr(y, "_interp", None)
         while i is not None and i.level > self.level:
-            if i is not self.imperative:
+            if i.level % 1 == 0 and not i.fades:  # no imperative level
                 raise escaped(i.kind, "the result of a transformed function")
             y = y._value
             i = y._interp
