@@ -16,7 +16,7 @@ from .dispatch import CUT, STACK, grad_cut, grad_enabled, revived
 from .errors import ChainruleError
 from .reverse import Leaf, Node, Pick, Reverse, imperative, reachable, walk_back
 from .shapes import sizes_of, unit, zeros
-from .tensor import Tensor
+from .tensor import Meta, Tensor
 from .views import assign, compact, meta
 
 # -- grad mode --------------------------------------------------------------------------------------------------------
@@ -185,7 +185,8 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     self._value, self._interp = inner, level
     self._aux = Leaf(self)
     if stack := STACK.get():
-        stack[-1].leaves.append(weakref.ref(self))
+        host = stack[-1]
+        host.leaves = [*(host.leaves or ()), weakref.ref(self)]
     return self
 
 
@@ -253,10 +254,12 @@ def _accumulate(x: Tensor, g: Tensor, create_graph: bool) -> None:
     """Add to ``x.grad``: in place, as PyTorch does, unless the sum is to be differentiated itself."""
     m = meta(x)
     if m.grad is None:
-        g = compact(g)
-        m.grad = Tensor(g._value, g._interp, g._aux)
+        if g._interp is not None or 0 in getattr(g._value, "strides", ()):
+            g = compact(g)
+        m.grad = box = Tensor(g._value, g._interp, g._aux)
         if g._interp is None:
-            meta(m.grad).pinned = True  # others may hold this memory
+            box._meta = Meta()
+            box._meta.pinned = True  # others may hold this memory
     elif create_graph:
         m.grad = m.grad + g
     else:
