@@ -228,7 +228,6 @@ def retain_grad(self: Tensor) -> None:
     m = meta(self)
     if self.is_leaf or m.retain is not None:
         return
-    node = _tape_node("retain_grad", self)
     ref = weakref.ref(self)
 
     def keep(g: Any) -> None:
@@ -236,18 +235,22 @@ def retain_grad(self: Tensor) -> None:
         if t is not None:
             _accumulate(t, g, create_graph=grad_enabled())
 
-    keep.last = True  # type: ignore[attr-defined]
-    m.retain = keep
-    node.hooks = [*(node.hooks or ()), keep]
+    m.retain = _attach(self, keep, last=True)[1]
 
 
-def _tape_node(name: str, x: Tensor) -> Node:
-    if x._interp is None or x._interp.kind != "reverse":
-        raise ChainruleError(
-            f"{name}: inside {x._interp.kind if x._interp else 'no'} transform this tensor is tracked by a level below it, whose gradients "
-            f"have other shapes. Call {name} outside of the transformed function."
-        )
-    return x._aux
+def _attach(x: Tensor, hook: Any, last: bool = False) -> tuple[Node, Any]:
+    """Put a hook on the node that made `x`, at the highest level that records; returns both."""
+    above: list[Any] = []
+    while x._interp.kind != "reverse":  # type: ignore[union-attr]
+        above.append(x._interp)
+        x = x._value
+    levels = [i for i in above if i.kind == "vmap"]
+    if levels:
+        hook = _hook_of_examples(hook, STACK.get(), CUT.get(), levels)
+    if last:
+        hook.last = True
+    x._aux.hooks = [*(x._aux.hooks or ()), hook]
+    return x._aux, hook
 
 
 def _accumulate(x: Tensor, g: Tensor, create_graph: bool) -> None:
@@ -293,15 +296,7 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHandl
     """Call ``hook(grad)`` when backward computes this tensor's gradient; what it returns replaces the gradient."""
     if not self.requires_grad:
         raise ChainruleError("cannot register a hook on a tensor that doesn't require gradient")
-    stack, cut, above, x = STACK.get(), CUT.get(), [], self
-    while x._interp.kind != "reverse":  # type: ignore[union-attr]
-        above.append(x._interp)
-        x = x._value
-    if any(i.kind == "vmap" for i in above):  # type: ignore[union-attr]
-        hook = _hook_of_examples(hook, stack, cut, [i for i in above if i.kind == "vmap"])  # type: ignore[union-attr]
-    node = x._aux
-    node.hooks = [*(node.hooks or ()), hook]
-    return RemovableHandle(node, hook)
+    return RemovableHandle(*_attach(self, hook))
 
 
 def _hook_of_examples(hook: Any, stack: Any, cut: float, levels: list[Any]) -> Callable[[Tensor], Any]:
