@@ -28,7 +28,7 @@ class Decay:
 def pick(r: random.Random, groups: int, momentum: bool) -> tuple[str, dict[str, Any]]:
     """A schedule's name and arguments."""
     lam: Any = r.choice([Decay(r.uniform(0.1, 1)), lambda t: 0.9**t, [Decay(0.1 * k + 0.2) for k in range(groups)]])
-    each = lambda f: f() if r.random() < 0.5 else [f() for _ in range(groups)]  # noqa: E731
+    each = lambda f: f() if r.random() < 0.5 else [f() for _ in range(groups)]
     table = [
         ("LambdaLR", {"lr_lambda": lam}),
         ("MultiplicativeLR", {"lr_lambda": lam}),

@@ -100,9 +100,6 @@ class Module:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        for p in self._parameters.values():
-            if p is not None:
-                p.__dict__["_is_param"] = True
 
     def _forget(self, name: str, keep: str = "") -> None:
         """Make room for an attribute of another kind."""

@@ -268,7 +268,7 @@ class SequentialLR(_Several):
         first._initial_step()
         self._last_lr = first.get_last_lr()
 
-    def step(self, epoch: None = None) -> None:
+    def step(self) -> None:  # type: ignore[override]
         """Count a step and set the rates."""
         self.last_epoch += 1
         k = bisect.bisect_right(self._milestones, self.last_epoch)
@@ -291,7 +291,7 @@ class ChainedScheduler(_Several):
         self._schedulers = list(schedulers)
         self._last_lr = values(self.optimizer, "lr")
 
-    def step(self, epoch: None = None) -> None:
+    def step(self) -> None:  # type: ignore[override]
         """Count a step of each schedule."""
         for s in self._schedulers:
             s.step()

@@ -33,13 +33,13 @@ def shared_memory(p: Tensor) -> Any:
     if p._interp is None or p._interp.kind != "reverse" or p._value._interp is not None:
         return None
     inner = p._value
-    origin = root_of(inner)
-    if _pinned(root_of(p)) or _pinned(origin):
+    if _pinned(inner) or _pinned(root_of(p)):
         return None
-    if origin is not inner and origin._interp is not None and _holders(origin) > _ALONE:
+    origin = inner.__dict__.get("origin")  # what a Parameter was made from
+    if origin is not None and (_pinned(origin) or (origin._interp is not None and _holders(origin) > _ALONE)):
         return None
     v = inner._value
-    del inner, origin
+    del inner
     if _holders(p) > _ALONE:
         return None
     a = rows(v)
@@ -57,3 +57,5 @@ def rebind(p: Tensor, payload: Any, what: str) -> None:
         p._value = Tensor(payload)
     else:
         assign(p, Tensor(payload), what)
+        if p._meta is not None and p._meta.base is None:
+            p._meta.pinned = False  # the family has moved to memory that nobody saved
