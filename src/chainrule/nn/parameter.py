@@ -23,7 +23,9 @@ class _Marked(type(Tensor)):  # type: ignore[misc]
     mark = ""
 
     def __instancecheck__(cls, x: Any) -> bool:
-        return type.__instancecheck__(cls, x) or ("mark" in cls.__dict__ and isinstance(x, Tensor) and cls.mark in x.__dict__)
+        return type.__instancecheck__(cls, x) or (
+            "mark" in cls.__dict__ and isinstance(x, Tensor) and cls.mark in x.__dict__
+        )
 
 
 def _fresh(cls: type, data: Any) -> Any:
