@@ -36,7 +36,7 @@ def _fresh(cls: type, data: Any) -> Any:
         d = data.detach()
     else:
         d = Tensor(data if isinstance(data, np.ndarray) else np.asarray(data, dt.get_default_dtype().np))
-    x = object.__new__(cls)
+    x: Any = object.__new__(cls)
     Tensor.__init__(x, d._value, d._interp, d._aux)
     return x
 
@@ -65,11 +65,11 @@ class Parameter(Tensor, metaclass=_Marked):
     def __init__(self, *args: Any, **kw: Any) -> None:
         pass  # __new__ has done it; subclasses may have arguments of their own
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         text = tensor_repr(self)
         return text if text.startswith("Parameter") else f"Parameter containing:\n{text}"
 
-    __str__ = __repr__
+    __str__ = __repr__  # type: ignore[assignment]
 
     def _like(self, data: Tensor, memo: dict[int, Any] | None) -> Any:
         """A parameter of the same class with the attributes of this one, without its gradient."""

@@ -71,8 +71,8 @@ class ParametrizationList(ModuleList):
                 raise ValueError(
                     f"right_inverse changed the dtype from {original.dtype} to {new.dtype}; a single tensor must keep it"
                 )
-            if new is not original:
-                original.data = new  # the same object with another value, so that optimisers keep it
+            if new is not original:  # the same object with another value, so that optimisers keep it
+                original.data = new  # type: ignore[attr-defined]
             self._register("original", original, original)
         else:
             for k, x in enumerate(new):
