@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from ..core.dispatch import innermost
+from ..core.held import rebind, rows, shared_memory
 from ..core.imperative import enable_grad, set_grad_enabled
 from ..core.registry import PUBLIC
 from ..core.tensor import PAYLOADS, Tensor
-from .memory import rebind, rows, shared_memory
 
 
 def _view_as_real(a: np.ndarray) -> np.ndarray:

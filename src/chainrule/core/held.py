@@ -1,4 +1,4 @@
-"""The memory of a parameter: a step writes into it, unless somebody saved what is there.
+"""The memory of a leaf: a step of an optimiser writes into it, unless somebody saved what is there.
 
 A leaf is a box around a plain tensor around an array. A tape that saved the value holds that plain tensor, and so does a saved
 view of it; a saved detached value has marked the leaf as pinned. Arrays that ``p.detach().numpy()`` gave hold neither: they share
@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.tensor import Tensor
-from ..core.views import assign, root_of
+from .tensor import Tensor
+from .views import assign, root_of
 
 
 def _holders(p: Tensor) -> int:
