@@ -147,3 +147,53 @@ def test_subclasses_compute_like_tensors(level: str) -> None:
         y, z = f(a), f(b)
         assert type(y) is cr.Tensor and y.dtype is z.dtype and y.requires_grad == z.requires_grad
         np.testing.assert_array_equal(y.detach().numpy(), z.detach().numpy())
+
+
+WRITES = [
+    lambda lib, p: p.add_(1),
+    lambda lib, p: p.mul_(p),
+    lambda lib, p: p.__setitem__(0, 7.0),
+    lambda lib, p: p.copy_(lib.zeros(2, 2)),
+    lambda lib, p: p.T.copy_(lib.arange(4.0).reshape(2, 2)),
+    lambda lib, p: p.detach().mul_(2),
+    lambda lib, p: p.reshape(-1)[1:].zero_(),
+    lambda lib, p: lib.nn.init.constant_(p, 3.0),
+    lambda lib, p: p.data.copy_(lib.ones(2, 2)),
+]
+
+
+def test_writes_without_recording_go_into_the_memory_like_pytorch() -> None:
+    seen: list[Any] = []
+    for lib in (cr, torch):
+        p = lib.nn.Parameter(lib.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        array, row = p.detach().numpy(), p.detach()[0]
+        seen.append([])
+        for write in WRITES:
+            (p**2).sum().backward()
+            with lib.no_grad():
+                write(lib, p)
+            assert p.is_leaf and p.requires_grad
+            seen[-1].append((array.tolist(), p.tolist(), row.tolist()))
+        m = lib.nn.Linear(2, 2)
+        array = m.weight.detach().numpy()
+        m.load_state_dict({"weight": lib.ones(2, 2), "bias": lib.ones(2)})
+        seen[-1].append(array.tolist())
+    assert seen[0] == seen[1]
+
+
+@pytest.mark.parametrize("k", range(len(WRITES)))
+def test_writes_leave_alone_what_a_tape_saved(k: int) -> None:
+    for f in (
+        lambda p: p**2,
+        lambda p: p.T @ p,
+        lambda p: p[0].exp(),
+        lambda p: p.detach() * p,
+        lambda p: p.unbind(0)[1].sin(),
+    ):
+        p = cr.nn.Parameter(cr.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        y = f(p).sum()
+        (want,) = cr.autograd.grad(y, p, retain_graph=True)
+        want = want.clone()
+        with cr.no_grad():
+            WRITES[k](cr, p)
+        np.testing.assert_array_equal(cr.autograd.grad(y, p)[0].numpy(), want.numpy())

@@ -108,8 +108,10 @@ def assign(x: Tensor, new: Any, what: str = "in-place write") -> Tensor:
         new = _compact(new)
     _check_leaf(x, what)
     _check_overlap(x, what)
-    if x._interp is None and new._interp is None and not (PAYLOADS and _holds_other(x)):
+    if x._interp is None and new._interp is None and not (PAYLOADS and _holds_other(x)) and not _saved_below(x):
         _write_memory(x, new._value)
+        return x
+    if not GRAD_MODE.get() and _write_leaf(x, new):
         return x
     m = x._meta
     if m is None or (m.base is None and not m.views):
@@ -121,6 +123,7 @@ def assign(x: Tensor, new: Any, what: str = "in-place write") -> Tensor:
     else:
         adopt(root, _keep_leaf(root, new))
     refresh(root)
+    root._meta.pinned = False  # type: ignore[union-attr]  # the family has moved to memory that nobody saved
     return x
 
 
@@ -191,6 +194,27 @@ def _keep_leaf(x: Tensor, new: Tensor) -> Tensor:
     ):
         return Tensor(new, x._interp, x._aux)
     return new
+
+
+def _saved_below(x: Tensor) -> bool:
+    """Whether a detached view shows memory that the tape of its base keeps."""
+    root = root_of(x)
+    if root is x or root._interp is None:
+        return False
+    from .held import shared_memory
+
+    return shared_memory(root) is None
+
+
+def _write_leaf(x: Tensor, new: Tensor) -> bool:
+    """Write a plain value into the memory of a leaf, where nobody saved what is there; whether that was done."""
+    from .held import shared_memory
+
+    payload, src = shared_memory(x), new._value
+    if new._interp is not None or type(payload) is not np.ndarray or type(src) is not np.ndarray:
+        return False
+    np.copyto(payload, src.copy() if np.may_share_memory(src, payload) else src, casting="unsafe")
+    return True
 
 
 def _write_memory(x: Tensor, value: Any) -> None:
