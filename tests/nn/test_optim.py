@@ -340,3 +340,19 @@ def test_states_have_the_keys_of_pytorch(name: str) -> None:
     assert ours["state"][0].keys() == theirs["state"][0].keys()
     for k, v in theirs["state"][0].items():
         np.testing.assert_allclose(ours["state"][0][k].numpy(), v.numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("lib", [cr, torch], ids=["chainrule", "torch"])
+def test_gradients_set_to_zero(lib: Any) -> None:
+    m = lib.nn.Linear(2, 1)
+    opt = lib.optim.SGD(m.parameters(), lr=0.1)
+    for clear in (m.zero_grad, opt.zero_grad):
+        g = m.weight.grad = lib.tensor([[float("nan"), float("inf")]])
+        clear(set_to_none=False)
+        assert m.weight.grad is g and g.tolist() == [[0.0, 0.0]] and m.bias.grad is None
+        (g,) = lib.autograd.grad((m.weight**2).sum(), m.weight, create_graph=True)
+        m.weight.grad = g
+        clear(set_to_none=False)
+        assert not m.weight.grad.requires_grad and m.weight.grad.tolist() == [[0.0, 0.0]]
+        clear()
+        assert m.weight.grad is None

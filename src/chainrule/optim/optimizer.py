@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import SimpleNamespace
 from typing import Any
 
@@ -74,10 +74,7 @@ class Optimizer:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop the gradients (or set them to zero)."""
-        for g in self.param_groups:
-            for p in g["params"]:
-                if p.grad is not None:
-                    p.grad = None if set_to_none else p.grad.detach() * 0
+        clear_gradients((p for g in self.param_groups for p in g["params"]), set_to_none)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Move every parameter that has a gradient; `closure` computes the loss anew."""
@@ -169,6 +166,18 @@ def _array(v: Any) -> Any:
         return v
     a = rows(innermost(v))
     return a.copy() if v._interp is not None or (v._meta is not None and v._meta.pinned) else a
+
+
+def clear_gradients(params: Iterable[Any], set_to_none: bool) -> None:
+    """Drop gradients, or write zeros to them."""
+    for p in params:
+        if p.grad is not None:
+            if set_to_none:
+                p.grad = None
+            else:
+                if p.grad.requires_grad:
+                    p.grad = p.grad.detach()
+                p.grad.zero_()
 
 
 def positive(**values: Any) -> None:
