@@ -166,7 +166,7 @@ def _flatten(x: Any, out: list[Any]) -> Spec:
             order = tuple(x)
     before, specs = len(out), []
     for c in children:
-        if type(c) is Tensor:
+        if isinstance(c, Tensor):
             out.append(c)
             specs.append(LEAF)
         else:
@@ -180,7 +180,7 @@ def flatten(tree: Any) -> tuple[list[Any], Spec]:
     >>> flatten({"b": (1, None), "a": [2, 3]})
     ([2, 3, 1], dict('a': list(*, *), 'b': tuple(*, None)))
     """
-    if type(tree) is Tensor:
+    if isinstance(tree, Tensor):
         return [tree], LEAF
     leaves: list[Any] = []
     return leaves, _flatten(tree, leaves)

@@ -22,6 +22,8 @@ __all__ = [
     "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR", "ReduceLROnPlateau", "SequentialLR", "StepLR",
 ]  # fmt: skip
 
+_LRScheduler = LRScheduler  # the name that older code derives from
+
 
 class LambdaLR(LRScheduler):
     """The initial rate times ``lr_lambda(t)``, one function or one a group."""
