@@ -257,7 +257,7 @@ def _accumulate(x: Tensor, g: Tensor, create_graph: bool) -> None:
     """Add to ``x.grad``: in place, as PyTorch does, unless the sum is to be differentiated itself."""
     m = meta(x)
     if m.grad is None:
-        if g._interp is not None or 0 in getattr(g._value, "strides", ()):
+        if type(v := g._value) is not ndarray or 0 in v.strides:
             g = compact(g)
         m.grad = box = Tensor(g._value, g._interp, g._aux)
         if g._interp is None:

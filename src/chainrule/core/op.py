@@ -495,6 +495,8 @@ def _unary(op: Pointwise) -> Callable[..., Any]:
                     return Tensor(r if type(r) is ndarray else np.asarray(r))
                 return op.concrete((x,), {})
             return i.run_unary(op, x)
+        if isinstance(x, Tensor) and (i := x._interp) is not None:
+            return i.run_unary(op, x)
         return Op.bind(op, x)
 
     call.__name__ = op.name
@@ -555,6 +557,18 @@ def _binary(op: Pointwise, operator: bool = False) -> Callable[..., Any]:
                     return Tensor(r)
                 r = fn(a, b._value)
                 return Tensor(r if type(r) is ndarray else np.asarray(r))
+        if isinstance(a, Tensor):  # a subclass, as parameters are
+            top = a._interp
+            if isinstance(b, Tensor):
+                ib = b._interp
+                if ib is not None and (top is None or ib.level > top.level):
+                    top = ib
+                if top is not None:
+                    return top.run_binary(op, a, b)
+            elif top is not None and (type(b) is float or type(b) is int):
+                return top.run_binary(op, a, b)
+        elif isinstance(b, Tensor) and b._interp is not None and type(a) in number:
+            return b._interp.run_binary(op, a, b)
         if operator and not (is_operand(a) and is_operand(b)):
             return NotImplemented
         return Op.bind(op, a, b)

@@ -21,7 +21,7 @@ from .errors import ZERO, GraphFreedError
 from .shapes import sizes_of as sizes
 from .shapes import zeros
 from .tensor import PAYLOADS, Tensor
-from .views import meta, pin
+from .views import meta, pin, root_of
 
 if TYPE_CHECKING:
     from .op import Op
@@ -139,6 +139,8 @@ class Reverse(Interpreter):
         need = tuple([p is not None for p in parents])
         keep_y, keep_x = (True, None) if self.keep_all else op.keeps(need)
         several = type(y) is tuple
+        if op.view:
+            _hold(low[0], y)
         yv = None if several or y._interp is not None else y._value
         fits: list[Any] = []
         kept: list[Any] = []
@@ -178,7 +180,11 @@ class Reverse(Interpreter):
         if ANOMALY.on or self.keep_all:
             return self._note(op, y, (low,), (x._aux,))
         keep_y, keep_x = op.keep_one or op.keeps_one()
-        fit = None if y._interp is None and y._value.dtype is low._value.dtype else _fit(low, y)
+        if y._interp is None and y._value.dtype is low._value.dtype:
+            fit = None
+        else:
+            fit = _fit(low, y)
+            _hold(low, y)  # the parts of complex numbers show their memory
         return Tensor(y, self, Node(op, (low if keep_x else None,), y if keep_y else None, (x._aux,), _NONE, (fit,)))
 
     def run_binary(self, op: Op, a: Any, b: Any) -> Any:
@@ -234,6 +240,12 @@ def _fit(x: Tensor, y: Tensor) -> tuple[tuple[int, ...], dt.DType] | None:
     """What a cotangent shaped like `y` must be brought to for the input `x`; None if nothing."""
     s, d = sizes(x), innermost(x).dtype
     return None if d is innermost(y).dtype and s == sizes(y) else (s, dt.FROM_NP[d])
+
+
+def _hold(x: Tensor, y: Any) -> None:
+    """Let a view hold the plain tensor whose memory it shows: who would write there sees that it is held."""
+    if x._interp is None and type(y) is Tensor and y._interp is None:
+        meta(y).base = root_of(x)
 
 
 class _Anomaly:

@@ -126,11 +126,12 @@ def assign(x: Tensor, new: Any, what: str = "in-place write") -> Tensor:
         new = compact(new)
     _check_leaf(x, what)
     _check_overlap(x, what)
+    if x._interp is None and new._interp is None and not (PAYLOADS and _holds_other(x)) and not _saved_below(x):
+        _write_memory(x, new._value)
+        return x
+    if x._interp is not None and x._interp.level <= CUT.get() and _write_leaf(x, new):
+        return x
     m = x._meta
-    if x._interp is None and new._interp is None and not (PAYLOADS and _holds_other(x)):
-        if m is None or m.base is None or m.base._interp is None:
-            _write_memory(x, new._value)
-            return x
     if m is None or (m.base is None and not m.views):
         adopt(x, _with_history(x, new))
         return x
@@ -140,6 +141,7 @@ def assign(x: Tensor, new: Any, what: str = "in-place write") -> Tensor:
     else:
         adopt(root, _with_history(root, new))
     refresh(root)
+    root._meta.pinned = False  # type: ignore[union-attr]  # the family has moved to memory that nobody saved
     if DETACH in m.chain and new._interp is not x._interp:
         adopt(x, new)  # the base got the value alone
     return x
@@ -219,6 +221,29 @@ def _with_history(x: Tensor, new: Tensor) -> Tensor:
     from ..ops.convert import overwrite_p
 
     return overwrite_p.call(x, new)
+
+
+def _saved_below(x: Tensor) -> bool:
+    """Whether a detached view shows memory that the tape of its base keeps."""
+    root = root_of(x)
+    if root is x or root._interp is None:
+        return False
+    from .held import shared_memory
+
+    return shared_memory(root) is None
+
+
+def _write_leaf(x: Tensor, new: Tensor) -> bool:
+    """Write a plain value into the memory of a leaf, where nobody saved what is there; whether that was done."""
+    from .held import shared_memory
+
+    if x._interp.kind != "reverse" or not x._interp.off():  # type: ignore[union-attr]
+        return False
+    payload, src = shared_memory(x), new._value
+    if new._interp is not None or type(payload) is not np.ndarray or type(src) is not np.ndarray:
+        return False
+    np.copyto(payload, src.copy() if np.may_share_memory(src, payload) else src, casting="unsafe")
+    return True
 
 
 def _write_memory(x: Tensor, value: Any) -> None:
