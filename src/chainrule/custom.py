@@ -169,7 +169,8 @@ def _map(size: int, f: Callable[..., Any], xs: list[Any], flags: list[bool], kw:
     """``vmap(f)`` with the batch axes in front; results get one even where they do not depend on the batch."""
     with Batching(size, "different") as level:
         y = f(*[Tensor(x, level) if b and isinstance(x, Tensor) else x for x, b in zip(xs, flags, strict=True)], **kw)
-        out = [v._value if v._interp is level else v.expand(size, *v.shape) for v in _as_tuple(y)]
+        ys = [level.settle(v) for v in _as_tuple(y)]
+        out = [v._value if v._interp is level else v.expand(size, *v.shape) for v in ys]
     return tuple(out) if isinstance(y, tuple | list) else out[0]
 
 

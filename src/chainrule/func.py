@@ -46,7 +46,26 @@ def _lift(level: Reverse, x: Tensor) -> Tensor:
 
 
 def _lower(level: Any, x: Any) -> Any:
+    """A value of a transform's function as the level below sees it."""
+    x = level.settle(x)
     return x._value if isinstance(x, Tensor) and x._interp is level else x
+
+
+def _written(level: Any, xs: list[Any], boxes: list[Any], entered: list[Any]) -> list[tuple[Any, Any]]:
+    """The arguments that the function wrote to, and what they hold now, one level down."""
+    out = []
+    for x, box, before in zip(xs, boxes, entered, strict=True):
+        if before is not None and box._value is not before:
+            new = _lower(level, box)
+            if new is not before and new._value is not before._value:
+                out.append((x, new))
+    return out
+
+
+def _write_back(written: list[tuple[Any, Any]]) -> None:
+    """What a function writes to its argument shows in the caller's tensor, as it does without the transform."""
+    for x, new in written:
+        assign(x, new, "a write to an argument of a transformed function")
 
 
 def _zeros(x: Tensor) -> Tensor:
@@ -65,6 +84,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     leaves, spec = flatten(primals)
     with Reverse() as level:
         xs = [_lift(level, _need_diff("vjp", x)) for x in leaves]
+        inputs, like = [x._aux for x in xs], [x._value for x in xs]
         out = f(*unflatten(xs, spec))
         aux: Any = None
         if has_aux:
@@ -75,11 +95,12 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         for y in ys:
             if not isinstance(y, Tensor):
                 raise RuntimeError(f"vjp(f, *primals): expected f to return tensors, got {type(y).__name__}")
+        ys = [level.settle(y) for y in ys]
         nodes = [y._aux if y._interp is level else None for y in ys]
-        level.returned = ys
-    low = [_lower(level, y) for y in ys]
-    inputs = [x._aux for x in xs]
-    like = [x._value for x in xs]
+        low = [_lower(level, y) for y in ys]
+        aux = tree_map(lambda a: _lower(level, a), aux) if has_aux else None
+        written = _written(level, leaves, xs, like)
+    _write_back(written)
 
     def pull(*cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         """Cotangents of the inputs from those of the output."""
@@ -95,9 +116,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         return unflatten([got[n] if n in got else _zeros(v) for n, v in zip(inputs, like, strict=True)], spec)
 
     result = unflatten(low, yspec)
-    if has_aux:
-        return result, pull, tree_map(lambda a: _lower(level, a), aux)
-    return result, pull
+    return (result, pull, aux) if has_aux else (result, pull)
 
 
 def _check_cotangent(name: str, g: Any, y: Tensor) -> Tensor:
@@ -141,6 +160,7 @@ def _gradient(
         leaves, spec = flatten(tuple([args[i] for i in nums]))
     with Reverse() as level:
         xs = [_lift(level, _need_diff("grad", x)) for x in leaves]
+        inputs, like = [x._aux for x in xs], [x._value for x in xs]
         if one:
             out = f(xs[0], *args[1:], **kw)
         else:
@@ -162,20 +182,23 @@ def _gradient(
             raise RuntimeError(
                 f"grad: expected the function to return a scalar (0-d) tensor, got one of shape {list(out.shape)}; sum it, or use vjp or jacrev"
             )
+        out = level.settle(out)
         node = out._aux if out._interp is level else None
         value = _lower(level, out)
-        level.returned = flatten(aux)[0] if has_aux else []
+        if has_aux:
+            aux = tree_map(lambda a: _lower(level, a), aux) if has_aux else None
+        written = _written(level, leaves, xs, like)
+    if written:
+        _write_back(written)
     if node is None:
-        gs = [_zeros(x._value) for x in xs]
+        gs = [_zeros(x) for x in like]
     else:
         if value.dtype.category == dt.COMPLEX:
             raise RuntimeError(
                 f"grad: expected a real result, got {value.dtype}; take .real or .abs() of it, or use vjp"
             )
         got = walk_back([(node, unit(value.dtype))])
-        gs = [got[x._aux] if x._aux in got else _zeros(x._value) for x in xs]
-    if has_aux:
-        aux = tree_map(lambda a: _lower(level, a), aux)
+        gs = [got[n] if n in got else _zeros(x) for n, x in zip(inputs, like, strict=True)]
     if one:
         return gs[0], value, aux
     result = unflatten(gs, spec)
@@ -239,6 +262,7 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = Fa
 
     with Forward() as level:
         duals = [Tensor(pin(x), level, fit_tangent(t, x)) for x, t in zip(xs, ts, strict=True)]
+        entered = [d._value for d in duals]
         out = f(*unflatten(duals, spec))
         aux: Any = None
         if has_aux:
@@ -247,14 +271,15 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = Fa
         for y in ys:
             if not isinstance(y, Tensor):
                 raise RuntimeError(f"jvp(f, primals, tangents): expected f to return tensors, got {type(y).__name__}")
+        ys = [level.settle(y) for y in ys]
         if strict and any(y._interp is not level for y in ys):
             raise RuntimeError("jvp: with strict=True, an output is independent of the inputs")
-        level.returned = ys
-    primal = unflatten([_lower(level, y) for y in ys], yspec)
-    tangent = unflatten([y._aux if y._interp is level and y._aux is not None else _zeros(y) for y in ys], yspec)
-    if has_aux:
-        return primal, tangent, tree_map(lambda a: _lower(level, a), aux)
-    return primal, tangent
+        primal = unflatten([_lower(level, y) for y in ys], yspec)
+        tangent = unflatten([y._aux if y._interp is level and y._aux is not None else _zeros(y) for y in ys], yspec)
+        aux = tree_map(lambda a: _lower(level, a), aux) if has_aux else None
+        written = _written(level, xs, duals, entered)
+    _write_back(written)
+    return (primal, tangent, aux) if has_aux else (primal, tangent)
 
 
 def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
@@ -262,22 +287,26 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
     leaves, spec = flatten(primals)
     with Reverse(keep_all=True) as level:
         xs = [_lift(level, _need_diff("linearize", x)) for x in leaves]
+        inputs, like = [x._aux for x in xs], [x._value for x in xs]
         ys, yspec = flatten(f(*unflatten(xs, spec)))
-        level.returned = ys
-    order = reachable(y._aux for y in ys if y._interp is level)
-    low = [_lower(level, y) for y in ys]
+        ys = [level.settle(y) for y in ys]
+        nodes = [y._aux if isinstance(y, Tensor) and y._interp is level else None for y in ys]
+        low = [_lower(level, y) for y in ys]
+        written = _written(level, leaves, xs, like)
+    _write_back(written)
+    order = reachable(n for n in nodes if n is not None)
 
     def push(*tangents: Any) -> Any:
         """Tangents of the output from those of the inputs."""
         ts, tspec = flatten(tangents)
         if tspec != spec:
             raise RuntimeError(f"linearize: the tangents have the structure {tspec}, but the inputs have {spec}")
-        for t, x in zip(ts, leaves, strict=True):
+        for t, x in zip(ts, like, strict=True):
             if t.shape != x.shape:
                 raise RuntimeError(
                     f"linearize: a tangent has shape {list(t.shape)}, but its input has shape {list(x.shape)}"
                 )
-        out = walk_forward([(x._aux, t) for x, t in zip(xs, ts, strict=True)], ys, level, order)
+        out = walk_forward(list(zip(inputs, ts, strict=True)), nodes, order)
         return unflatten([_zeros(y) if t is None else t for t, y in zip(out, low, strict=True)], yspec)
 
     return unflatten(low, yspec), push
@@ -408,10 +437,11 @@ def _run_vmap(
                 f"vmap: out_dims={out_dims!r} is not compatible with the structure of the outputs: {e}"
             ) from None
         level.returned = ys
-    for x, box, before, d in zip(every, xs, entered, dims, strict=True):
+        ys = [level.settle(y) for y in ys]
+        written = _written(level, [*zip(every, dims, strict=True)], xs, entered)
+    for (x, d), new in written:
         # What the function wrote to a mapped argument (running statistics) shows in the argument.
-        if d is not None and box._interp is level and box._value is not before:
-            assign(x, box._value.movedim(0, d) if d % x.ndim else box._value, "vmap")
+        assign(x, new.movedim(0, d) if d % x.ndim else new, "vmap")
     results = []
     for y, d in zip(ys, odims, strict=True):
         batched = y._interp is level

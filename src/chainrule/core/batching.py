@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .dispatch import Interpreter, innermost
+from .dispatch import Interpreter, family, innermost
 from .errors import ChainruleError
 from .shapes import sizes_of
 from .tensor import PAYLOADS, Tensor
@@ -93,6 +93,11 @@ class Batching(Interpreter):
         return x._value.stride()[1:]
 
     def restore(self, boxes: list[Tensor], failed: bool) -> None:
+        # Tensors made inside the function are gone by now, or are what it returns; the others come from outside.
+        out = {id(y) for y in self.returned}
+        # A returned view keeps its base, and through it the base's other views.
+        out |= {id(y._meta.base) for y in self.returned if getattr(y, "_meta", None) is not None}
+        boxes = [b for b in boxes if out.isdisjoint(family(b))]
         if boxes and not failed:
             raise ChainruleError(
                 f"vmap: a tensor of shape {tuple(boxes[0].shape)} from outside the mapped function was written to with a value "

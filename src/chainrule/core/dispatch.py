@@ -19,13 +19,29 @@ if TYPE_CHECKING:
     from .tensor import Tensor
 
 STACK: ContextVar[tuple[Interpreter, ...]] = ContextVar("chainrule_levels", default=())
-GRAD_MODE: ContextVar[bool] = ContextVar("chainrule_grad_mode", default=True)
+# Grad mode belongs to levels: reverse levels up to this one record nothing. ``no_grad`` raises it to the levels that are
+# active, so a transform that starts inside is above it; ``enable_grad`` takes back what was cut since the innermost
+# transform began.
+CUT: ContextVar[float] = ContextVar("chainrule_cut", default=-1.0)
+
+
+def grad_cut(enabled: bool) -> float:
+    """The value of CUT with which the levels that are active now record, or do not."""
+    stack = STACK.get()
+    if enabled:
+        return stack[-1].floor if stack else -1.0
+    return len(stack) + 0.5
+
+
+def grad_enabled() -> bool:
+    """Whether the innermost active level records."""
+    return CUT.get() < len(STACK.get())
 
 
 class Interpreter:
     """One level: runs ops on tensors that belong to it by running them (or their rules) one level down."""
 
-    __slots__ = ("_tokens", "alive", "imperative", "level", "returned", "touched")
+    __slots__ = ("_token", "alive", "floor", "imperative", "leaves", "level", "muted", "returned", "touched")
     kind = "transform"
 
     def __init__(self) -> None:
@@ -34,33 +50,59 @@ class Interpreter:
         self.touched: list[weakref.ref[Tensor]] | None = None
         self.returned: list[Any] = []
         self.imperative: Interpreter | None = None
-        self._tokens: Any = None
+        self.leaves: list[weakref.ref[Tensor]] = []  # of the imperative level just above this one
+        self.floor = -1.0
+        self.muted = False
+        self._token: Any = None
 
     def __enter__(self) -> Any:
         stack = STACK.get()
         self.level = len(stack) + 1
-        self._tokens = (STACK.set((*stack, self)), None if GRAD_MODE.get() else GRAD_MODE.set(True))
+        self.floor = CUT.get()
+        self._token = STACK.set((*stack, self))
         return self
 
     def __exit__(self, et: type[BaseException] | None, ev: BaseException | None, tb: TracebackType | None) -> None:
-        stack, mode = self._tokens
-        STACK.reset(stack)
-        if mode is not None:
-            GRAD_MODE.reset(mode)
+        STACK.reset(self._token)
+        if CUT.get() != self.floor:
+            CUT.set(self.floor)
         self.alive = False
-        if self.touched is not None:
-            # Tensors made inside the function are gone by now, or are what it returns; the others come from outside.
-            out = {id(y) for y in self.returned}
-            # A returned view keeps its base, and through it the base's other views.
-            out |= {id(y._meta.base) for y in self.returned if getattr(y, "_meta", None) is not None}
-            alive = [
-                b
-                for b in (w() for w in self.touched)
-                if b is not None and b._interp is self and out.isdisjoint(_family(b))
-            ]
+        if self.leaves:
+            self._rehome()
+        above = self.imperative
+        if self.touched is not None or (above is not None and above.touched is not None):
+            boxes = [b for w in self.touched or () if (b := w()) is not None]
+            if above is not None:
+                for b in [b for w in above.touched or () if (b := w()) is not None]:
+                    if b._interp is above:
+                        b._value, b._interp, b._aux = b._value._value, b._value._interp, b._value._aux
+                        boxes.append(b)
+                above.touched = None
             self.touched = None
-            self.restore(alive, failed=et is not None)
+            self.restore([b for b in boxes if b._interp is self], failed=et is not None)
         self.returned = []
+
+    def settle(self, y: Any) -> Any:
+        """`y` brought down to this level: what the imperative style recorded above it is a constant to the transforms around."""
+        i = getattr(y, "_interp", None)
+        while i is not None and i.level > self.level:
+            if i is not self.imperative:
+                raise escaped(i.kind, "the result of a transformed function")
+            y = y._value
+            i = y._interp
+        return y
+
+    def _rehome(self) -> None:
+        """Leaves that outlive this level become leaves of the imperative level around it."""
+        from .reverse import imperative
+
+        outer = imperative()
+        for t in [t for w in self.leaves if (t := w()) is not None]:
+            if t._interp is self.imperative and t._value._interp is not self:
+                t._interp = outer
+                if t._meta is not None and t._meta.grad is not None and t._meta.grad._interp is self:
+                    t._meta.grad = t._meta.grad._value
+        self.leaves = []
 
     def touch(self, box: Tensor) -> None:
         """Remember a tensor of a lower level that a write lifted to this one."""
@@ -99,7 +141,7 @@ class Interpreter:
         return x._value.stride()
 
 
-def _family(x: Tensor) -> tuple[int, ...]:
+def family(x: Tensor) -> tuple[int, ...]:
     """A tensor and the base it is a view of, by identity."""
     return (id(x),) if x._meta is None or x._meta.base is None else (id(x), id(x._meta.base))
 

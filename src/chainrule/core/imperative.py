@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import functools
+import inspect
+import weakref
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 from numpy import ndarray
 
 from . import dtypes as dt
-from .dispatch import GRAD_MODE
+from .dispatch import CUT, STACK, grad_cut, grad_enabled
 from .errors import ChainruleError
 from .reverse import Leaf, Node, Pick, Reverse, imperative, reachable, walk_back
 from .shapes import sizes_of, unit, zeros
@@ -20,77 +23,141 @@ from .views import meta
 
 
 class _Mode:
-    """A context manager and decorator that turns recording on or off."""
+    """A context manager and decorator that turns recording on or off, for the levels that are active when it is entered."""
 
-    def __init__(self, mode: bool) -> None:
-        self.mode = mode
-        self._before: list[bool] = []
+    mode = False
+
+    def __new__(cls, f: Any = None, *args: Any) -> Any:
+        # ``@no_grad`` without parentheses.
+        return cls()(f) if callable(f) else object.__new__(cls)
+
+    def __init__(self, f: Any = None) -> None:
+        self._before: list[Any] = []
 
     def __enter__(self) -> None:
-        self._before.append(GRAD_MODE.get())
-        GRAD_MODE.set(self.mode)
+        self._before.append(CUT.get())
+        CUT.set(grad_cut(self.mode))
 
     def __exit__(self, *exc: Any) -> None:
-        GRAD_MODE.set(self._before.pop())
+        CUT.set(self._before.pop())
+
+    def clone(self) -> _Mode:
+        """Another one with the same settings: a decorated function may call itself."""
+        return type(self)()
 
     def __call__(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        if inspect.isgeneratorfunction(f):
+            return self._generator(f)
+
         @functools.wraps(f)
         def run(*args: Any, **kw: Any) -> Any:
-            with _Mode(self.mode):
+            with self.clone():
                 return f(*args, **kw)
+
+        return run
+
+    def _generator(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        """The mode holds while the generator runs, and not while it waits."""
+
+        @functools.wraps(f)
+        def run(*args: Any, **kw: Any) -> Any:
+            g = f(*args, **kw)
+            step: Callable[[], Any] = lambda: next(g)
+            try:
+                while True:
+                    with self.clone():
+                        y = step()
+                    try:
+                        sent = yield y
+                    except GeneratorExit:
+                        with self.clone():
+                            g.close()
+                        raise
+                    except BaseException as e:
+                        step = functools.partial(g.throw, e)
+                    else:
+                        step = functools.partial(g.send, sent)
+            except StopIteration as end:
+                return end.value
 
         return run
 
 
 class no_grad(_Mode):
-    """Nothing inside is recorded: ``with no_grad(): ...`` or ``@no_grad()``."""
+    """Nothing inside is recorded by the levels that are active: ``with no_grad(): ...`` or ``@no_grad()``.
 
-    def __init__(self, f: Any = None) -> None:
-        super().__init__(False)
-
-    def __new__(cls, f: Any = None) -> Any:
-        return object.__new__(cls) if f is None else object.__new__(cls)._wrap(cls, f)
-
-    def _wrap(self, cls: Any, f: Any) -> Any:
-        self.__init__()  # type: ignore[misc]
-        return self(f)
+    A transform that starts inside is not concerned: ``with no_grad(): g = grad(f)(x)`` gives the gradient, as a constant.
+    """
 
 
 class enable_grad(_Mode):
     """Recording is on inside, even within ``no_grad``."""
 
-    def __init__(self) -> None:
-        super().__init__(True)
+    mode = True
 
 
 class inference_mode(_Mode):
-    """Like ``no_grad``; tensors made inside are ordinary ones."""
+    """Like ``no_grad``, and forward mode stops too; tensors made inside are ordinary ones."""
+
+    def __new__(cls, mode: Any = True) -> Any:
+        return cls()(mode) if callable(mode) else object.__new__(cls)
 
     def __init__(self, mode: bool = True) -> None:
-        super().__init__(not mode)
+        super().__init__()
+        self.inference, self.mode = mode, not mode
+
+    def clone(self) -> _Mode:
+        return inference_mode(self.inference)
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        levels = [i for i in STACK.get() if i.kind == "jvp"]
+        self._before.append((INFERENCE.set(self.inference), [(i, i.muted) for i in levels]))
+        for i in levels:
+            i.muted = self.inference
+
+    def __exit__(self, *exc: Any) -> None:
+        token, levels = self._before.pop()
+        INFERENCE.reset(token)
+        for i, muted in levels:
+            i.muted = muted
+        super().__exit__(*exc)
 
 
 class set_grad_enabled(_Mode):
     """Recording on or off from here on, or inside a ``with``."""
 
+    def __new__(cls, mode: bool) -> Any:
+        return object.__new__(cls)
+
     def __init__(self, mode: bool) -> None:
-        super().__init__(mode)
-        self._outer = GRAD_MODE.get()
-        GRAD_MODE.set(mode)
+        super().__init__()
+        self.mode, self._outer = mode, CUT.get()
+        CUT.set(grad_cut(mode))
+
+    def clone(self) -> _Mode:
+        return set_grad_enabled(self.mode)
 
     def __enter__(self) -> None:
         self._before.append(self._outer)
-        GRAD_MODE.set(self.mode)
+        CUT.set(grad_cut(self.mode))
+
+    def __call__(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        CUT.set(self._outer)
+        return super().__call__(f)
+
+
+INFERENCE: ContextVar[bool] = ContextVar("chainrule_inference", default=False)
 
 
 def is_grad_enabled() -> bool:
     """Whether recording is on."""
-    return GRAD_MODE.get()
+    return grad_enabled()
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether inference mode is on: the same as recording being off."""
-    return not GRAD_MODE.get()
+    """Whether inference mode is on."""
+    return INFERENCE.get()
 
 
 # -- leaves -----------------------------------------------------------------------------------------------------------
@@ -117,6 +184,8 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     inner = Tensor(self._value, self._interp, self._aux)
     self._value, self._interp = inner, level
     self._aux = Leaf(self)
+    if stack := STACK.get():
+        stack[-1].leaves.append(weakref.ref(self))
     return self
 
 
@@ -159,8 +228,6 @@ def retain_grad(self: Tensor) -> None:
     if self.is_leaf or m.retain:
         return
     m.retain = True
-    import weakref
-
     ref = weakref.ref(self)
 
     def keep(g: Any) -> None:
@@ -269,7 +336,7 @@ def backward(
         wanted = list(boxes)
     level: Any = ys[0]._interp
     skipped: list[Node] = []
-    token = GRAD_MODE.set(create_graph)
+    token = CUT.set(grad_cut(create_graph))
     try:
         got = walk_back(
             _starts("backward", ys, gs, create_graph),
@@ -279,7 +346,7 @@ def backward(
             skipped=skipped,
         )
     finally:
-        GRAD_MODE.reset(token)
+        CUT.reset(token)
     if skipped:
         # What is reached through derivatives that are zero everywhere (floor, sign) has the gradient zero, not none.
         for node in reachable(dict.fromkeys(skipped)):
@@ -339,7 +406,7 @@ def grad(
     retain = create_graph if retain_graph is None else retain_graph
     allow = materialize_grads if allow_unused is None else allow_unused
     level: Any = ys[0]._interp
-    token = GRAD_MODE.set(create_graph)
+    token = CUT.set(grad_cut(create_graph))
     try:
         got = walk_back(
             _starts("grad", ys, gs, create_graph),
@@ -348,7 +415,7 @@ def grad(
             rewrap=level if create_graph else None,
         )
     finally:
-        GRAD_MODE.reset(token)
+        CUT.reset(token)
     out: list[Any] = []
     reached: Any = None
     for i, x in enumerate(xs):

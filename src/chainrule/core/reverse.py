@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from numpy import ndarray
 
 from . import dtypes as dt
-from .dispatch import GRAD_MODE, STACK, Interpreter, innermost
+from .dispatch import CUT, STACK, Interpreter, innermost
 from .errors import ZERO, GraphFreedError
 from .shapes import sizes_of as sizes
 from .shapes import zeros
@@ -130,7 +130,7 @@ class Reverse(Interpreter):
             parents.append(p)
         # Where nothing lies between this level and the payloads, the body runs at once.
         y = op.bind(*low, **kw) if deeper or PAYLOADS else op.concrete(low, kw)
-        if not op.differentiable or not GRAD_MODE.get():
+        if not op.differentiable or self.level <= CUT.get():
             return y
         need = tuple([p is not None for p in parents])
         keep_y, keep_x = (True, None) if self.keep_all else op.keeps(need)
@@ -169,7 +169,7 @@ class Reverse(Interpreter):
             self.check(op.name)
         low = x._value
         y = op.call(low)  # type: ignore[attr-defined]
-        if not op.differentiable or not GRAD_MODE.get():
+        if not op.differentiable or self.level <= CUT.get():
             return y
         if ANOMALY.on or self.keep_all:
             return self._note(op, y, (low,), (x._aux,))
@@ -186,7 +186,7 @@ class Reverse(Interpreter):
         if isinstance(b, Tensor) and b._interp is self:
             lb, pb = b._value, b._aux
         y = op.call(la, lb)  # type: ignore[attr-defined]
-        if not op.differentiable or not GRAD_MODE.get():
+        if not op.differentiable or self.level <= CUT.get():
             return y
         if ANOMALY.on or self.keep_all:
             return self._note(op, y, (la, lb), (pa, pb))
@@ -300,11 +300,14 @@ def reachable(starts: Iterable[Node]) -> list[Node]:
     return order
 
 
-def _towards(starts: list[Node], keep: set[Node]) -> tuple[list[Node], set[Node]]:
-    """The nodes to visit between the starts and those to keep, the last made first; and the set of those that get a cotangent."""
+def _towards(starts: list[Node], keep: set[Node], stop: bool) -> tuple[list[Node], set[Node]]:
+    """The nodes to visit between the starts and those to keep, the last made first; and the set of those that get a cotangent.
+
+    With `stop` nothing that lies beyond a node to keep is looked at.
+    """
     order, seen, stray = list(starts), set(starts), False
     for n in order:
-        for p in n.parents:
+        for p in () if stop and n in keep else n.parents:
             if p is not None and p not in seen:
                 seen.add(p)
                 if type(p) is not Leaf:
@@ -329,11 +332,14 @@ def walk_back(
     starts: list[tuple[Node, Any]],
     *,
     wanted: Iterable[Node] | None = None,
+    stop: bool = False,
     free: bool = True,
     rewrap: Reverse | None = None,
     skipped: list[Node] | None = None,
 ) -> dict[Node, Any]:
     """Cotangents of leaves (and of the `wanted` nodes) from those of the starting nodes.
+
+    ``stop`` says that the walk ends at the wanted nodes: what made them, and their hooks, are left to another walk.
 
     ``skipped`` collects the nodes whose cotangent a rule declared to be zero: nothing is computed for them.
 
@@ -347,7 +353,7 @@ def walk_back(
     heap: list[tuple[int, Node]] = []
     if wanted is not None:
         keep = set(wanted)
-        order, live = _towards([n for n, _ in starts], keep)
+        order, live = _towards([n for n, _ in starts], keep, stop)
     else:
         order = _latest_first(heap)
     simple = rewrap is None and not ANOMALY.on
@@ -360,6 +366,9 @@ def walk_back(
     for n in order:
         g = grads.pop(n, None)
         if g is None:
+            continue
+        if stop and n in keep:  # type: ignore[operator]
+            result[n] = g
             continue
         if n.hooks is not None:
             g = _run_hooks(n, g)
@@ -392,7 +401,7 @@ def walk_back(
             )
             if cx:
                 g = g.conj()
-            if free:
+            if free and (y is not None or Tensor in map(type, xs)):
                 n.args = n.y = None
             kw = n.kw
             i = 0
@@ -429,10 +438,10 @@ def walk_back(
         need = [p is not None and (keep is None or p in live) for p in parents]
         if n.nout and not op.sparse_vjp:
             g = [v if v is not None else zeros(*s) for v, s in zip(g, n.outs, strict=True)]
-        gs = op.pull(g, y, xs, n.kw, need)
+        gs = op.pull(g, y, xs, n.kw, need) if op.form != "again" else op.pull_again(g, rewrap)
         if ANOMALY.on:
             ANOMALY.check(n, gs)
-        if free:
+        if free and (y is not None or Tensor in map(type, xs) or op.form == "again"):
             n.args = n.y = None
         mask = masks.pop(n, None) if masks else None
         for p, gi, fit in zip(parents, gs, n.fits, strict=False):
@@ -485,7 +494,7 @@ def _run_hooks(n: Node, g: Any) -> Any:
     return g
 
 
-def walk_forward(inputs: list[tuple[Node, Any]], outputs: list[Tensor], level: Reverse, order: list[Node]) -> list[Any]:
+def walk_forward(inputs: list[tuple[Node, Any]], outputs: list[Node | None], order: list[Node]) -> list[Any]:
     """Tangents of outputs from tangents of inputs along a tape that kept everything (see ``linearize``)."""
     ts: dict[Node, Any] = {n: t for n, t in inputs if t is not None}
     from .forward import fit_tangent
@@ -508,7 +517,7 @@ def walk_forward(inputs: list[tuple[Node, Any]], outputs: list[Tensor], level: R
             if n.nout
             else fit_tangent(t, n.y)
         )
-    return [ts.get(o._aux) if o._interp is level else None for o in outputs]
+    return [None if n is None else ts.get(n) for n in outputs]
 
 
 __all__ = [

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from . import dtypes as dt
-from .dispatch import GRAD_MODE, innermost
+from .dispatch import CUT, grad_enabled, innermost
 from .errors import ChainruleError
 from .tensor import PAYLOADS, Meta, Tensor
 
@@ -142,7 +142,7 @@ def _fit(x: Tensor, new: Tensor, what: str) -> Tensor:
 
 
 def _check_leaf(x: Tensor, what: str) -> None:
-    if x._interp is not None and GRAD_MODE.get():
+    if x._interp is not None and x._interp.level > CUT.get():
         root = root_of(x)
         # Only leaves that somebody marked with requires_grad: the variables of func.grad have no owner.
         if (
@@ -187,7 +187,7 @@ def _keep_leaf(x: Tensor, new: Tensor) -> Tensor:
         and x._interp.kind == "reverse"
         and x.is_leaf
         and new._interp is not x._interp
-        and not GRAD_MODE.get()
+        and x._interp.level <= CUT.get()
     ):
         return Tensor(new, x._interp, x._aux)
     return new
@@ -267,7 +267,7 @@ def write_out(out: Any, y: Any) -> Any:
         return out
     if not isinstance(out, Tensor):
         raise TypeError(f"out= must be a tensor, got {type(out).__name__}")
-    if out.requires_grad and GRAD_MODE.get():
+    if out.requires_grad and grad_enabled():
         raise ChainruleError(
             "out=... arguments don't support automatic differentiation, but one of the arguments requires grad"
         )

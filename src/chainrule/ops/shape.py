@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes as dt
-from ..core.dispatch import GRAD_MODE, innermost
+from ..core.dispatch import grad_enabled, innermost
 from ..core.op import op
 from ..core.registry import prop, public
 from ..core.samples import S, sample
@@ -210,7 +210,7 @@ def _(g: Any, y: Any, *xs: Any, dim: int, ns: tuple[int, ...]) -> Any:
 
 def rebind_view(x: Tensor, y: Tensor, what: str) -> Tensor:
     """Make `x` itself the view `y` of it: ``x.t_()``, ``x.squeeze_()``; its other views stay as they are."""
-    if x.requires_grad and x.is_leaf and GRAD_MODE.get():
+    if x.requires_grad and x.is_leaf and grad_enabled():
         raise RuntimeError(
             f"{what}: a leaf Variable that requires grad is being used in an in-place operation; do it inside `with no_grad():`"
         )
