@@ -27,12 +27,12 @@ def gradient(m: Maker) -> Line | None:
     form = m.choose(5)
     fn = made[0]
     if form <= 1:
-        return Line("grad", "{o} = func.grad({f})({0})", (a.name,), (m.var(a.shape),), fn)
+        return Line("grad", "{o} = func.grad({f})({0})", (a.name,), (m.var(a.shape, readonly=True),), fn)
     if form == 2:
-        return Line("grad_and_value", "{o}, {p} = func.grad_and_value({f})({0})", (a.name,), (m.var(a.shape), m.var(())), fn)
+        return Line("grad_and_value", "{o}, {p} = func.grad_and_value({f})({0})", (a.name,), (m.var(a.shape, readonly=True), m.var((), readonly=True)), fn)
     if form == 3:
-        return Line("vjp", "{p}, {o}pull = func.vjp({f}, {0})\n({o},) = {o}pull(cr.sin({p}))", (a.name,), (m.var(a.shape), m.var(())), fn)
-    return Line("grad has_aux", "{o}, {p} = func.grad(lambda u: ({f}(u), cr.sin(u)), has_aux=True)({0})", (a.name,), (m.var(a.shape), m.var(a.shape)), fn)
+        return Line("vjp", "{p}, {o}pull = func.vjp({f}, {0})\n({o},) = {o}pull(cr.sin({p}))", (a.name,), (m.var(a.shape, readonly=True), m.var((), readonly=True)), fn)
+    return Line("grad has_aux", "{o}, {p} = func.grad(lambda u: ({f}(u), cr.sin(u)), has_aux=True)({0})", (a.name,), (m.var(a.shape, readonly=True), m.var(a.shape, readonly=True)), fn)
 
 
 def gradient_of_two(m: Maker) -> Line | None:
@@ -40,7 +40,7 @@ def gradient_of_two(m: Maker) -> Line | None:
     made = a and b and m.function([a.shape, b.shape], scalar=True, writes_out=True)
     if a is None or b is None or not made:
         return None
-    return Line("grad argnums", "{o}, {p} = func.grad({f}, argnums=(0, 1))({0}, {1})", (a.name, b.name), (m.var(a.shape), m.var(b.shape)), made[0])
+    return Line("grad argnums", "{o}, {p} = func.grad({f}, argnums=(0, 1))({0}, {1})", (a.name, b.name), (m.var(a.shape, readonly=True), m.var(b.shape, readonly=True)), made[0])
 
 
 def pullback(m: Maker) -> Line | None:
@@ -49,7 +49,7 @@ def pullback(m: Maker) -> Line | None:
     if a is None or not made:
         return None
     g = m.one(["cr.sin({p})", "cr.ones_like({p})", "{p}"])
-    return Line("vjp", "{p}, {o}pull = func.vjp({f}, {0})\n({o},) = {o}pull(" + g + ")", (a.name,), (m.var(a.shape), m.var(made[1])), made[0])
+    return Line("vjp", "{p}, {o}pull = func.vjp({f}, {0})\n({o},) = {o}pull(" + g + ")", (a.name,), (m.var(a.shape, readonly=True), m.var(made[1], readonly=True)), made[0])
 
 
 def push(m: Maker) -> Line | None:
@@ -62,7 +62,11 @@ def push(m: Maker) -> Line | None:
     kind, text, judge = m.one(
         [
             ("jvp", "{o}, {p} = func.jvp({f}, ({0},), ({t},))", None),
-            ("linearize", "{o}, {o}push = func.linearize({f}, {0})\n{p} = {o}push({t})", None),
+            (
+                "linearize",
+                "{o}, {o}push = func.linearize({f}, {0})\n{p} = {o}push({t})",
+                "{o}, {p} = func.jvp({f}, ({0},), ({t},))",
+            ),
             (
                 "forward_ad",
                 "with forward_ad.dual_level():\n    {o}, {p} = forward_ad.unpack_dual({f}(forward_ad.make_dual({0}, {t})))\n"
@@ -71,7 +75,7 @@ def push(m: Maker) -> Line | None:
             ),
         ]
     )
-    outs = (m.var(shape), m.var(shape))
+    outs = (m.var(shape, readonly=True), m.var(shape, readonly=True))
     return Line(kind, text.replace("{t}", t), (a.name, *args), outs, fn, judge=judge and judge.replace("{t}", t))
 
 
@@ -111,7 +115,7 @@ def vmap(m: Maker) -> Line | None:
         out = (*shape, n)
     else:
         out = (n, *shape)
-    return Line(kind, f"{{o}} = func.vmap({inner}{where})({given})", tuple(args), (m.var(out),), fn)
+    return Line(kind, f"{{o}} = func.vmap({inner}{where})({given})", tuple(args), (m.var(out, readonly=True),), fn)
 
 
 def jacobian(m: Maker) -> Line | None:
@@ -124,12 +128,12 @@ def jacobian(m: Maker) -> Line | None:
             return None
         text = m.one(["func.hessian({f})", "func.jacrev(func.jacrev({f}))", "func.jacfwd(func.grad({f}))", "func.jacrev(func.jacfwd({f}))", "func.jacfwd(func.jacfwd({f}))"])
         shape = a.shape + a.shape
-        return Line(text, "{o} = " + text + "({0})", (a.name,), (m.var(shape),), made[0])
+        return Line(text, "{o} = " + text + "({0})", (a.name,), (m.var(shape, readonly=True),), made[0])
     made = m.function([a.shape], want=lambda v: _numel(v.shape) <= 4 and len(v.shape) <= 2)
     if not made:
         return None
     text = m.one(["func.jacrev({f})", "func.jacfwd({f})"])
-    return Line(text, "{o} = " + text + "({0})", (a.name,), (m.var(made[1] + a.shape),), made[0])
+    return Line(text, "{o} = " + text + "({0})", (a.name,), (m.var(made[1] + a.shape, readonly=True),), made[0])
 
 
 def checkpoint(m: Maker) -> Line | None:

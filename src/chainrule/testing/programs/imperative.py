@@ -1,7 +1,6 @@
 """Statements of the imperative style: leaves, backward(), autograd.grad, hooks; and what cuts a derivative off.
 
-`cut` in the judge's text: no derivative at all. `imp`: none where the imperative style differentiates the program as a whole, since
-without create_graph a gradient has no history there.
+`cut` in the judge's text: no derivative at all. `ng`: none in reverse mode, since a gradient without create_graph has no history.
 """
 
 from __future__ import annotations
@@ -104,9 +103,7 @@ def inner_gradient(m: Maker) -> Line | None:
         m.readonly.add(a.root)
     judge_start = "cr.full_like({0}, 0.7).requires_grad_()" if "full_like" in start else "cut({0}).clone().requires_grad_()"
     if "imp" in marks:
-        exact += "\n{o} = imp({o})"
-        if m.transforms:
-            marks |= {"imp inside"}
+        exact += "\n{o} = ng({o})"
     return Line(kind, f"{{o}}w = {start}\n{text}", (a.name, b.name), (m.var(a.shape),), judge=f"{{o}}w = {judge_start}\n{exact}",
                 marks=frozenset(marks))  # fmt: skip
 
@@ -125,15 +122,15 @@ def data_write(m: Maker) -> Line | None:
     w = m.pick(m.writable)
     if w is None or m.no_grad:
         return None
-    text, new = m.one(
+    text, new, word = m.one(
         [
-            ("with cr.no_grad():\n    {0}.mul_(0.7)", "0.7 * {0}"),
-            ("{0}.data.mul_(0.7)", "0.7 * {0}"),
-            ("with cr.no_grad():\n    {0}.add_(0.3)", "{0} + 0.3"),
-            ("{0}.detach().sin_()", "cr.sin({0})"),
+            ("with cr.no_grad():\n    {0}.mul_(0.7)", "0.7 * {0}", "ng"),
+            ("{0}.data.mul_(0.7)", "0.7 * {0}", "cut"),
+            ("with cr.no_grad():\n    {0}.add_(0.3)", "{0} + 0.3", "ng"),
+            ("{0}.detach().sin_()", "cr.sin({0})", "cut"),
         ]
     )
-    return Line("data write", text, (w.name,), judge=f"{{0}}.add_(cut({new} - {{0}}))", marks=frozenset({"cut", "write"}))
+    return Line("data write", text, (w.name,), judge=f"{{0}}.add_({word}({new} - {{0}}))", marks=frozenset({"cut", "write"}))
 
 
 INNER: list[Make] = [inner_gradient, inner_gradient, inner_gradient, inner_gradient, observer, data_write]

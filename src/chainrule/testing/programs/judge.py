@@ -1,9 +1,9 @@
 """The judge: the program on PyTorch's plain tensors, where a transform is a loop or a derivative of a scalar.
 
-`grad`, `jvp`, `hessian`, … are written here with nothing but PyTorch's reverse mode on scalars, `vmap` is a loop. What has no derivative is held fixed:
-`cut` notes the value on the first run and returns that note on every later one, so that central differences of the
-program, and of its gradient, are those of the function that is meant. Saved tensors are copied, so that writes never
-stand in the way of a derivative.
+`grad`, `jvp`, `hessian`, … are written here with nothing but PyTorch's reverse mode, `vmap` is a loop. What has no
+derivative is held fixed: its value is noted on the first run and returned on every later one, so that central
+differences of the program, and of its gradient, are those of the function that is meant. Saved tensors are copied, so that
+writes never stand in the way of a derivative.
 """
 
 from __future__ import annotations
@@ -83,27 +83,10 @@ def grad(f: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Any:
     return run
 
 
-def linearize(f: Callable[..., Any], *xs: Any) -> Any:
-    """The tangent is the derivative of the pullback, which is linear, in the cotangent."""
-    us = [_fresh(x) for x in xs]
-    y = f(*us)
-
-    def push(*ts: Any) -> Any:
-        out = []
-        for a in _tuple(y):
-            c = torch.zeros_like(a).requires_grad_()
-            total = torch.zeros_like(a)
-            for u, t in zip(us, ts):
-                total = total + _pull(_pull(a, u, c), c, t)
-            out.append(total)
-        return tuple(out) if isinstance(y, tuple) else out[0]
-
-    return y, push
-
-
-def jvp(f: Callable[..., Any], primals: Any, tangents: Any) -> Any:
-    y, push = linearize(f, *primals)
-    return y, push(*tangents)
+def _push(y: Any, s: Any) -> Any:
+    """dy/ds for a number s: the derivative of the pullback, which is linear, in the cotangent."""
+    c = torch.zeros_like(y).requires_grad_()
+    return _pull(_pull(y, s, c), c, torch.ones_like(s))
 
 
 def jacrev(f: Callable[..., Any], argnums: int = 0) -> Any:
@@ -112,13 +95,9 @@ def jacrev(f: Callable[..., Any], argnums: int = 0) -> Any:
         u = full[argnums] = _fresh(xs[argnums])
         y = f(*full)
         rows = [_pull(e, u, torch.ones_like(e)) for e in y.reshape(-1)]
-        return torch.stack(rows).reshape(*y.shape, *u.shape)
+        return torch.stack(rows).reshape((*y.shape, *u.shape))
 
     return run
-
-
-def hessian(f: Callable[..., Any]) -> Any:
-    return jacrev(jacrev(f))
 
 
 def vmap(f: Callable[..., Any], in_dims: Any = 0, out_dims: int = 0, chunk_size: int | None = None) -> Any:
@@ -137,22 +116,19 @@ def _checkpoint(f: Callable[..., Any], *xs: Any, **kw: Any) -> Any:
     return f(*xs)
 
 
-FUNC = types.SimpleNamespace(
-    grad=grad, grad_and_value=grad_and_value, vjp=vjp, jvp=jvp, linearize=linearize, jacrev=jacrev, jacfwd=jacrev,
-    hessian=hessian, vmap=vmap, functional_call=torch.func.functional_call,
-)  # fmt: skip
+# -- one run of a program ---------------------------------------------------------------------------------------------
 
 
-# -- what is cut off --------------------------------------------------------------------------------------------------
-
-
-class _Notes:
+class Notes:
     """Values of what has no derivative, in the order in which the program meets them."""
 
     def __init__(self) -> None:
         self.values: list[Any] = []
         self.at = 0
         self.replay = False
+
+    def again(self) -> None:
+        self.at, self.replay = 0, True
 
     def cut(self, v: Any) -> Any:
         if not self.replay:
@@ -162,28 +138,73 @@ class _Notes:
         return self.values[self.at - 1].clone()
 
 
+class Run:
+    """What the judge's text of a program refers to.
+
+    Forward mode is the derivative with respect to a number s of f(x + s t) at s = 0. This tells `cut`, which holds
+    for both modes, from `ng` (no_grad, and gradients without create_graph), which cuts reverse mode alone: of what it
+    cuts, the dependence on each s stays.
+    """
+
+    def __init__(self, cuts: Notes, modes: Notes | None) -> None:
+        self.cuts, self.modes = cuts, modes
+        self.numbers: list[Any] = []
+
+    def cut(self, v: Any) -> Any:
+        return self.cuts.cut(v)
+
+    def ng(self, v: Any) -> Any:
+        return self._ng(v, self.numbers)
+
+    def _ng(self, v: Any, numbers: list[Any]) -> Any:
+        if not numbers:
+            return v.detach() if self.modes is None else self.modes.cut(v)
+        *others, s = numbers
+        return self._ng(v, others) + self._ng(_push(v, s), others) * s
+
+    def jvp(self, f: Callable[..., Any], primals: Any, tangents: Any) -> Any:
+        s = torch.zeros((), dtype=torch.float64, requires_grad=True)
+        self.numbers.append(s)
+        y = f(*[x + s * t for x, t in zip(primals, tangents)])
+        ts = tuple(_push(v, s) for v in _tuple(y))
+        self.numbers.pop()
+        return y, ts if isinstance(y, tuple) else ts[0]
+
+    def jacfwd(self, f: Callable[..., Any], argnums: int = 0) -> Any:
+        def run(x: Any, *rest: Any) -> Any:
+            columns = []
+            for k in range(x.numel()):
+                e = torch.zeros(x.numel(), dtype=x.dtype)
+                e[k] = 1
+                columns.append(self.jvp(lambda u: f(u, *rest), (x,), (e.reshape(x.shape),))[1])
+            return torch.stack(columns, -1).reshape((*columns[0].shape, *x.shape))
+
+        return run
+
+    def hessian(self, f: Callable[..., Any]) -> Any:
+        return self.jacfwd(jacrev(f))
+
+    def space(self) -> dict[str, Any]:
+        func = types.SimpleNamespace(
+            grad=grad, grad_and_value=grad_and_value, vjp=vjp, jvp=self.jvp, jacrev=jacrev, jacfwd=self.jacfwd,
+            hessian=self.hessian, vmap=vmap, functional_call=torch.func.functional_call,
+        )  # fmt: skip
+        return {
+            "cr": torch, "func": func, "autograd": torch.autograd, "nn": torch.nn, "F": torch.nn.functional,
+            "checkpoint": _checkpoint, "cut": self.cut, "ng": self.ng,
+        }  # fmt: skip
+
+
 class Judge:
     """A program's value and derivatives at points, as they should be."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
         self.code = compile(program.text(judge=True), "<judge>", "exec")
-        self.cuts = "cut" in program.marks or "imp" in program.marks
-
-    def function(self, notes: _Notes, imperative: bool) -> Callable[[Any], tuple[Any, ...]]:
-        space: dict[str, Any] = {
-            "cr": torch, "func": FUNC, "autograd": torch.autograd, "nn": torch.nn, "F": torch.nn.functional,
-            "checkpoint": _checkpoint, "cut": notes.cut, "imp": notes.cut if imperative else lambda v: v,
-        }  # fmt: skip
-        exec(self.code, space)
-        return space["program"]
-
-    def run(self, x: np.ndarray, imperative: bool = False) -> Point:
-        """Everything at the point `x`."""
-        return Point(self, x, imperative)
 
 
 def loss(outputs: tuple[Any, ...], weights: list[Any]) -> Any:
+    """One number: the sum of all outputs, no two elements weighted alike."""
     total = 0.0
     for o, w in zip(outputs, weights):
         total = total + (o * w).sum()
@@ -191,43 +212,49 @@ def loss(outputs: tuple[Any, ...], weights: list[Any]) -> Any:
 
 
 @functools.cache
-def _weights(shapes: tuple[tuple[int, ...], ...]) -> list[np.ndarray]:
+def weights_of(shapes: tuple[tuple[int, ...], ...]) -> list[np.ndarray]:
     return [np.cos(1.3 * np.arange(int(np.prod(s))) + i + 0.4).reshape(s) for i, s in enumerate(shapes)]
 
 
 class Point:
-    """Value, gradient and Hessian times a direction, at one point."""
+    """Value and derivatives at one point."""
 
     step = 1e-3
 
-    def __init__(self, judge: Judge, x: np.ndarray, imperative: bool) -> None:
-        self.judge, self.x, self.imperative = judge, x, imperative
-        self.notes = _Notes()
-        outputs, g = self._gradient(x, first=True)
+    def __init__(self, judge: Judge, x: np.ndarray) -> None:
+        self.judge, self.x = judge, x
+        self.cuts, self.modes = Notes(), Notes()
+        outputs, self.gradient = self._gradient(x, self.modes)
         self.outputs = [o.detach().numpy() for o in outputs]
-        self.weights = _weights(tuple(o.shape for o in self.outputs))
-        self.gradient = g
+        self.weights = weights_of(tuple(o.shape for o in self.outputs))
+        self.switches = bool(self.modes.values)
 
-    def _evaluate(self, x: Any, first: bool) -> tuple[Any, ...]:
-        self.notes.replay, self.notes.at = not first, 0
-        f = self.judge.function(self.notes, self.imperative)
+    def _evaluate(self, x: Any, run: Run) -> tuple[Any, ...]:
+        space = run.space()
+        exec(self.judge.code, space)
         with (
             warnings.catch_warnings(),
             torch.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t),
         ):
             warnings.simplefilter("ignore")
-            return f(x)
+            return space["program"](x)
 
-    def _gradient(self, x: np.ndarray, first: bool = False) -> tuple[tuple[Any, ...], np.ndarray]:
+    def _loss(self, x: Any, run: Run) -> Any:
+        return self._sum(self._evaluate(x, run))
+
+    def _sum(self, outputs: tuple[Any, ...]) -> Any:
+        return loss(outputs, [torch.from_numpy(w) for w in weights_of(tuple(tuple(o.shape) for o in outputs))])
+
+    def _gradient(self, x: np.ndarray, modes: Notes | None) -> tuple[tuple[Any, ...], np.ndarray]:
         leaf = torch.tensor(x, dtype=torch.float64, requires_grad=True)
-        outputs = self._evaluate(leaf, first)
-        weights = [torch.from_numpy(w) for w in _weights(tuple(tuple(o.shape) for o in outputs))]
-        y = loss(outputs, weights)
+        outputs = self._evaluate(leaf, Run(self.cuts, modes))
+        y = self._sum(outputs)
         return outputs, _pull(y, leaf, torch.ones_like(y)).detach().numpy()
 
     def _value(self, x: np.ndarray) -> float:
-        outputs = self._evaluate(torch.tensor(x, dtype=torch.float64), False)
-        return float(loss(tuple(o.detach() for o in outputs), [torch.from_numpy(w) for w in self.weights]))
+        self.cuts.again()
+        self.modes.again()
+        return float(self._loss(torch.tensor(x, dtype=torch.float64), Run(self.cuts, self.modes)).detach())
 
     def _difference(self, f: Callable[[np.ndarray], Any], t: np.ndarray) -> Any:
         """Central differences of fourth order; two step widths that disagree tell of a kink."""
@@ -239,9 +266,24 @@ class Point:
         return (4 * near - far) / 3
 
     def slope(self, t: np.ndarray) -> float:
-        """d/dt of the value, by central differences."""
+        """d/dt of the value as reverse mode sees it, by central differences."""
         return float(self._difference(self._value, t))
 
-    def curvature(self, t: np.ndarray) -> np.ndarray:
-        """The Hessian times `t`, by central differences of the gradient."""
-        return self._difference(lambda x: self._gradient(x)[1], t)
+    def tangent(self, t: np.ndarray) -> float:
+        """d/dt of the value as forward mode sees it."""
+        if not self.switches:
+            return float((self.gradient * t).sum())
+        self.cuts.again()
+        run = Run(self.cuts, None)
+        _, s = run.jvp(lambda x: self._loss(x, run), (torch.tensor(self.x),), (torch.tensor(t),))
+        return float(s.detach())
+
+    def curvature(self, t: np.ndarray, forward: bool = False) -> np.ndarray:
+        """The derivative of the gradient along `t`, in reverse or forward mode, by central differences."""
+
+        def gradient(x: np.ndarray) -> np.ndarray:
+            self.cuts.again()
+            self.modes.again()
+            return self._gradient(x, None if forward else self.modes)[1]
+
+        return self._difference(gradient, t)

@@ -12,7 +12,7 @@ def norm(m: Maker) -> Line | None:
         return None
     n = a.shape[-1]
     flat = f"{{0}}.reshape(1, -1, {n})"
-    back = f".reshape{a.shape}"
+    back = f".reshape({a.shape})"
     w = m.constant((n,))
     text = m.one([f"F.layer_norm({{0}}, ({n},), eps=0.1)", f"F.layer_norm({{0}}, ({n},), {w}, {w}, eps=0.1)", f"F.rms_norm({{0}}, ({n},), eps=0.1)",
                   f"F.group_norm({flat}, 1, eps=0.1){back}", f"F.instance_norm({flat}, eps=0.1){back}",
@@ -29,7 +29,7 @@ def loss(m: Maker) -> Line | None:
     how = m.one(["mean", "sum"])
     text = m.one([f"F.mse_loss({{0}}, {{1}}, reduction='{how}')", f"F.huber_loss({{0}}, {{1}} + 0.0317, reduction='{how}', delta=0.8)",
                   f"F.binary_cross_entropy_with_logits({{0}}, cr.sigmoid({{1}}), reduction='{how}')", "F.kl_div(F.log_softmax({0}, -1), F.softmax({1}, -1), reduction='sum')",
-                  f"F.gaussian_nll_loss({{0}}, {{1}}, 1 + {{0}} * {{0}}, reduction='{how}')", f"F.soft_margin_loss({{0}}, cr.sin({{1}}), reduction='{how}')",
+                  f"F.gaussian_nll_loss({{0}}, {{1}}, 1 + {{0}} * {{0}}, reduction='{how}')", f"F.soft_margin_loss({{0}} * {{1}}, {m.constant(a.shape)}, reduction='{how}')",
                   f"F.poisson_nll_loss(cr.tanh({{0}}), cr.sigmoid({{1}}), reduction='{how}')", "F.cosine_similarity({0} + 2, {1} - 2, dim=-1).sum()",
                   f"F.smooth_l1_loss({{0}}, {{1}} + 0.0217, reduction='{how}')"])  # fmt: skip
     return Line(text.split("(")[0], "{o} = " + text, (a.name, b.name), (m.var(()),))
@@ -147,13 +147,13 @@ def norm_module(m: Maker) -> Line | None:
     if a is None:
         return None
     n = a.shape[-1]
-    back = f".reshape{a.shape}"
+    back = f".reshape({a.shape})"
     text = m.one(
         [
             f"nn.LayerNorm({n}, eps=0.1, dtype=cr.float64)({{0}})",
             f"nn.RMSNorm({n}, eps=0.1, dtype=cr.float64)({{0}})",
             f"nn.GroupNorm(1, 1, eps=0.1, dtype=cr.float64)({{0}}.reshape(-1, 1, {n})){back}",
-            f"nn.BatchNorm1d(1, eps=0.1, dtype=cr.float64)({{0}}.reshape(-1, 1, {n})){back}",
+            f"nn.BatchNorm1d(1, eps=0.1, track_running_stats=False, dtype=cr.float64)({{0}}.reshape(-1, 1, {n})){back}",
             f"nn.BatchNorm1d(1, eps=0.1, dtype=cr.float64).eval()({{0}}.reshape(-1, 1, {n})){back}",
             "nn.Sequential(nn.Tanh(), nn.Softmax(-1))({0})",
             f"nn.PReLU(dtype=cr.float64)({{0}} + 0.0119)",

@@ -96,7 +96,7 @@ class Maker:
             return f"cr.tensor({self.one([0.7, -0.6, 1.3])}, dtype=cr.float64)"
         low, high = self.one([(-0.9, 1.1), (0.3, 1.2), (1.0, -0.7)])
         flat = f"cr.linspace({low}, {high}, {n}, dtype=cr.float64)"
-        return flat if len(shape) == 1 else f"{flat}.reshape{tuple(shape)}"
+        return flat if len(shape) == 1 else f"{flat}.reshape({tuple(shape)})"
 
     # -- functions
 

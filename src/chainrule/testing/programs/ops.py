@@ -77,7 +77,7 @@ def ramp(a: Var) -> str:
     if not a.shape:
         return "0.1"
     flat = f"cr.linspace(0.1, 1.7, {n}, dtype=cr.float64)"
-    return flat if len(a.shape) == 1 else f"{flat}.reshape{a.shape}"
+    return flat if len(a.shape) == 1 else f"{flat}.reshape({a.shape})"
 
 
 def reduce(m: Maker) -> Line | None:

@@ -1,8 +1,7 @@
 """A program: statements over named tensors of known shapes, and the two texts that it stands for.
 
 `source("chainrule")` is what a person would write, and runs on PyTorch too when the import says so. `source("judge")` says
-the same in words that need no transform and no grad mode: `cut(e)` for what has no derivative, `imp(e)` for what has none
-where the imperative style is the one that differentiates.
+the same in words that need no grad mode: `cut(e)` for what has no derivative, `ng(e)` for what has none in reverse mode.
 """
 
 from __future__ import annotations
@@ -118,7 +117,8 @@ def render(lines: tuple[Line, ...], judge: bool) -> Iterator[str]:
             plain = tuple(ln for ln in line.body if "enable_grad" not in ln.marks)
             yield from render(plain, judge)
             if "no_grad" in line.marks:
-                yield from (f"{v.name} = cut({v.name})" for ln in plain for v in ln.outs)
+                word = "cut" if "inference" in line.text else "ng"
+                yield from (f"{v.name} = {word}({v.name})" for ln in plain for v in ln.outs)
             yield from render(line.body[len(plain) :], judge)
             continue
         text = line.judge if judge and line.judge is not None else line.text

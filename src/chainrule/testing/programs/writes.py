@@ -94,30 +94,31 @@ def _full(w: Var, i: int) -> object:
 
 
 def out(m: Maker) -> Line | None:
-    """out= a tensor, a row of it, its transpose."""
-    w = _target(m)
-    if w is None:
-        return None
-    a = m.pick(lambda v: v.shape == w.shape and v.root != w.root)
+    """out= a tensor, a part of it, its transpose. PyTorch refuses arguments that are being differentiated, so most have no history."""
+    a = m.pick()
     if a is None:
         return None
     call, plain = m.one(
         [
-            ("cr.sin({1}, out={w})", "cr.sin({1})"),
-            ("cr.add({1}, 0.5, out={w})", "{1} + 0.5"),
-            ("cr.mul({1}, {1}, out={w})", "{1} * {1}"),
-            ("cr.tanh({1}, out={w})", "cr.tanh({1})"),
-            ("cr.cumsum({1}, 0, out={w})", "cr.cumsum({1}, 0)") if a.shape else ("cr.exp(-{1} * {1}, out={w})", "cr.exp(-{1} * {1})"),
+            ("cr.sin({s}, out={w})", "cr.sin({s})"),
+            ("cr.add({s}, 0.5, out={w})", "{s} + 0.5"),
+            ("cr.mul({s}, {s}, out={w})", "{s} * {s}"),
+            ("cr.tanh({s}, out={w})", "cr.tanh({s})"),
+            ("cr.cumsum({s}, 0, out={w})", "cr.cumsum({s}, 0)") if a.shape else ("cr.neg({s}, out={w})", "-{s}"),
         ]
     )
-    place, source = "{0}", "{1}"
-    if len(w.shape) == 2 and m.flip():
-        place, source = "{0}.mT", "{1}.mT"
-    elif w.shape and m.flip():
-        i = m.choose(w.shape[-1])
-        place, source = f"{{0}}[..., {i}:]", f"{{1}}[..., {i}:]"
-    text = call.replace("{1}", source).replace("{w}", place)
-    return _line("out=", text, w, (a.name,), judge=f"{place}.copy_({plain.replace('{1}', source)})")
+    part = ""
+    if len(a.shape) == 2 and m.flip():
+        part = ".mT"
+    elif a.shape and m.flip():
+        part = f"[..., {m.choose(a.shape[-1])}:]"
+    known = not m.flip(6)
+    source = "{0}.detach()" if known else "{0}"
+    start = f"{{o}} = cr.zeros({a.shape}, dtype=cr.float64)\n"
+    text = start + call.replace("{s}", source + part).replace("{w}", "{o}" + part)
+    fixed = "cut({0})" if known else "{0}"
+    judge = start + "{o}" + part + f".copy_({plain.replace('{s}', fixed + part)})"
+    return Line("out=", text, (a.name,), (m.var(a.shape),), judge=judge, marks=frozenset({"write", "cut"}))
 
 
 def through_view(m: Maker) -> Line | None:
