@@ -145,7 +145,10 @@ def _split_args(argnums: Argnums, args: tuple[Any, ...], name: str) -> tuple[int
             raise RuntimeError(
                 f"{name}: argnums={argnums} but the function was called with only {len(args)} positional arguments"
             )
-    return tuple(i % len(args) for i in nums)
+    places = tuple(i % len(args) for i in nums)
+    if len(set(places)) < len(places):
+        raise RuntimeError(f"{name}: argnums elements must be unique, got {argnums}")
+    return places
 
 
 def _gradient(
@@ -381,12 +384,18 @@ def vmap(
         if chunk_size is None or chunk_size >= size:
             return _run_vmap(func, every, alld, len(leaves), spec, kspec, size, out_dims, randomness)
         parts = []
+        from .ops.random import default_generator
+
+        state = default_generator.get_state()
         for a in range(0, size, chunk_size):
             n = min(chunk_size, size - a)
+            if randomness == "same":
+                default_generator.set_state(state)
             piece = [x if d is None else x.narrow(d, a, n) for x, d in zip(every, alld, strict=True)]
             parts.append(_run_vmap(func, piece, alld, len(leaves), spec, kspec, n, out_dims, randomness))
         flat = [flatten(p) for p in parts]
-        odims = broadcast_prefix(out_dims, parts[0])
+        one = isinstance(out_dims, tuple) and len(out_dims) == 1 and isinstance(parts[0], Tensor)
+        odims = broadcast_prefix(out_dims[0] if one else out_dims, parts[0])
         from .ops.shape import cat
 
         return unflatten(
@@ -430,6 +439,8 @@ def _run_vmap(
                 raise ValueError(
                     f"vmap: the function must only return tensors (in tuples, lists or dicts), got {type(y).__name__}"
                 )
+        if isinstance(out_dims, tuple) and len(out_dims) == 1 and isinstance(out, Tensor):
+            out_dims = out_dims[0]
         try:
             odims = broadcast_prefix(out_dims, out)
         except ValueError as e:

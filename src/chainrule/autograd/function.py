@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import inspect
 import weakref
 from typing import Any
 
+from ..core.dispatch import CUT
 from ..core.imperative import no_grad
 from ..core.tensor import Tensor
-from ..core.views import adopt
+from ..core.views import assign
 from ..custom import CustomOp, _as_tuple
 
 
 class Context:
     """What ``forward`` leaves for ``backward`` and ``jvp``: saved tensors and any attributes."""
 
-    def __init__(self, need: tuple[bool, ...]) -> None:
+    def __init__(self, need: tuple[bool, ...], given: tuple[Any, ...]) -> None:
         self.needs_input_grad = need
+        self._given = given
         self.materialize_grads = True
         self._saved: list[tuple[str, Any]] = []
         self._now: tuple[list[Any], list[Any]] | None = None
@@ -44,12 +47,12 @@ class Context:
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """The saved tensors, as the level that asks sees them."""
+        """The saved tensors, as the level that asks sees them; an input that the level sees as it was handed in, itself."""
         xs, ys = self._now or ([], [])
-        pick = {"in": lambda k: xs[k], "out": lambda k: ys[k], "const": lambda k: k}
+        pick = {"in": lambda k: _itself(self._given[k], xs[k]), "out": lambda k: ys[k], "const": lambda k: k}
         return tuple(pick[where](k) for where, k in self._saved)
 
-    def _settle(self, args: list[Any], out: tuple[Any, ...]) -> None:
+    def _remember(self, args: list[Any], out: tuple[Any, ...]) -> None:
         """Remember saved tensors by their place among inputs and outputs, so that every level finds its own."""
         self._saved = []
         for t in self._to_save:
@@ -58,6 +61,16 @@ class Context:
             self._saved.append(("in", i) if i is not None else ("out", j) if j is not None else ("const", t))
         self._to_save = ()
         self._now = (args, list(out))
+
+
+def _itself(given: Any, seen: Any) -> Any:
+    """The tensor that was handed in, if it still is what a level sees, or differs from that by a record that is off now."""
+    if not isinstance(given, Tensor) or seen is given:
+        return seen
+    same = given._value is seen._value and given._interp is seen._interp and given._aux is seen._aux
+    i = given._interp
+    off = i is not None and given._value is seen and i.kind == "reverse" and i.alive and i.level <= CUT.get()
+    return given if same or off else seen
 
 
 class Function:
@@ -74,19 +87,33 @@ class Function:
         raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
 
     @classmethod
-    def apply(cls, *args: Any) -> Any:
-        """Run the function and record its derivative."""
+    def apply(cls, *args: Any, **kw: Any) -> Any:
+        """Run the function and record its derivative. Keywords and defaults are for functions with a ``setup_context``."""
+        if hasattr(cls, "setup_context"):
+            args = _with_defaults(cls, args, kw)
+        elif kw:
+            raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments without a setup_context, got {', '.join(kw)}")
         tensors = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
-        ctx = Context(tuple(isinstance(a, Tensor) and a.requires_grad for a in args))
+        ctx = Context(tuple(isinstance(a, Tensor) and a.requires_grad for a in args), args)
         out = FunctionOp(cls, ctx, args, tensors).bind(*[args[i] for i in tensors])
         for k, i in ctx._dirty_places:
-            adopt(args[i], _as_tuple(out)[k])
+            assign(args[i], _as_tuple(out)[k], cls.__name__)
             out = args[i] if not isinstance(out, tuple) else tuple(args[i] if j == k else o for j, o in enumerate(out))
         return out
 
 
+def _with_defaults(cls: type[Function], args: tuple[Any, ...], kw: dict[str, Any]) -> tuple[Any, ...]:
+    bound = inspect.signature(cls.forward).bind(*args, **kw)
+    bound.apply_defaults()
+    if bound.kwargs:
+        raise TypeError(f"{cls.__name__}.forward must not have keyword-only parameters, it has {', '.join(bound.kwargs)}")
+    return bound.args
+
+
 class FunctionOp(CustomOp):
     """One call of a Function as an op of its tensor arguments."""
+
+    none_is_zero = False
 
     def __init__(self, cls: type[Function], ctx: Context, args: tuple[Any, ...], tensors: list[int]) -> None:
         super().__init__(cls.__name__, cls.forward)
@@ -115,8 +142,9 @@ class FunctionOp(CustomOp):
             else:
                 y = cls.forward(ctx, *full)
         out = _as_tuple(y)
-        ctx._settle(full, out)
+        ctx._remember(full, out)
         self.integer_outputs = frozenset(k for k, o in enumerate(out) if any(o is m for m in ctx._non_differentiable))
+        self.differentiable = len(self.integer_outputs) < len(out)
         ctx._dirty_places = [
             (k, i) for k, o in enumerate(out) for i, a in enumerate(full) if o is a and any(o is d for d in ctx._dirty)
         ]  # type: ignore[attr-defined]

@@ -17,7 +17,7 @@ from .errors import ChainruleError
 from .reverse import Leaf, Node, Pick, Reverse, imperative, reachable, walk_back
 from .shapes import sizes_of, unit, zeros
 from .tensor import Tensor
-from .views import meta
+from .views import assign, compact, meta
 
 # -- grad mode --------------------------------------------------------------------------------------------------------
 
@@ -225,19 +225,46 @@ def retain_grad(self: Tensor) -> None:
     if not self.requires_grad:
         raise ChainruleError("can't retain_grad on Tensor that has requires_grad=False")
     m = meta(self)
-    if self.is_leaf or m.retain:
+    if self.is_leaf or m.retain is not None:
         return
-    m.retain = True
+    node = _tape_node("retain_grad", self)
     ref = weakref.ref(self)
 
     def keep(g: Any) -> None:
         t = ref()
         if t is not None:
-            mm = meta(t)
-            mm.grad = g if mm.grad is None else mm.grad + g
+            _accumulate(t, g, create_graph=grad_enabled())
 
-    keep.retains = True  # type: ignore[attr-defined]
-    self._aux.hooks = [*(self._aux.hooks or ()), keep]
+    keep.last = True  # type: ignore[attr-defined]
+    m.retain = keep
+    node.hooks = [*(node.hooks or ()), keep]
+
+
+def _tape_node(name: str, x: Tensor) -> Node:
+    if x._interp is None or x._interp.kind != "reverse":
+        raise ChainruleError(
+            f"{name}: inside {x._interp.kind if x._interp else 'no'} transform this tensor is tracked by a level below it, whose gradients "
+            f"have other shapes. Call {name} outside of the transformed function."
+        )
+    return x._aux
+
+
+def _accumulate(x: Tensor, g: Tensor, create_graph: bool) -> None:
+    """Add to ``x.grad``: in place, as PyTorch does, unless the sum is to be differentiated itself."""
+    m = meta(x)
+    if m.grad is None:
+        g = compact(g)
+        m.grad = Tensor(g._value, g._interp, g._aux)
+        if g._interp is None:
+            meta(m.grad).pinned = True  # others may hold this memory
+    elif create_graph:
+        m.grad = m.grad + g
+    else:
+        token = CUT.set(grad_cut(False))
+        try:
+            assign(m.grad, m.grad + g, "accumulating a gradient")
+        finally:
+            CUT.reset(token)
 
 
 class RemovableHandle:
@@ -263,7 +290,7 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHandl
     """Call ``hook(grad)`` when backward computes this tensor's gradient; what it returns replaces the gradient."""
     if not self.requires_grad:
         raise ChainruleError("cannot register a hook on a tensor that doesn't require gradient")
-    node = self._aux
+    node = _tape_node("register_hook", self)
     node.hooks = [*(node.hooks or ()), hook]
     return RemovableHandle(node, hook)
 
@@ -357,9 +384,8 @@ def backward(
         x = boxes.get(node) if boxes else node.owner() if type(node) is Leaf and node.owner is not None else None
         if x is None:
             continue
-        m = meta(x)
-        m.grad = g if m.grad is None else m.grad + g if create_graph else m.grad.detach() + g
-        for h in (m.post_hooks or {}).values():
+        _accumulate(x, g, create_graph)
+        for h in list((meta(x).post_hooks or {}).values()):
             h(x)
 
 
@@ -406,6 +432,7 @@ def grad(
     retain = create_graph if retain_graph is None else retain_graph
     allow = materialize_grads if allow_unused is None else allow_unused
     level: Any = ys[0]._interp
+    skipped: list[Node] = []
     token = CUT.set(grad_cut(create_graph))
     try:
         got = walk_back(
@@ -413,6 +440,7 @@ def grad(
             wanted=[x._aux for x in xs],
             free=not retain,
             rewrap=level if create_graph else None,
+            skipped=skipped,
         )
     finally:
         CUT.reset(token)
@@ -422,7 +450,7 @@ def grad(
         g = got.get(x._aux)
         if g is None:
             if reached is None:
-                reached = set(reachable(y._aux for y in ys))
+                reached = set(reachable(dict.fromkeys(skipped)))
             if x._aux in reached:  # through derivatives that are zero everywhere
                 out.append(zeros(tuple(x.shape), x.dtype))
                 continue
@@ -443,7 +471,7 @@ for _name, _f in {
 Tensor.is_leaf = property(_is_leaf)  # type: ignore[attr-defined]
 Tensor.grad_fn = property(_grad_fn)  # type: ignore[attr-defined]
 Tensor.grad = property(_get_grad, _set_grad)  # type: ignore[attr-defined]
-Tensor.retains_grad = property(lambda self: self._meta is not None and self._meta.retain)  # type: ignore[attr-defined]
+Tensor.retains_grad = property(lambda self: self._meta is not None and self._meta.retain is not None)  # type: ignore[attr-defined]
 Tensor.output_nr = property(lambda self: self._aux.index if type(self._aux) is Pick else 0)  # type: ignore[attr-defined]
 
 

@@ -446,7 +446,7 @@ def walk_back(
         mask = masks.pop(n, None) if masks else None
         for p, gi, fit in zip(parents, gs, n.fits, strict=False):
             if gi is None or p is None:
-                if skipped is not None and p is not None:
+                if skipped is not None and p is not None and op.none_is_zero:
                     skipped.append(p)
                 continue
             m = None
@@ -487,7 +487,8 @@ def _latest_first(heap: list[tuple[int, Node]]) -> Iterable[Node]:
 
 
 def _run_hooks(n: Node, g: Any) -> Any:
-    for h in list(n.hooks or ()):
+    # What retain_grad keeps is what the other hooks leave.
+    for h in sorted(n.hooks or (), key=lambda h: getattr(h, "last", False)):
         r = h(g)
         if r is not None:
             g = r

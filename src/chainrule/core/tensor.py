@@ -63,7 +63,7 @@ class Meta:
         self.grad: Any = None
         self.hooks: dict[int, Any] | None = None
         self.post_hooks: dict[int, Any] | None = None
-        self.retain = False
+        self.retain: Any = None  # the hook that fills `grad` of a tensor that is no leaf
 
 
 class Tensor:

@@ -89,7 +89,18 @@ def adopt(x: Tensor, new: Tensor) -> None:
     i = new._interp
     if i is not None and i is not x._interp and (x._interp is None or i.level > x._interp.level):
         i.touch(x)
+    if x._meta is not None and x._meta.retain is not None:
+        _move_retain(x, new)
     x._value, x._interp, x._aux = new._value, i, new._aux
+
+
+def _move_retain(x: Tensor, new: Tensor) -> None:
+    """``retain_grad`` speaks of the tensor, not of the op that made it: after a write, of the one that made the new value."""
+    hook = x._meta.retain  # type: ignore[union-attr]
+    for node, on in ((x._aux, False), (new._aux, True)):
+        if hasattr(node, "hooks"):
+            others = [h for h in node.hooks or () if h is not hook]
+            node.hooks = [*others, hook] if on else others or None
 
 
 def assign(x: Tensor, new: Any, what: str = "in-place write") -> Tensor:
@@ -105,7 +116,7 @@ def assign(x: Tensor, new: Any, what: str = "in-place write") -> Tensor:
             raise ChainruleError(f"{what}: result type {new.dtype} can't be cast to the tensor's type {d}")
         new = new.to(d)
     if x._interp is not None or new._interp is not None:
-        new = _compact(new)
+        new = compact(new)
     _check_leaf(x, what)
     _check_overlap(x, what)
     if x._interp is None and new._interp is None and not (PAYLOADS and _holds_other(x)):
@@ -113,13 +124,13 @@ def assign(x: Tensor, new: Any, what: str = "in-place write") -> Tensor:
         return x
     m = x._meta
     if m is None or (m.base is None and not m.views):
-        adopt(x, _keep_leaf(x, new))
+        adopt(x, _with_history(x, new))
         return x
     root = root_of(x)
     if m.base is not None:
         _write_through(root, m.chain, new)
     else:
-        adopt(root, _keep_leaf(root, new))
+        adopt(root, _with_history(root, new))
     refresh(root)
     return x
 
@@ -156,7 +167,7 @@ def _check_leaf(x: Tensor, what: str) -> None:
             )
 
 
-def _compact(new: Tensor) -> Tensor:
+def compact(new: Tensor) -> Tensor:
     """A value with memory of its own for every element: what was expanded is copied before it is adopted."""
     v = innermost(new)
     if type(v) is np.ndarray and v.size > 1 and 0 in v.strides:
@@ -180,17 +191,24 @@ def _check_overlap(x: Tensor, what: str) -> None:
         )
 
 
-def _keep_leaf(x: Tensor, new: Tensor) -> Tensor:
-    """With gradients off, a write to a leaf changes its value and leaves it a leaf."""
-    if (
-        x._interp is not None
-        and x._interp.kind == "reverse"
-        and x.is_leaf
-        and new._interp is not x._interp
-        and x._interp.level <= CUT.get()
-    ):
-        return Tensor(new, x._interp, x._aux)
-    return new
+def _with_history(x: Tensor, new: Tensor) -> Tensor:
+    """`new` as the value of `x` after a write.
+
+    A level that records keeps x's history: of a constant, too, x is then a function (with the derivative zero) of what it
+    was. A level that does not (``no_grad``) sees another value and the same history; so a leaf stays a leaf.
+    """
+    i, j = x._interp, new._interp
+    if i is None or (j is not None and j.level > i.level):
+        return new
+    if i.kind != "reverse":
+        return Tensor(_with_history(x._value, new._value), i, new._aux) if j is i else new
+    if i.level <= CUT.get():
+        return Tensor(_with_history(x._value, new._value if j is i else new), i, x._aux)
+    if j is i:
+        return new
+    from ..ops.convert import overwrite_p
+
+    return overwrite_p.call(x, new)
 
 
 def _write_memory(x: Tensor, value: Any) -> None:
@@ -229,7 +247,7 @@ def _write_through(root: Tensor, chain: tuple[Any, ...], new: Tensor) -> None:
                 holder = holder._value
             holder._value = written
         return
-    adopt(root, scatter_view(root, chain, new))
+    adopt(root, _with_history(root, scatter_view(root, chain, new)))
 
 
 def scatter_view(root: Tensor, chain: tuple[Any, ...], new: Tensor) -> Tensor:
@@ -251,16 +269,21 @@ def refresh(root: Tensor) -> None:
     if m is None or not m.views:
         return
     alive = []
-    for w in m.views:
-        v = w()
-        if v is not None:
-            alive.append(w)
-            adopt(v, replay(root, v._meta.chain))  # type: ignore[union-attr]
+    # Views that were made without recording say so in their chain; the others keep their history whatever the mode is now.
+    token = CUT.set(-1.0)
+    try:
+        for w in m.views:
+            v = w()
+            if v is not None:
+                alive.append(w)
+                adopt(v, replay(root, v._meta.chain))  # type: ignore[union-attr]
+    finally:
+        CUT.reset(token)
     m.views = alive
 
 
-def write_out(out: Any, y: Any) -> Any:
-    """Put results into ``out=`` tensors, resizing empty ones as PyTorch does."""
+def write_out(out: Any, y: Any, fill: bool = False) -> Any:
+    """Put results into ``out=`` tensors, resizing empty ones as PyTorch does; `fill`: in row-major order, whatever the shape."""
     if isinstance(out, tuple | list):
         for o, v in zip(out, y, strict=True):
             write_out(o, v)
@@ -273,6 +296,8 @@ def write_out(out: Any, y: Any) -> Any:
         )
     if not dt.can_cast(y.dtype, out.dtype):
         raise ChainruleError(f"result type {y.dtype} can't be cast to the desired output type {out.dtype}")
+    if fill and out.shape != y.shape and out.numel() == y.numel():
+        y = y.reshape(out.shape)
     if out.shape != y.shape:
         value = y.to(out.dtype)
         adopt(out, Tensor(innermost(value).copy()) if value._interp is None else value)

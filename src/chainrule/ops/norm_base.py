@@ -178,7 +178,7 @@ class Solo:
 
     pull_rules = None
     linear_rules = False
-    sparse_vjp = True
+    sparse_vjp = none_is_zero = True
     form = "fused"
 
     def __init__(self, op: Fused) -> None:

@@ -444,25 +444,8 @@ ORDERED = ALL_NUMS - COMPLEX_NUMS
 
 eq = publish(pointwise("eq", np.equal, doc="Where both are equal."), "t*")
 ne = publish(pointwise("ne", np.not_equal, doc="Where both differ."), "t*", "not_equal")
-
-
-def _equality(p: Pointwise) -> Any:
-    """The operator: what is no number is left to Python, for which ``x == None`` is False."""
-    call = p.call
-
-    def method(self: Tensor, other: Any) -> Any:
-        try:
-            return call(self, other)
-        except TypeError:
-            if isinstance(other, Tensor | np.ndarray | int | float | complex):
-                raise
-            return NotImplemented
-
-    return method
-
-
-public("", methods="__eq__", out=False)(_equality(eq))
-public("", methods="__ne__", out=False)(_equality(ne))
+public("", methods="__eq__", out=False)(eq)
+public("", methods="__ne__", out=False)(ne)
 lt = publish(Ordered("lt", np.less, (), fast=ORDERED, doc="``input < other``."), "t*", "less", "__lt__")
 le = publish(Ordered("le", np.less_equal, (), fast=ORDERED, doc="``input <= other``."), "t*", "less_equal", "__le__")
 gt = publish(Ordered("gt", np.greater, (), fast=ORDERED, doc="``input > other``."), "t*", "greater", "__gt__")

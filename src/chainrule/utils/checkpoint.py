@@ -25,7 +25,7 @@ class _Again:
     """Stands for a whole call on the tape of one level; its reverse rule runs the call again and walks back through that."""
 
     name, form = "checkpoint", "again"
-    pull_rules, sparse_vjp, differentiable = None, True, True
+    pull_rules, sparse_vjp, differentiable, none_is_zero = None, True, True, True
     integer_outputs: frozenset[int] = frozenset()
 
     def __init__(self, run: Callable[[], list[Tensor]], edge: list[Node], places: list[int]) -> None:
