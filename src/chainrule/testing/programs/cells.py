@@ -120,6 +120,8 @@ class Wrong(Exception):
 def same(got: Any, want: Any, rtol: float = RTOL, atol: float = ATOL, what: str = "") -> None:
     got = got.detach().numpy() if hasattr(got, "detach") else np.asarray(got)
     want = np.asarray(want)
+    if not np.isfinite(want).all():
+        raise NoOracle("the judge's answer is not finite")
     if got.shape != want.shape:
         raise Wrong(f"{what}shape {got.shape}, expected {want.shape}")
     if not np.allclose(got, want, rtol=rtol, atol=atol * (1 + np.abs(want).max(initial=0))):

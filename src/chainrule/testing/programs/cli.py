@@ -12,7 +12,7 @@ from pathlib import Path
 from .cells import CELLS, Verdict, check
 from .maker import from_seed
 from .program import Program
-from .shrink import failure, shrink
+from .shrink import failure, shrink, suspects
 
 STATES = ("right", "wrong", "raised", "refused", "no oracle")
 
@@ -78,7 +78,7 @@ def campaign(seeds: range, cells: list[str] | None, effort: float = 4.0, per_cla
                 group.cells.update(v.cell for v in vs)
                 continue
             small, verdict = shrink(program, vs[0].cell, vs[0], effort)
-            name = key if key[0] == "raised" else (key[0], *sorted(set(small.kinds) - {"plain"}))
+            name = key if key[0] == "raised" else (key[0], *suspects(small))
             group = tally.groups.setdefault(name, Group())
             group.count += 1
             group.cells.update(v.cell for v in vs)

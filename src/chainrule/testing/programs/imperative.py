@@ -39,7 +39,7 @@ def leaf(m: Maker) -> Line | None:
             (f"cr.ones({a.shape}, dtype=cr.float64, requires_grad=True)", f"cr.ones({a.shape}, dtype=cr.float64)"),
             ("nn.Parameter(" + m.constant(a.shape) + ")", None),
             ("{0}.detach().requires_grad_()", "cut({0})"),
-            ("{0}.detach().clone().requires_grad_()", "cut({0})"),
+            ("{0}.detach().clone().requires_grad_()", "cut({0}).clone()"),
             ("cr.full_like({0}, 0.8).requires_grad_()", "cr.full_like({0}, 0.8)"),
         ]
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -157,6 +158,7 @@ class Maker:
                     break
             made = self.one(family.makers)(self)
             if made is not None:
+                made = replace(made, kind=f"{family.name}/{made.kind}")
                 if not made.body:
                     self.scopes[-1].vars.extend(made.outs)
                 return made

@@ -16,7 +16,17 @@ def failure(v: Verdict) -> tuple[str, str]:
     if v.state != "raised":
         return v.state, ""
     first = v.note.split("\n")[0]
-    return v.state, re.sub(r"v\d+\w?|f\d+|[\d.\-]+", "#", first)[:90]
+    return v.state, re.sub(r"\bv\d+\w?|\bf\d+|\(?-?\d[\d.,\s]*\)?", "#", first)[:90]
+
+
+# Families whose statements are rarely the culprit where another one stands beside them.
+PLAIN = ("plain", "elementwise", "reduce", "view", "linalg", "layer", "index")
+
+
+def suspects(program: Program) -> tuple[str, ...]:
+    """The kinds of statements that a small failing program is about."""
+    kinds = sorted(set(program.kinds))
+    return tuple(k for k in kinds if k.split("/")[0] not in PLAIN) or tuple(k for k in kinds if k != "plain")
 
 
 def shrink(program: Program, cell: str, like: Verdict, seconds: float = 4.0) -> tuple[Program, Verdict]:
@@ -57,10 +67,9 @@ def candidates(p: Program) -> Iterator[Program]:
                     if _place(everything, params, other) < _place(everything, params, v):
                         yield _renamed(p, v.name, other.name)
     for line in walk(p.lines):
-        if len(line.outs) == 1 and line.text not in ("{o} = cr.sin(x)", _constant(line.outs[0])) and not line.body:
-            for text in ("{o} = cr.sin(x)", _constant(line.outs[0])):
-                if text != "{o} = cr.sin(x)" or line.outs[0].shape == p.shape:
-                    yield p.with_lines(_mapped(p.lines, line, (Line("plain", text, (), line.outs),)))
+        if line.outs and line.kind != "plain":
+            for plain in _plain(line.outs, p.shape):
+                yield p.with_lines(_mapped(p.lines, line, plain))
         if line.body:
             yield p.with_lines(_mapped(p.lines, line, line.body))
         if line.fn and line.fn.result not in ("{0}", "{0}.sum()"):
@@ -68,8 +77,11 @@ def candidates(p: Program) -> Iterator[Program]:
                 yield p.with_lines(_mapped(p.lines, line, (replace(line, fn=replace(line.fn, result=result)),)))
 
 
-def _constant(v: Var) -> str:
-    return f"{{o}} = cr.full({v.shape}, 0.6, dtype=cr.float64)"
+def _plain(outs: tuple[Var, ...], shape: tuple[int, ...]) -> Iterator[tuple[Line, ...]]:
+    """The simplest lines with results of these shapes: without a derivative, then with one."""
+    for form in ("cr.full({s}, 0.6, dtype=cr.float64)", "cr.full({s}, 0.6, dtype=cr.float64) * x.sum()", "cr.sin(x)"):
+        if "sin" not in form or all(v.shape == shape for v in outs):
+            yield tuple(Line("plain", "{o} = " + form.replace("{s}", str(v.shape)), (), (v,)) for v in outs)
 
 
 def _place(everything: list[Var], params: list[Var], v: Var) -> int:
