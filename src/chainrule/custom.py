@@ -112,7 +112,9 @@ class CustomOp(Op):
                 args, kw = fill(xs)
                 out = _as_tuple(vjp(g, y, *args, **kw))
                 if len(out) < len(places):
-                    raise RuntimeError(f"{self.name}: the reverse rule gave {len(out)} cotangents for {len(places)} tensors")
+                    raise RuntimeError(
+                        f"{self.name}: the reverse rule gave {len(out)} cotangents for {len(places)} tensors"
+                    )
                 # One for each argument, or for each tensor among them.
                 return tuple(out[i] for i in places) if len(out) >= len(args) else out
 

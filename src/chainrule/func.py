@@ -524,9 +524,25 @@ def _restored(blocks: list[Tensor], backs: list[Any] | None) -> list[Tensor]:
     return blocks if backs is None else [back(b) for back, b in zip(backs, blocks, strict=True)]
 
 
+def _check_holomorphic(name: str, xs: list[Any], ys: list[Any], holomorphic: bool) -> None:
+    """A complex input has one complex derivative only where the function is holomorphic: the caller has to say so."""
+    cx = [x.dtype.category == dt.COMPLEX for x in xs]
+    if holomorphic:
+        if not all(cx) or any(y.dtype.category != dt.COMPLEX for y in ys):
+            raise RuntimeError(f"{name}: with holomorphic=True all inputs and outputs must be complex")
+    elif any(cx):
+        raise RuntimeError(
+            f"{name}: input {cx.index(True)} is complex. If the function is holomorphic, pass holomorphic=True; otherwise its derivative "
+            f"is no complex matrix: differentiate with respect to chainrule.view_as_real(z), or use vjp or jvp."
+        )
+
+
 def jacrev(func: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False, chunk_size: int | None = None,
-           _preallocate_and_copy: bool = False) -> Callable[..., Any]:  # fmt: skip
-    """``x -> J(x)``, by one batched reverse pass over the unit cotangents. Shape: output dims, then input dims."""
+           holomorphic: bool = False, _preallocate_and_copy: bool = False) -> Callable[..., Any]:  # fmt: skip
+    """``x -> J(x)``, by one batched reverse pass over the unit cotangents. Shape: output dims, then input dims.
+
+    The inputs are real, or the function is holomorphic and ``holomorphic=True`` says so: then J is its complex derivative.
+    """
 
     @functools.wraps(func)
     def jacobian(*args: Any, **kw: Any) -> Any:
@@ -535,13 +551,25 @@ def jacrev(func: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = Fa
         value, pull = out[0], out[1]
         ys, yspec = flatten(value)
         xs, xspec = flatten(picked)
+        _check_holomorphic("jacrev", xs, ys, holomorphic)
         if any(y.numel() for y in ys):
-            rows = vmap(lambda *e: pull(unflatten(list(e), yspec)), chunk_size=chunk_size)(*_basis(ys))
+            back = vmap(lambda *e: pull(unflatten(list(e), yspec)), chunk_size=chunk_size)
+            basis = _basis(ys)
+            rows = flatten(back(*basis))[0]
+            if holomorphic:  # reverse mode gives conj(J)^T g
+                rows = [r.conj() for r in rows]
+            elif any(y.dtype.category == dt.COMPLEX for y in ys):
+                # Of real inputs: the cotangent 1 gives the real part of J, and i its imaginary part.
+                turned = [e * 1j if e.dtype.category == dt.COMPLEX else e * 0 for e in basis]
+                rows = [r + 1j * i for r, i in zip(rows, flatten(back(*turned))[0], strict=True)]
         else:
-            rows = unflatten([Tensor(np.zeros((0, *x.shape), x.dtype.np)) for x in xs], xspec)
-        rows, _ = flatten(rows)
+            rows = [Tensor(np.zeros((0, *x.shape), x.dtype.np)) for x in xs]
         # rows[k]: cotangents of input k, one for each output element
         blocks = [_split_rows(r, ys) for r in rows]
+        real = [holomorphic or y.dtype.category == dt.COMPLEX for y in ys]
+        blocks = [
+            [v if z or v.dtype.category != dt.COMPLEX else v.real for v, z in zip(b, real, strict=True)] for b in blocks
+        ]
         result = unflatten(
             [_inputs_tree(unflatten(_restored([b[j] for b in blocks], backs), xspec), argnums) for j in range(len(ys))],
             yspec,
@@ -562,8 +590,12 @@ def jacfwd(
     *,
     randomness: str = "error",
     chunk_size: int | None = None,
+    holomorphic: bool = False,
 ) -> Callable[..., Any]:
-    """``x -> J(x)``, by one batched forward pass over the unit tangents. Shape: output dims, then input dims."""
+    """``x -> J(x)``, by one batched forward pass over the unit tangents. Shape: output dims, then input dims.
+
+    The inputs are real, or the function is holomorphic and ``holomorphic=True`` says so: then J is its complex derivative.
+    """
 
     @functools.wraps(func)
     def jacobian(*args: Any, **kw: Any) -> Any:
@@ -571,6 +603,8 @@ def jacfwd(
         xs, xspec = flatten(picked)
         for x in xs:
             _need_diff("jacfwd", x)
+        if not holomorphic:
+            _check_holomorphic("jacfwd", xs, [], False)
 
         def push(*e: Any) -> Any:
             r = jvp(f, picked, unflatten(list(e), xspec), has_aux=has_aux)
@@ -584,6 +618,8 @@ def jacfwd(
         )
         cols, aux = out if has_aux else (out, None)
         cs, cspec = flatten(cols)
+        if holomorphic:
+            _check_holomorphic("jacfwd", xs, cs, True)
 
         def block(c: Tensor) -> Any:
             parts = []

@@ -92,7 +92,9 @@ class Function:
         if hasattr(cls, "setup_context"):
             args = _with_defaults(cls, args, kw)
         elif kw:
-            raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments without a setup_context, got {', '.join(kw)}")
+            raise TypeError(
+                f"{cls.__name__}.apply() takes no keyword arguments without a setup_context, got {', '.join(kw)}"
+            )
         tensors = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         ctx = Context(tuple(isinstance(a, Tensor) and a.requires_grad for a in args), args)
         out = FunctionOp(cls, ctx, args, tensors).bind(*[args[i] for i in tensors])
@@ -106,7 +108,9 @@ def _with_defaults(cls: type[Function], args: tuple[Any, ...], kw: dict[str, Any
     bound = inspect.signature(cls.forward).bind(*args, **kw)
     bound.apply_defaults()
     if bound.kwargs:
-        raise TypeError(f"{cls.__name__}.forward must not have keyword-only parameters, it has {', '.join(bound.kwargs)}")
+        raise TypeError(
+            f"{cls.__name__}.forward must not have keyword-only parameters, it has {', '.join(bound.kwargs)}"
+        )
     return bound.args
 
 

@@ -76,9 +76,13 @@ class Tensor:
     _aux: Any
     _meta: Meta | None
 
-    def __init__(self, value: Any = (), interp: Any = None, aux: Any = None) -> None:
-        if interp is None and type(value) is not ndarray:
-            value = _legacy(value)
+    def __init__(self, value: Any = (), interp: Any = None, aux: Any = None, *more: int) -> None:
+        if interp is None:
+            if type(value) is not ndarray:
+                value = _legacy(value)
+        elif type(value) is int:  # PyTorch's Tensor(2, 3): sizes
+            value = np.zeros([n for n in (value, interp, aux, *more) if n is not None], dt.get_default_dtype().np)
+            interp = aux = None
         self._value = value
         self._interp = interp
         self._aux = aux
@@ -263,7 +267,13 @@ class Tensor:
         v = self.numpy()
         if type(v) is list:
             return self.concrete("__array__")._no_array()
-        return v if dtype is None else v.astype(dtype)
+        if dtype is not None and v.dtype != dtype:
+            if copy is False:
+                raise ValueError(
+                    f"__array__: a tensor of type {self.dtype} as an array of type {np.dtype(dtype)} is a copy, which copy=False forbids"
+                )
+            return v.astype(dtype)
+        return v.copy() if copy else v
 
     def __bool__(self) -> bool:
         if self.numel() != 1:
@@ -393,4 +403,6 @@ def _legacy(value: Any) -> Any:
         return np.asarray(value)
     if isinstance(value, int):
         return np.zeros((value,), dt.get_default_dtype().np)
+    if type(value) is Size:
+        return np.zeros(value, dt.get_default_dtype().np)
     return np.array(value, dtype=dt.get_default_dtype().np)

@@ -91,6 +91,8 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
 
     swaps: dict[int, Node] = {}
     for level in {t._interp: None for t in atoms}:
+        if level.keep_all:  # type: ignore[union-attr]
+            continue  # linearize walks forward, over all of it
         places = [i for i, t in enumerate(atoms) if t._interp is level and t._aux.seq > start]
         edge = _edge([atoms[i]._aux for i in places], start)
         if edge:
