@@ -10,7 +10,7 @@ UNARY = [
     "cr.log1p({0} * {0})", "cr.sqrt(1 + {0} * {0})", "cr.special.expit({0})", "F.softplus({0})", "F.gelu({0})", "F.silu({0})",
     "F.mish({0})", "{0} / (1 + {0} * {0})", "cr.asinh({0})", "1.3 * {0}", "{0} - 0.4", "-{0}", "cr.reciprocal(2 + cr.cos({0}))",
     "cr.rsqrt(1.5 + cr.sin({0}))", "F.logsigmoid({0})", "cr.sinc({0})", "cr.lgamma(2.5 + cr.sin({0}))", "(2 + cr.sin({0})) ** 1.5",
-    "F.tanhshrink({0})", "cr.expm1(cr.tanh({0}))", "cr.xlogy({0}, 1 + {0} * {0})", "{0}.clone()", "{0}.to(cr.float64)",
+    "F.tanhshrink({0})", "cr.expm1(cr.tanh({0}))", "cr.xlogy({0}, 1 + {0} * {0})", "{0}.clone()", "{0} * 1.0",
     "cr.square(cr.tanh({0}))", "cr.nn.functional.softsign({0})", "cr.where({0} > 0.123, cr.sin({0}), {0})", "cr.relu({0} - 0.0123)",
     "cr.abs({0} + 0.0171)", "F.leaky_relu({0} + 0.0213, 0.2)", "F.elu({0})", "cr.clamp({0}, -0.8123, 0.9234)",
     "F.hardtanh({0} * 0.5, -0.6, 0.7)",

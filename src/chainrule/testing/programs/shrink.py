@@ -59,11 +59,14 @@ def candidates(p: Program) -> Iterator[Program]:
             yield p.with_lines(p.lines, (name,))
     everything = [Var("x", p.shape, 0), *(v for ln in walk(p.lines) for v in ln.outs)]
     params = [v for ln in walk(p.lines) if ln.fn for v in ln.fn.params]
-    # A result is replaced by another tensor of its shape, the simplest first.
+    written = {ln.args[0] for ln in walk(p.lines) if "write" in ln.marks and ln.args}
+    # A result is replaced by another tensor of its shape, the simplest first. Arguments are never written to.
     for line in reversed(list(walk(p.lines))):
         for v in line.outs:
             for other in [*everything[:1], *params, *everything[1:]]:
                 if other.shape == v.shape and other.name != v.name and other not in line.outs and v.name in used:
+                    if v.name in written and (other in params or other.name == "x"):
+                        continue
                     if _place(everything, params, other) < _place(everything, params, v):
                         yield _renamed(p, v.name, other.name)
     for line in walk(p.lines):
