@@ -64,7 +64,7 @@ def push(m: Maker) -> Line | None:
             ("jvp", "{o}, {p} = func.jvp({f}, ({0},), ({t},))", None),
             (
                 "linearize",
-                "{o}, {o}push = func.linearize({f}, {0})\n{p} = {o}push({t})",
+                "{o}t = {t} * 1.0\n{o}, {o}push = func.linearize({f}, {0})\n{p} = {o}push({o}t)",
                 "{o}, {p} = func.jvp({f}, ({0},), ({t},))",
             ),
             (

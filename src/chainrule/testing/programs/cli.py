@@ -71,9 +71,11 @@ def campaign(seeds: range, cells: list[str] | None, effort: float = 4.0, per_cla
                 bad.append(v)
         # One program stands in for its other cells when these fail alike.
         for key, vs in _alike(bad).items():
-            met[key] += 1
-            if met[key] > (per_class if key[0] == "raised" else 40 * per_class):
-                group = tally.groups.setdefault(key, Group())
+            # Wrong results in the same cells are likely, but not surely, of one class.
+            alike = key if key[0] == "raised" else (key[0], ", ".join(v.cell for v in vs))
+            met[alike] += 1
+            if met[alike] > (per_class if key[0] == "raised" else 8 * per_class):
+                group = tally.groups.setdefault(key if key[0] == "raised" else (key[0], "more of these"), Group())
                 group.count += 1
                 group.cells.update(v.cell for v in vs)
                 continue
