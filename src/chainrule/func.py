@@ -264,7 +264,7 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = Fa
     from .core.forward import fit_tangent
 
     with Forward() as level:
-        duals = [Tensor(pin(x), level, fit_tangent(t, x)) for x, t in zip(xs, ts, strict=True)]
+        duals = [Tensor(pin(x), level, pin(fit_tangent(t, x))) for x, t in zip(xs, ts, strict=True)]
         entered = [d._value for d in duals]
         out = f(*unflatten(duals, spec))
         aux: Any = None

@@ -390,7 +390,13 @@ def test_what_a_function_writes_to_its_argument_shows_outside() -> None:
     same(func.vmap(cr.Tensor.copy_)(a, b), b)
     same(a, b)
     double: Any = lambda x: x.mul_(2).sum()
-    for run in (lambda x: func.jvp(double, (x,), (x,)), lambda x: func.grad(double)(x), lambda x: func.vjp(double, x), lambda x: func.linearize(double, x)):  # fmt: skip
+    runs: list[Any] = [
+        lambda x: func.jvp(double, (x,), (x,)),
+        lambda x: func.grad(double)(x),
+        lambda x: func.vjp(double, x),
+        lambda x: func.linearize(double, x),
+    ]
+    for run in runs:
         x = X.clone()
         run(x)
         same(x, 2 * X)
@@ -626,3 +632,129 @@ def test_constructors_and_arrays() -> None:
         np.asarray(t, dtype=np.float64, copy=False)
     assert cr.ones(2, 3)[:, cr.tensor(True)].shape == (2, 1, 3) and cr.ones(3)[cr.tensor(False)].shape == (0, 3)
     assert copy.deepcopy(ones()).requires_grad
+
+
+class Sine(Function):
+    @staticmethod
+    def forward(a: Any) -> Any:
+        return cr.sin(a)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(inputs[0])
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (a,) = ctx.saved_tensors
+        return g * cr.cos(a) if ctx.needs_input_grad[0] else None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, a: Any) -> Any:
+        return Sine.apply(a), in_dims[0]
+
+
+def test_a_function_with_a_vmap_rule_in_every_mode() -> None:
+    agree(lambda x: (Sine.apply(x) * x).sum(), lambda x: (x.sin() * x).sum())
+
+
+def test_a_hook_inside_vmap_sees_one_example() -> None:
+    def f(x: Any) -> Any:
+        y = x * 3
+        y.register_hook(lambda g: g * 2 + (g.sum() * 0 if g.shape == (2,) else np.nan))
+        return (y * x).sum()
+
+    want = 6 * BATCH + 3 * BATCH  # through y doubled, through x itself
+    same(func.grad(lambda b: func.vmap(f)(b).sum())(BATCH), want)
+    same(_backward(lambda b: func.vmap(f)(b).sum(), BATCH), want)
+
+
+def test_linearize_is_forward_mode() -> None:
+    for mode in (cr.no_grad, cr.inference_mode):
+
+        def f(x: Any, mode: Any = mode) -> Any:
+            with mode():
+                c = x.sin()
+            return x * c
+
+        same(func.linearize(f, X)[1](X), func.jvp(f, (X,), (X,))[1])
+
+
+def test_retain_grad_of_a_tensor_among_the_inputs() -> None:
+    w = ones()
+    h = w * 3
+    h.retain_grad()
+    (h * X).sum().backward(inputs=[w, h])
+    same(h.grad, X)
+
+
+def test_writes_that_no_derivative_sees() -> None:
+    def off(x: Any) -> Any:
+        u = x.sin()
+        with cr.no_grad():
+            u.add_(0.3)
+        return u.sum()
+
+    def data(x: Any) -> Any:
+        u = x.sin()
+        u.data.mul_(0.7)
+        return u.sum()
+
+    for f in (off, data):
+        for mode in ("grad", "backward", "vmap of grad"):
+            same(MODES[mode](f), MODES[mode](lambda x: x.sin().sum()))
+    b = func.jvp(func.vmap(data), (BATCH,), (BATCH,))
+    same(b[0], 0.7 * BATCH.sin().sum(1))
+    same(b[1], (BATCH.cos() * BATCH).sum(1))
+
+
+def test_a_write_through_data_reaches_nothing_that_was_saved() -> None:
+    def f(write: bool) -> Any:
+        def g(x: Any) -> Any:
+            v = cr.softmax(x, -1)
+            w = v[cr.tensor([1, 0, 0])]
+            if write:
+                func.grad(lambda u: (v.data.mul_(0.7), u.sum())[1])(x)
+            return (w * cr.tensor([1.0, 2.0, 4.0], dtype=cr.float64)).sum()
+
+        return g
+
+    same(func.grad(f(True))(X), func.grad(f(False))(X))
+
+
+def test_a_tensor_made_inside_vmap_may_be_written_to() -> None:
+    def f(x: Any) -> Any:
+        v = cr.full((2, 2), 0.6, dtype=cr.float64)
+        func.jvp(lambda p: Sine.apply(v.select(0, 0)) * 1.0, (v,), (v,))  # leaves a cycle of references behind
+        v[0:] += x
+        cr.mul(x.detach(), 2, out=v[1])
+        return v.sum()
+
+    same(func.vmap(f)(BATCH), 1.2 + 3 * BATCH.sum(1))
+
+
+def test_a_tangent_keeps_the_value_it_had() -> None:
+    def f(x: Any) -> Any:
+        v = cr.sin(x)
+
+        def g(p: Any) -> Any:
+            v[0:].mul_(cr.sin(p))
+            return p * 1.0
+
+        return func.jvp(g, (v,), (v,))[1] * 1.0
+
+    same(f(X), X.sin())
+
+
+def test_dual_levels_meet_leaves_and_outlive_themselves() -> None:
+    from chainrule.autograd import forward_ad
+
+    kept: list[Any] = []
+
+    def f(x: Any) -> Any:
+        with forward_ad.dual_level():
+            d = cr.nn.Parameter(ones(False)) * forward_ad.make_dual(x, x) * x
+            kept[:] = [forward_ad.make_dual(x, x)]
+            a, t = forward_ad.unpack_dual(d)
+        return (a + t + kept[0] * 1).sum()
+
+    agree(f, lambda x: (2 * x * x + x).sum())

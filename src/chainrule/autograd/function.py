@@ -8,6 +8,7 @@ from typing import Any
 
 from ..core.dispatch import CUT
 from ..core.imperative import no_grad
+from ..core.op import is_float
 from ..core.tensor import Tensor
 from ..core.views import assign
 from ..custom import CustomOp, _as_tuple
@@ -96,7 +97,7 @@ class Function:
                 f"{cls.__name__}.apply() takes no keyword arguments without a setup_context, got {', '.join(kw)}"
             )
         tensors = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
-        ctx = Context(tuple(isinstance(a, Tensor) and a.requires_grad for a in args), args)
+        ctx = Context(tuple(isinstance(a, Tensor) and a._interp is not None and is_float(a) for a in args), args)
         out = FunctionOp(cls, ctx, args, tensors).bind(*[args[i] for i in tensors])
         for k, i in ctx._dirty_places:
             assign(args[i], _as_tuple(out)[k], cls.__name__)
@@ -147,16 +148,34 @@ class FunctionOp(CustomOp):
                 y = cls.forward(ctx, *full)
         out = _as_tuple(y)
         ctx._remember(full, out)
-        self.integer_outputs = frozenset(k for k, o in enumerate(out) if any(o is m for m in ctx._non_differentiable))
-        self.differentiable = len(self.integer_outputs) < len(out)
+        self._mark(ctx, out)
         ctx._dirty_places = [
             (k, i) for k, o in enumerate(out) for i, a in enumerate(full) if o is a and any(o is d for d in ctx._dirty)
         ]  # type: ignore[attr-defined]
         fresh = tuple(Tensor(o._value, o._interp, o._aux) if any(o is a for a in full) else o for o in out)
         return fresh if isinstance(y, tuple | list) else fresh[0]
 
-    def _see(self, xs: list[Any], y: Any) -> None:
-        self.ctx._now = (self._full(xs), list(_as_tuple(y)))
+    def _mark(self, ctx: Context, out: tuple[Any, ...]) -> None:
+        self.integer_outputs = frozenset(k for k, o in enumerate(out) if any(o is m for m in ctx._non_differentiable))
+        self.differentiable = len(self.integer_outputs) < len(out)
+
+    def _context(self, xs: list[Any], y: Any) -> Context:
+        """The context for a rule that runs on the tensors of one level: of its own where ``setup_context`` can make it."""
+        ctx, full = self.ctx, self._full(xs)
+        if hasattr(self.cls, "setup_context"):
+            ctx = Context(ctx.needs_input_grad, ctx._given)
+            with no_grad():
+                self.cls.setup_context(ctx, tuple(full), y)
+            ctx._remember(full, _as_tuple(y))
+        ctx._now = (full, list(_as_tuple(y)))
+        return ctx
+
+    def pull(self, g: Any, y: Any, xs: list[Any], kw: dict[str, Any], need: list[bool]) -> list[Any]:
+        wanted = [False] * len(self.args)
+        for i, n in zip(self.tensors, need, strict=True):
+            wanted[i] = n
+        self.ctx.needs_input_grad = tuple(wanted)
+        return super().pull(g, y, xs, kw, need)
 
     def _zeros(self, vs: Any, like: Any) -> list[Any]:
         from ..core.op import zeros_like_tensor
@@ -168,16 +187,22 @@ class FunctionOp(CustomOp):
         ]
 
     def _jvp(self, t: Any, y: Any, xs: list[Any]) -> Any:
-        self._see(xs, y)
+        ctx = self._context(xs, y)
         full: list[Any] = [None] * len(self.args)
         for i, v in zip(self.tensors, self._zeros(t, xs), strict=True):
             full[i] = v
-        return self.cls.jvp(self.ctx, *full)  # type: ignore[attr-defined]
+        try:
+            return self.cls.jvp(ctx, *full)  # type: ignore[attr-defined]
+        finally:
+            ctx._now = None
 
     def _vjp(self, g: Any, y: Any, xs: list[Any]) -> Any:
-        self._see(xs, y)
+        ctx = self._context(xs, y)
         gs = self._zeros(_as_tuple(g), _as_tuple(y))
-        out = _as_tuple(self.cls.backward(self.ctx, *gs))  # type: ignore[attr-defined]
+        try:
+            out = _as_tuple(self.cls.backward(ctx, *gs))  # type: ignore[attr-defined]
+        finally:
+            ctx._now = None
         if len(out) < len(self.args):
             raise RuntimeError(
                 f"function {self.name}.backward returned an incorrect number of gradients (expected {len(self.args)}, got {len(out)})"
@@ -210,4 +235,6 @@ class FunctionOp(CustomOp):
             o.expand(size, *o.shape) if d is None else o.movedim(d, 0) if d else o
             for o, d in zip(outs, ds, strict=True)
         )
-        return moved if isinstance(out, tuple | list) else moved[0]
+        y = moved if isinstance(out, tuple | list) else moved[0]
+        self._mark(self._context(args, y), moved)
+        return y

@@ -8,6 +8,8 @@ its arguments alone; the stack is consulted only to number a new level (and by r
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -43,6 +45,7 @@ class Interpreter:
 
     __slots__ = ("_token", "alive", "floor", "imperative", "leaves", "level", "muted", "returned", "touched")
     kind = "transform"
+    fades = False  # whether a value that outlives the level is the one below
 
     def __init__(self) -> None:
         self.alive = True
@@ -71,22 +74,20 @@ class Interpreter:
             self._rehome()
         above = self.imperative
         if self.touched is not None or (above is not None and above.touched is not None):
-            boxes = [b for w in self.touched or () if (b := w()) is not None]
+            boxes = living(self.touched)
             if above is not None:
-                for b in [b for w in above.touched or () if (b := w()) is not None]:
-                    if b._interp is above:
-                        b._value, b._interp, b._aux = b._value._value, b._value._interp, b._value._aux
-                        boxes.append(b)
+                boxes += _lowered(living(above.touched), above)
                 above.touched = None
             self.touched = None
-            self.restore([b for b in boxes if b._interp is self], failed=et is not None)
+            boxes[:] = [b for b in boxes if b._interp is self]
+            self.restore(boxes, failed=et is not None)
         self.returned = []
 
     def settle(self, y: Any) -> Any:
         """`y` brought down to this level: what the imperative style recorded above it is a constant to the transforms around."""
         i = getattr(y, "_interp", None)
         while i is not None and i.level > self.level:
-            if i is not self.imperative:
+            if i.level % 1 == 0 and not i.fades:  # no imperative level
                 raise escaped(i.kind, "the result of a transformed function")
             y = y._value
             i = y._interp
@@ -97,7 +98,7 @@ class Interpreter:
         from .reverse import imperative
 
         outer = imperative()
-        for t in [t for w in self.leaves if (t := w()) is not None]:
+        for t in living(self.leaves):
             if t._interp is self.imperative and t._value._interp is not self:
                 t._interp = outer
                 if t._meta is not None and t._meta.grad is not None and t._meta.grad._interp is self:
@@ -112,9 +113,7 @@ class Interpreter:
 
     def restore(self, boxes: list[Tensor], failed: bool) -> None:
         """When the level ends, tensors from outside keep the value that was written, without the derivative."""
-        for box in boxes:
-            inner = box._value
-            box._value, box._interp, box._aux = inner._value, inner._interp, inner._aux
+        _lowered(boxes, self)
 
     def check(self, op: str) -> None:
         if not self.alive:
@@ -139,6 +138,35 @@ class Interpreter:
 
     def strides_of(self, x: Tensor) -> tuple[int, ...]:
         return x._value.stride()
+
+
+def living(refs: list[weakref.ref[Tensor]] | None) -> list[Tensor]:
+    """The tensors that are still there."""
+    return [t for t in [w() for w in refs or ()] if t is not None]
+
+
+def _lowered(boxes: list[Tensor], level: Interpreter) -> list[Tensor]:
+    """The tensors of a level, each made one of the level below."""
+    boxes = [b for b in boxes if b._interp is level]
+    for b in boxes:
+        b._value, b._interp, b._aux = b._value._value, b._value._interp, b._value._aux
+    return boxes
+
+
+@contextmanager
+def revived(stack: tuple[Interpreter, ...], cut: float) -> Iterator[None]:
+    """The levels that were active at an earlier time, active once more."""
+    tokens = STACK.set(stack), CUT.set(cut)
+    alive = [i.alive for i in stack]
+    for i in stack:
+        i.alive = True
+    try:
+        yield
+    finally:
+        for i, a in zip(stack, alive, strict=True):
+            i.alive = a
+        STACK.reset(tokens[0])
+        CUT.reset(tokens[1])
 
 
 def family(x: Tensor) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from typing import Any
 from numpy import ndarray
 
 from . import dtypes as dt
-from .dispatch import CUT, STACK, grad_cut, grad_enabled
+from .dispatch import CUT, STACK, grad_cut, grad_enabled, revived
 from .errors import ChainruleError
 from .reverse import Leaf, Node, Pick, Reverse, imperative, reachable, walk_back
 from .shapes import sizes_of, unit, zeros
@@ -111,7 +111,7 @@ class inference_mode(_Mode):
 
     def __enter__(self) -> None:
         super().__enter__()
-        levels = [i for i in STACK.get() if i.kind == "jvp"]
+        levels = [i for i in STACK.get() if i.kind == "jvp" or getattr(i, "keep_all", False)]
         self._before.append((INFERENCE.set(self.inference), [(i, i.muted) for i in levels]))
         for i in levels:
             i.muted = self.inference
@@ -290,9 +290,34 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHandl
     """Call ``hook(grad)`` when backward computes this tensor's gradient; what it returns replaces the gradient."""
     if not self.requires_grad:
         raise ChainruleError("cannot register a hook on a tensor that doesn't require gradient")
-    node = _tape_node("register_hook", self)
+    stack, cut, above, x = STACK.get(), CUT.get(), [], self
+    while x._interp.kind != "reverse":  # type: ignore[union-attr]
+        above.append(x._interp)
+        x = x._value
+    if any(i.kind == "vmap" for i in above):  # type: ignore[union-attr]
+        hook = _hook_of_examples(hook, stack, cut, [i for i in above if i.kind == "vmap"])  # type: ignore[union-attr]
+    node = x._aux
     node.hooks = [*(node.hooks or ()), hook]
     return RemovableHandle(node, hook)
+
+
+def _hook_of_examples(hook: Any, stack: Any, cut: float, levels: list[Any]) -> Callable[[Tensor], Any]:
+    """A hook on a tensor inside vmap, for the tape of a level below it: it sees the gradient of one example."""
+
+    def run(g: Tensor) -> Any:
+        with revived(stack, cut):
+            x = g
+            for i in reversed(levels):
+                x = Tensor(x, i)
+            y = hook(x)
+            if y is None:
+                return None
+            for i in levels:
+                y = i.settle(y)
+                y = y._value if y._interp is i else y.expand(i.size, *y.shape)
+        return y
+
+    return run
 
 
 # -- backward ---------------------------------------------------------------------------------------------------------
@@ -382,7 +407,7 @@ def backward(
                 got[node] = zeros(tuple(x.shape), x.dtype)
     for node, g in got.items():
         x = boxes.get(node) if boxes else node.owner() if type(node) is Leaf and node.owner is not None else None
-        if x is None:
+        if x is None or (x._meta is not None and x._meta.retain is not None):
             continue
         _accumulate(x, g, create_graph)
         for h in list((meta(x).post_hooks or {}).values()):

@@ -116,6 +116,10 @@ class Reverse(Interpreter):
         self.keep_all = keep_all
         self.anomaly = ANOMALY.on
 
+    def off(self) -> bool:
+        """Whether nothing is recorded now. A tape that forward mode walks is not concerned by ``no_grad``, as forward mode is not."""
+        return self.level <= CUT.get() and (self.muted or not self.keep_all)
+
     def run(self, op: Op, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
         if not self.alive:
             self.check(op.name)
@@ -130,7 +134,7 @@ class Reverse(Interpreter):
             parents.append(p)
         # Where nothing lies between this level and the payloads, the body runs at once.
         y = op.bind(*low, **kw) if deeper or PAYLOADS else op.concrete(low, kw)
-        if not op.differentiable or self.level <= CUT.get():
+        if not op.differentiable or (self.level <= CUT.get() and self.off()):
             return y
         need = tuple([p is not None for p in parents])
         keep_y, keep_x = (True, None) if self.keep_all else op.keeps(need)
@@ -169,7 +173,7 @@ class Reverse(Interpreter):
             self.check(op.name)
         low = x._value
         y = op.call(low)  # type: ignore[attr-defined]
-        if not op.differentiable or self.level <= CUT.get():
+        if not op.differentiable or (self.level <= CUT.get() and self.off()):
             return y
         if ANOMALY.on or self.keep_all:
             return self._note(op, y, (low,), (x._aux,))
@@ -186,7 +190,7 @@ class Reverse(Interpreter):
         if isinstance(b, Tensor) and b._interp is self:
             lb, pb = b._value, b._aux
         y = op.call(la, lb)  # type: ignore[attr-defined]
-        if not op.differentiable or self.level <= CUT.get():
+        if not op.differentiable or (self.level <= CUT.get() and self.off()):
             return y
         if ANOMALY.on or self.keep_all:
             return self._note(op, y, (la, lb), (pa, pb))

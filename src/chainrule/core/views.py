@@ -71,6 +71,13 @@ def replay(root: Tensor, chain: tuple[Any, ...]) -> Tensor:
     return x
 
 
+def grow(a: Tensor, size: int) -> Tensor:
+    """`a` with a batch axis of equal examples in front."""
+    from ..ops.shape import expand_p
+
+    return expand_p.bind(a, shape=(size, *a.shape), old=tuple(a.shape))
+
+
 def _strip(x: Tensor) -> Tensor:
     from ..ops.convert import detach_p
 
@@ -119,10 +126,11 @@ def assign(x: Tensor, new: Any, what: str = "in-place write") -> Tensor:
         new = compact(new)
     _check_leaf(x, what)
     _check_overlap(x, what)
-    if x._interp is None and new._interp is None and not (PAYLOADS and _holds_other(x)):
-        _write_memory(x, new._value)
-        return x
     m = x._meta
+    if x._interp is None and new._interp is None and not (PAYLOADS and _holds_other(x)):
+        if m is None or m.base is None or m.base._interp is None:
+            _write_memory(x, new._value)
+            return x
     if m is None or (m.base is None and not m.views):
         adopt(x, _with_history(x, new))
         return x
@@ -132,6 +140,8 @@ def assign(x: Tensor, new: Any, what: str = "in-place write") -> Tensor:
     else:
         adopt(root, _with_history(root, new))
     refresh(root)
+    if DETACH in m.chain and new._interp is not x._interp:
+        adopt(x, new)  # the base got the value alone
     return x
 
 
@@ -202,7 +212,7 @@ def _with_history(x: Tensor, new: Tensor) -> Tensor:
         return new
     if i.kind != "reverse":
         return Tensor(_with_history(x._value, new._value), i, new._aux) if j is i else new
-    if i.level <= CUT.get():
+    if i.level <= CUT.get() and i.off():  # type: ignore[attr-defined]
         return Tensor(_with_history(x._value, new._value if j is i else new), i, x._aux)
     if j is i:
         return new
@@ -233,21 +243,19 @@ def _write_memory(x: Tensor, value: Any) -> None:
 def _write_through(root: Tensor, chain: tuple[Any, ...], new: Tensor) -> None:
     """Write `new` to the place of `root` that the chain of views selects."""
     if DETACH in chain:
-        inner = root
-        while inner._interp is not None and inner._interp.kind != "vmap":
-            inner = inner._value
         steps = tuple(c for c in chain if c is not DETACH)
-        written = scatter_view(inner, steps, new)
-        if inner is root:
-            adopt(root, written)
-        else:
-            holder = root
-            while holder._value is not inner:
-                holder._value = Tensor(holder._value._value, holder._value._interp, holder._value._aux)
-                holder = holder._value
-            holder._value = written
+        adopt(root, _with_value(root, scatter_view(_strip(root), steps, _strip(new))))
         return
     adopt(root, _with_history(root, scatter_view(root, chain, new)))
+
+
+def _with_value(x: Tensor, new: Tensor) -> Tensor:
+    """`x` with another value and, at every level, the derivative it had."""
+    i = x._interp
+    if i is None:
+        return new
+    below = new._value if new._interp is i else new if i.kind != "vmap" else grow(new, i.size)  # type: ignore[attr-defined]
+    return Tensor(_with_value(x._value, below), i, x._aux)
 
 
 def scatter_view(root: Tensor, chain: tuple[Any, ...], new: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..core.dispatch import CUT, STACK
+from ..core.dispatch import CUT, STACK, revived
 from ..core.errors import ChainruleError
 from ..core.reverse import Node, Pick, Reverse, _count, walk_back
 from ..core.tensor import Tensor
@@ -74,7 +74,7 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
         """The parts of the results that tapes made, from a second run in the context of the first."""
         a, k = unflatten([Tensor(h._value, h._interp, h._aux) if isinstance(h, Tensor) else h for h in held], spec)
         now = default_generator.get_state()
-        with _levels(stack, cut), second:
+        with revived(stack, cut), second:
             if state is not None:
                 default_generator.set_state(state)
             try:
@@ -101,22 +101,6 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
             node.nout = len(places)
             swaps.update({id(atoms[i]): Pick(node, k) for k, i in enumerate(places)})
     return unflatten([_swapped(y, swaps) for y in ys], yspec) if swaps else out
-
-
-@contextlib.contextmanager
-def _levels(stack: tuple[Any, ...], cut: float) -> Iterator[None]:
-    """The levels that were active at the time of a call, active once more."""
-    tokens = STACK.set(stack), CUT.set(cut)
-    alive = [i.alive for i in stack]
-    for i in stack:
-        i.alive = True
-    try:
-        yield
-    finally:
-        for i, a in zip(stack, alive, strict=True):
-            i.alive = a
-        STACK.reset(tokens[0])
-        CUT.reset(tokens[1])
 
 
 def _tapes(y: Any) -> Iterator[Tensor]:
