@@ -29,10 +29,28 @@ def gradient(m: Maker) -> Line | None:
     if form <= 1:
         return Line("grad", "{o} = func.grad({f})({0})", (a.name,), (m.var(a.shape, readonly=True),), fn)
     if form == 2:
-        return Line("grad_and_value", "{o}, {p} = func.grad_and_value({f})({0})", (a.name,), (m.var(a.shape, readonly=True), m.var((), readonly=True)), fn)
+        return Line(
+            "grad_and_value",
+            "{o}, {p} = func.grad_and_value({f})({0})",
+            (a.name,),
+            (m.var(a.shape, readonly=True), m.var((), readonly=True)),
+            fn,
+        )
     if form == 3:
-        return Line("vjp", "{p}, {o}pull = func.vjp({f}, {0})\n({o},) = {o}pull(cr.sin({p}))", (a.name,), (m.var(a.shape, readonly=True), m.var((), readonly=True)), fn)
-    return Line("grad has_aux", "{o}, {p} = func.grad(lambda u: ({f}(u), cr.sin(u)), has_aux=True)({0})", (a.name,), (m.var(a.shape, readonly=True), m.var(a.shape, readonly=True)), fn)
+        return Line(
+            "vjp",
+            "{p}, {o}pull = func.vjp({f}, {0})\n({o},) = {o}pull(cr.sin({p}))",
+            (a.name,),
+            (m.var(a.shape, readonly=True), m.var((), readonly=True)),
+            fn,
+        )
+    return Line(
+        "grad has_aux",
+        "{o}, {p} = func.grad(lambda u: ({f}(u), cr.sin(u)), has_aux=True)({0})",
+        (a.name,),
+        (m.var(a.shape, readonly=True), m.var(a.shape, readonly=True)),
+        fn,
+    )
 
 
 def gradient_of_two(m: Maker) -> Line | None:
@@ -40,7 +58,13 @@ def gradient_of_two(m: Maker) -> Line | None:
     made = a and b and m.function([a.shape, b.shape], scalar=True, writes_out=True)
     if a is None or b is None or not made:
         return None
-    return Line("grad argnums", "{o}, {p} = func.grad({f}, argnums=(0, 1))({0}, {1})", (a.name, b.name), (m.var(a.shape, readonly=True), m.var(b.shape, readonly=True)), made[0])
+    return Line(
+        "grad argnums",
+        "{o}, {p} = func.grad({f}, argnums=(0, 1))({0}, {1})",
+        (a.name, b.name),
+        (m.var(a.shape, readonly=True), m.var(b.shape, readonly=True)),
+        made[0],
+    )
 
 
 def pullback(m: Maker) -> Line | None:
@@ -49,7 +73,13 @@ def pullback(m: Maker) -> Line | None:
     if a is None or not made:
         return None
     g = m.one(["cr.sin({p})", "cr.ones_like({p})", "{p}"])
-    return Line("vjp", "{p}, {o}pull = func.vjp({f}, {0})\n({o},) = {o}pull(" + g + ")", (a.name,), (m.var(a.shape, readonly=True), m.var(made[1], readonly=True)), made[0])
+    return Line(
+        "vjp",
+        "{p}, {o}pull = func.vjp({f}, {0})\n({o},) = {o}pull(" + g + ")",
+        (a.name,),
+        (m.var(a.shape, readonly=True), m.var(made[1], readonly=True)),
+        made[0],
+    )
 
 
 def push(m: Maker) -> Line | None:
@@ -126,7 +156,15 @@ def jacobian(m: Maker) -> Line | None:
         made = m.function([a.shape], scalar=True)
         if not made:
             return None
-        text = m.one(["func.hessian({f})", "func.jacrev(func.jacrev({f}))", "func.jacfwd(func.grad({f}))", "func.jacrev(func.jacfwd({f}))", "func.jacfwd(func.jacfwd({f}))"])
+        text = m.one(
+            [
+                "func.hessian({f})",
+                "func.jacrev(func.jacrev({f}))",
+                "func.jacfwd(func.grad({f}))",
+                "func.jacrev(func.jacfwd({f}))",
+                "func.jacfwd(func.jacfwd({f}))",
+            ]
+        )
         shape = a.shape + a.shape
         return Line(text, "{o} = " + text + "({0})", (a.name,), (m.var(shape, readonly=True),), made[0])
     made = m.function([a.shape], want=lambda v: _numel(v.shape) <= 4 and len(v.shape) <= 2)
@@ -145,7 +183,9 @@ def checkpoint(m: Maker) -> Line | None:
         return None
     args = (a.name, b.name) if b else (a.name,)
     given = ", ".join("{" + str(k) + "}" for k in range(len(args)))
-    return Line("checkpoint", f"{{o}} = checkpoint({{f}}, {given}, use_reentrant=False)", args, (m.var(made[1]),), made[0])
+    return Line(
+        "checkpoint", f"{{o}} = checkpoint({{f}}, {given}, use_reentrant=False)", args, (m.var(made[1]),), made[0]
+    )
 
 
 def call(m: Maker) -> Line | None:
@@ -157,7 +197,23 @@ def call(m: Maker) -> Line | None:
     return Line("call", "{o} = {f}({0})", (a.name,), (m.var(made[1]),), made[0])
 
 
-TRANSFORMS: list[Make] = [gradient, gradient, gradient_of_two, pullback, push, push, push, vmap, vmap, vmap, jacobian, jacobian, checkpoint, checkpoint, call]
+TRANSFORMS: list[Make] = [
+    gradient,
+    gradient,
+    gradient_of_two,
+    pullback,
+    push,
+    push,
+    push,
+    vmap,
+    vmap,
+    vmap,
+    jacobian,
+    jacobian,
+    checkpoint,
+    checkpoint,
+    call,
+]
 
 
 # -- grad modes -------------------------------------------------------------------------------------------------------
@@ -167,7 +223,9 @@ def mode(m: Maker) -> Line | None:
     """What is computed inside has no derivative, save for transforms that start inside."""
     if m.no_grad:
         return None
-    text = m.one(["with cr.no_grad():", "with cr.no_grad():", "with cr.set_grad_enabled(False):", "with cr.inference_mode():"])
+    text = m.one(
+        ["with cr.no_grad():", "with cr.no_grad():", "with cr.set_grad_enabled(False):", "with cr.inference_mode():"]
+    )
     m.no_grad, m.before_no_grad = True, m.counter
     inner = list(m.block(1 + m.choose(2)))
     m.no_grad, m.before_no_grad = False, -1

@@ -14,7 +14,7 @@ from .maker import from_seed
 from .program import Program
 from .shrink import failure, shrink, suspects
 
-STATES = ("right", "wrong", "raised", "refused", "no oracle")
+STATES = ("right", "wrong", "raised", "no oracle")
 
 
 @dataclass
@@ -65,7 +65,7 @@ def campaign(seeds: range, cells: list[str] | None, effort: float = 4.0, per_cla
         bad = []
         for v in verdicts:
             tally.counts[v.cell, v.state] += 1
-            if v.state in ("no oracle", "refused"):
+            if v.state == "no oracle":
                 tally.silent[failure(Verdict("", "raised", v.note))[1]] += 1
             elif v.state != "right":
                 bad.append(v)
@@ -99,11 +99,10 @@ def report(tally: Tally, seconds: float) -> str:
     """Counts by cell, then the classes of failures, the most frequent first."""
     rows = [f"{tally.programs} programs, {tally.programs / seconds:.1f} a second", ""]
     rows.append(f"{'':18}" + "".join(f"{s:>11}" for s in STATES))
-    for cell in CELLS:
-        if any(tally.counts[cell, s] for s in STATES):
-            rows.append(f"{cell:18}" + "".join(f"{tally.counts[cell, s]:>11}" for s in STATES))
+    ran = [c for c in CELLS if any(tally.counts[c, s] for s in STATES)]
+    rows += [f"{c:18}" + "".join(f"{tally.counts[c, s]:>11}" for s in STATES) for c in ran]
     if tally.silent:
-        rows += ["", "no oracle, or refused:"] + [f"{n:>8}  {why}" for why, n in tally.silent.most_common()]
+        rows += ["", "no oracle:"] + [f"{n:>8}  {why}" for why, n in tally.silent.most_common()]
     for key, g in sorted(tally.groups.items(), key=lambda kv: -kv[1].count):
         cells = ", ".join(f"{c} {n}" for c, n in g.cells.most_common())
         rows += ["", f"## {g.count} x {' | '.join(key)}", f"cells: {cells}"]

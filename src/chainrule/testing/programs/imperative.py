@@ -25,8 +25,10 @@ def detach(m: Maker) -> Line | None:
 
 def straight_through(m: Maker) -> Line | None:
     a = m.pick()
-    return a and Line("straight through", "{o} = {0} + (cr.sin({0}) - {0}).detach()", (a.name,), (m.var(a.shape),),
-                      judge="{o} = {0} + cut(cr.sin({0}) - {0})", marks=CUT)  # fmt: skip
+    if a is None:
+        return None
+    text, judge = "{o} = {0} + (cr.sin({0}) - {0}).detach()", "{o} = {0} + cut(cr.sin({0}) - {0})"
+    return Line("straight through", text, (a.name,), (m.var(a.shape),), judge=judge, marks=CUT)
 
 
 def leaf(m: Maker) -> Line | None:
@@ -47,7 +49,9 @@ def leaf(m: Maker) -> Line | None:
     out = m.var(a.shape, readonly=True)
     if "clone" not in text and "detach" in text:
         m.readonly.add(a.root)
-    return Line("leaf", "{o} = " + text, (a.name,), (out,), judge="{o} = " + judge, marks=CUT if "cut" in judge else frozenset())
+    return Line(
+        "leaf", "{o} = " + text, (a.name,), (out,), judge="{o} = " + judge, marks=CUT if "cut" in judge else frozenset()
+    )
 
 
 CUTS: list[Make] = [detach, detach, straight_through, leaf, leaf]
@@ -55,7 +59,12 @@ CUTS: list[Make] = [detach, detach, straight_through, leaf, leaf]
 
 # -- derivatives taken inside -----------------------------------------------------------------------------------------
 
-LOSS = ["(cr.sin({w}) * {1}).sum()", "({w} * {w} * {1}).sum()", "(cr.tanh({w} + {1})).sum()", "cr.exp(-({w} * {1}).sum() ** 2)"]
+LOSS = [
+    "(cr.sin({w}) * {1}).sum()",
+    "({w} * {w} * {1}).sum()",
+    "(cr.tanh({w} + {1})).sum()",
+    "cr.exp(-({w} * {1}).sum() ** 2)",
+]
 
 
 def inner_gradient(m: Maker) -> Line | None:
@@ -67,7 +76,14 @@ def inner_gradient(m: Maker) -> Line | None:
     if a is None or b is None:
         return None
     loss = m.one(LOSS).replace("{w}", "{o}w")
-    start = m.one(["{0}.detach().requires_grad_()", "{0}.detach().clone().requires_grad_()", "cr.full_like({0}, 0.7).requires_grad_()", "nn.Parameter({0}.detach())"])
+    start = m.one(
+        [
+            "{0}.detach().requires_grad_()",
+            "{0}.detach().clone().requires_grad_()",
+            "cr.full_like({0}, 0.7).requires_grad_()",
+            "nn.Parameter({0}.detach())",
+        ]
+    )
     form = m.choose(7)
     exact = f"({{o}},) = autograd.grad({loss}, {{o}}w, create_graph=True)"
     kind, marks = "autograd.grad", {"imp"}
@@ -85,12 +101,17 @@ def inner_gradient(m: Maker) -> Line | None:
     elif form == 4:
         scaled = loss.replace("{o}w", "{o}h")
         text = f"{{o}}h = cr.sin({{o}}w)\n{{o}}h.register_hook(lambda g: 2 * g)\n({{o}},) = autograd.grad({scaled}, {{o}}w)"
-        exact = f"{{o}}h = cr.sin({{o}}w)\n({{o}},) = autograd.grad({scaled}, {{o}}w, create_graph=True)\n{{o}} = 2 * {{o}}"
+        exact = (
+            f"{{o}}h = cr.sin({{o}}w)\n({{o}},) = autograd.grad({scaled}, {{o}}w, create_graph=True)\n{{o}} = 2 * {{o}}"
+        )
         kind = "hook"
     elif form == 5:
-        text = f"{{o}}h = cr.sin({{o}}w)\n{{o}}h.retain_grad()\n{loss.replace('{o}w', '{o}h')}.backward(inputs=[{{o}}w, {{o}}h])\n{{o}} = {{o}}h.grad + {{o}}w.grad"
+        other, head = loss.replace("{o}w", "{o}h"), "{o}h = cr.sin({o}w)\n"
+        text = (
+            f"{head}{{o}}h.retain_grad()\n{other}.backward(inputs=[{{o}}w, {{o}}h])\n{{o}} = {{o}}h.grad + {{o}}w.grad"
+        )
         exact = (
-            f"{{o}}h = cr.sin({{o}}w)\n{{o}}, {{o}}g = autograd.grad({loss.replace('{o}w', '{o}h')}, ({{o}}h, {{o}}w), create_graph=True)\n{{o}} = {{o}} + {{o}}g"
+            f"{head}{{o}}, {{o}}g = autograd.grad({other}, ({{o}}h, {{o}}w), create_graph=True)\n{{o}} = {{o}} + {{o}}g"
         )
         kind = "retain_grad"
     else:
@@ -101,7 +122,9 @@ def inner_gradient(m: Maker) -> Line | None:
         marks |= {"cut"}
     if "clone" not in start and "detach" in start:
         m.readonly.add(a.root)
-    judge_start = "cr.full_like({0}, 0.7).requires_grad_()" if "full_like" in start else "cut({0}).clone().requires_grad_()"
+    judge_start = (
+        "cr.full_like({0}, 0.7).requires_grad_()" if "full_like" in start else "cut({0}).clone().requires_grad_()"
+    )
     if "imp" in marks:
         exact += "\n{o} = ng({o})"
     return Line(kind, f"{{o}}w = {start}\n{text}", (a.name, b.name), (m.var(a.shape),), judge=f"{{o}}w = {judge_start}\n{exact}",
@@ -114,7 +137,7 @@ def observer(m: Maker) -> Line | None:
         return None
     a = m.pick()
     text = m.one(["register_hook(lambda g: None)", "register_hook(lambda g: g * 1.0)", "retain_grad()"])
-    return a and Line("observer", "if {0}.requires_grad: {0}." + text, (a.name,), judge="pass")
+    return None if a is None else Line("observer", "if {0}.requires_grad: {0}." + text, (a.name,), judge="pass")
 
 
 def data_write(m: Maker) -> Line | None:
@@ -130,7 +153,9 @@ def data_write(m: Maker) -> Line | None:
             ("{0}.detach().sin_()", "cr.sin({0})", "cut"),
         ]
     )
-    return Line("data write", text, (w.name,), judge=f"{{0}}.add_({word}({new} - {{0}}))", marks=frozenset({"cut", "write"}))
+    return Line(
+        "data write", text, (w.name,), judge=f"{{0}}.add_({word}({new} - {{0}}))", marks=frozenset({"cut", "write"})
+    )
 
 
 INNER: list[Make] = [inner_gradient, inner_gradient, inner_gradient, inner_gradient, observer, data_write]

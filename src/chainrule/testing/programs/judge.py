@@ -52,10 +52,7 @@ def vjp(f: Callable[..., Any], *xs: Any, has_aux: bool = False) -> Any:
         y, aux = y
 
     def pull(g: Any) -> Any:
-        total: list[Any] = []
-        for u in us:
-            total.append(sum(_pull(a, u, b) for a, b in zip(_tuple(y), _tuple(g))))
-        return tuple(total)
+        return tuple(sum(_pull(a, u, b) for a, b in zip(_tuple(y), _tuple(g))) for u in us)
 
     return (y, pull, aux) if has_aux else (y, pull)
 
@@ -85,7 +82,7 @@ def grad(f: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Any:
 
 def _push(y: Any, s: Any) -> Any:
     """dy/ds for a number s: the derivative of the pullback, which is linear, in the cotangent."""
-    c = torch.zeros_like(y).requires_grad_()
+    c = torch.full_like(y, 0.7).requires_grad_()
     return _pull(_pull(y, s, c), c, torch.ones_like(s))
 
 

@@ -126,7 +126,11 @@ class Maker:
         if out is None:
             return None
         # A fresh tensor: whether a transform's result shares memory with what the function merely hands on is left open.
-        ours = self.home[out.root] == len(self.scopes) and out.root not in self.readonly and out.name not in self.overlapping
+        ours = (
+            self.home[out.root] == len(self.scopes)
+            and out.root not in self.readonly
+            and out.name not in self.overlapping
+        )
         result, shape = "{0}" if ours else "{0} * 1.0", out.shape
         if scalar:
             result = self.one(["{0}.sum()", "({0} * {0}).sum()", "cr.sin({0}).sum()", "{0}.mean()"])

@@ -35,7 +35,7 @@ def broadcast(a: Shape, b: Shape) -> Shape | None:
 def unary(m: Maker) -> Line | None:
     a = m.pick()
     text = m.one(UNARY)
-    return a and Line(text.split("(")[0], "{o} = " + text, (a.name,), (m.var(a.shape),))
+    return None if a is None else Line(text.split("(")[0], "{o} = " + text, (a.name,), (m.var(a.shape),))
 
 
 def binary(m: Maker) -> Line | None:
@@ -98,10 +98,8 @@ def reduce(m: Maker) -> Line | None:
 
 def total(m: Maker) -> Line | None:
     a = m.pick()
-    text = m.one(["{0}.sum()", "{0}.mean()", "({0} * {0}).sum().sqrt()", "cr.logsumexp({0}.reshape(-1), 0)"])
-    if "sqrt" in text:
-        text = "(1 + {0} * {0}).sum().sqrt()"
-    return a and Line("total", "{o} = " + text, (a.name,), (m.var(()),))
+    text = m.one(["{0}.sum()", "{0}.mean()", "(1 + {0} * {0}).sum().sqrt()", "cr.logsumexp({0}.reshape(-1), 0)"])
+    return None if a is None else Line("total", "{o} = " + text, (a.name,), (m.var(()),))
 
 
 def scan(m: Maker) -> Line | None:
@@ -117,7 +115,10 @@ def scan(m: Maker) -> Line | None:
     )
     if a is None:
         return None
-    return Line(text[:8], "{o} = " + text.replace("{d}", str(m.dim(a))), (a.name,), (m.var(a.shape),))
+    d = str(m.dim(a))
+    # PyTorch's own third derivative of logcumsumexp is not finite.
+    judge = "{o} = cr.log(cr.cumsum(cr.exp({0}), {d}))".replace("{d}", d) if "logcum" in text else None
+    return Line(text.split("(")[0], "{o} = " + text.replace("{d}", d), (a.name,), (m.var(a.shape),), judge=judge)
 
 
 REDUCE: list[Make] = [reduce, reduce, total, scan]

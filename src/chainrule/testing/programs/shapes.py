@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .maker import MAX_ELEMENTS, Make, Maker
 from .ops import ramp
-from .program import Line, Shape, Var
+from .program import Line, Shape
 
 
 def view(m: Maker) -> Line | None:
@@ -27,19 +27,25 @@ def view(m: Maker) -> Line | None:
         (f"{{0}}.select({d}, {i})", before + after),
         (f"{{0}}[{':, ' * at}{i - size}]", before + after),
         (f"{{0}}[{':, ' * at}{i}:]", before + (size - i,) + after),
-        (f"{{0}}[..., ::2]", a.shape[:-1] + ((a.shape[-1] + 1) // 2,)),
+        ("{0}[..., ::2]", a.shape[:-1] + ((a.shape[-1] + 1) // 2,)),
         (f"{{0}}.narrow({d}, {i}, {size - i})", before + (size - i,) + after),
         (f"{{0}}.transpose({d}, {e})", tuple(swapped)),
         (f"{{0}}.movedim({d}, 0)", (size,) + before + after),
-        (f"{{0}}.unsqueeze({d})", a.shape[: d % (n + 1)] + (1,) + a.shape[d % (n + 1) :] if d >= 0 else _unsqueeze(a.shape, d)),
+        (
+            f"{{0}}.unsqueeze({d})",
+            a.shape[: d % (n + 1)] + (1,) + a.shape[d % (n + 1) :] if d >= 0 else _unsqueeze(a.shape, d),
+        ),
         ("{0}.reshape(-1)", (_numel(a.shape),)),
         (f"{{0}}.unfold({d}, 1, 1)", before + (size,) + after + (1,)),
-        (f"{{0}}.flatten()", (_numel(a.shape),)),
+        ("{0}.flatten()", (_numel(a.shape),)),
         ("{0}.permute(" + ", ".join(str(k) for k in reversed(range(n))) + ")", a.shape[::-1]),
-    ]  # fmt: skip
+    ]
     judge = None
     if n >= 2:
-        options += [("{0}.diagonal()", a.shape[2:] + (min(a.shape[:2]),)), ("{0}.mT", tuple([*a.shape[:-2], a.shape[-1], a.shape[-2]]))]
+        options += [
+            ("{0}.diagonal()", a.shape[2:] + (min(a.shape[:2]),)),
+            ("{0}.mT", (*a.shape[:-2], a.shape[-1], a.shape[-2])),
+        ]
     pieces = [
         (f"{{0}}.unbind({d})[{i}]", f"{{0}}.select({d}, {i})", before + after),
         (f"{{0}}.split(1, {d})[{i}]", f"{{0}}.narrow({d}, {i}, 1)", before + (1,) + after),
@@ -51,9 +57,7 @@ def view(m: Maker) -> Line | None:
     else:
         text, judge, shape = pieces[k - len(options)]
     kind = text.split("(")[0].replace("{0}", "")
-    return Line(
-        kind, "{o} = " + text, (a.name,), (m.var(shape, a),), judge=judge and "{o} = " + judge
-    )
+    return Line(kind, "{o} = " + text, (a.name,), (m.var(shape, a),), judge=judge and "{o} = " + judge)
 
 
 def _numel(shape: Shape) -> int:
@@ -73,7 +77,14 @@ def expand(m: Maker) -> Line | None:
     a = m.pick(lambda v: 2 * _numel(v.shape) <= MAX_ELEMENTS and len(v.shape) < 3)
     if a is None:
         return None
-    text = m.one(["{0}.expand(2, *{0}.shape)", "cr.broadcast_to({0}, (2, *{0}.shape))", "{0}.repeat(2, *[1] * {0}.ndim)", "cr.stack([{0}, {0} * 0.5])"])
+    text = m.one(
+        [
+            "{0}.expand(2, *{0}.shape)",
+            "cr.broadcast_to({0}, (2, *{0}.shape))",
+            "{0}.repeat(2, *[1] * {0}.ndim)",
+            "cr.stack([{0}, {0} * 0.5])",
+        ]
+    )
     fresh = "repeat" in text or "stack" in text
     out = m.var((2, *a.shape), None if fresh else a)
     if not fresh:
@@ -102,8 +113,12 @@ def rows(m: Maker) -> Line | None:
         return None
     text = m.one([f"{{0}}[{index}]", f"cr.index_select({{0}}, 0, {index})", f"{{0}}.index_select(0, {index})"])
     if len(a.shape) == 1:
-        text = m.one([text, f"cr.take({{0}}, {index})", f"cr.gather({{0}}, 0, {index})", f"cr.take_along_dim({{0}}, {index}, 0)"])
-    return Line("rows " + text.split("(")[0].replace("{0}", ""), "{o} = " + text, (a.name,), (m.var((k, *a.shape[1:])),))
+        text = m.one(
+            [text, f"cr.take({{0}}, {index})", f"cr.gather({{0}}, 0, {index})", f"cr.take_along_dim({{0}}, {index}, 0)"]
+        )
+    return Line(
+        "rows " + text.split("(")[0].replace("{0}", ""), "{o} = " + text, (a.name,), (m.var((k, *a.shape[1:])),)
+    )
 
 
 def gather(m: Maker) -> Line | None:
@@ -112,8 +127,15 @@ def gather(m: Maker) -> Line | None:
         return None
     d = m.choose(2)
     index = "cr.tensor(" + str([[m.choose(a.shape[d]) for _ in range(a.shape[1])] for _ in range(a.shape[0])]) + ")"
-    text = m.one([f"cr.gather({{0}}, {d}, {index})", f"cr.take_along_dim({{0}}, {index}, {d})", f"cr.scatter_add(0.3 * {{0}}, {d}, {index}, {{0}})",
-                  f"{{0}}.scatter_reduce({d}, {index}, {{0}} * 0.5, 'sum')", f"{{0}}.scatter_reduce({d}, {index}, {{0}} * 0.5, 'mean')"])  # fmt: skip
+    text = m.one(
+        [
+            f"cr.gather({{0}}, {d}, {index})",
+            f"cr.take_along_dim({{0}}, {index}, {d})",
+            f"cr.scatter_add(0.3 * {{0}}, {d}, {index}, {{0}})",
+            f"{{0}}.scatter_reduce({d}, {index}, {{0}} * 0.5, 'sum')",
+            f"{{0}}.scatter_reduce({d}, {index}, {{0}} * 0.5, 'mean')",
+        ]
+    )
     return Line(text.split("(")[0].replace("{0}", ""), "{o} = " + text, (a.name,), (m.var(a.shape),))
 
 
@@ -125,9 +147,17 @@ def index_write(m: Maker) -> Line | None:
     i = m.choose(a.shape[0])
     index = f"cr.tensor([{i}])"
     row = f"{{0}}[{m.choose(a.shape[0])}:][:1]"
-    text = m.one([f"cr.index_add({{0}}, 0, {index}, {row})", f"cr.index_copy({{0}}, 0, {index}, {row} * 0.5)", f"{{0}}.index_put(({index},), {row})",
-                  f"cr.index_fill({{0}}, 0, {index}, 0.7)", f"cr.select_scatter({{0}}, {{0}}[0] * 0.5, 0, {i})",
-                  f"cr.slice_scatter({{0}}, {{0}}[:1] * 0.5, 0, {i}, {i + 1})", f"cr.masked_fill({{0}}, {{0}} > 0.2317, 0.5)"])  # fmt: skip
+    text = m.one(
+        [
+            f"cr.index_add({{0}}, 0, {index}, {row})",
+            f"cr.index_copy({{0}}, 0, {index}, {row} * 0.5)",
+            f"{{0}}.index_put(({index},), {row})",
+            f"cr.index_fill({{0}}, 0, {index}, 0.7)",
+            f"cr.select_scatter({{0}}, {{0}}[0] * 0.5, 0, {i})",
+            f"cr.slice_scatter({{0}}, {{0}}[:1] * 0.5, 0, {i}, {i + 1})",
+            "cr.masked_fill({0}, {0} > 0.2317, 0.5)",
+        ]
+    )
     return Line(text.split("(")[0].replace("{0}", ""), "{o} = " + text, (a.name,), (m.var(a.shape),))
 
 
@@ -165,7 +195,7 @@ def strided(m: Maker) -> Line | None:
         [
             (f"{{0}}.reshape(-1).clone().as_strided(({n - 1}, 2), (1, 1))", (n - 1, 2)),
             (f"cr.as_strided({{0}}.reshape(-1).clone(), ({n // 2}, 1), (2, 1), 1)", (n // 2, 1)),
-            (f"{{0}}.reshape(-1).clone().unfold(0, 2, 1)", (n - 1, 2)),
+            ("{0}.reshape(-1).clone().unfold(0, 2, 1)", (n - 1, 2)),
         ]
     )
     return Line("as_strided", "{o} = " + text, (a.name,), (m.var(shape, readonly=True),))
@@ -237,5 +267,3 @@ def nested_sum(m: Maker) -> Line | None:
 
 
 NESTED: list[Make] = [nested, nested_sum]
-
-

@@ -59,7 +59,7 @@ def candidates(p: Program) -> Iterator[Program]:
             yield p.with_lines(p.lines, (name,))
     everything = [Var("x", p.shape, 0), *(v for ln in walk(p.lines) for v in ln.outs)]
     params = [v for ln in walk(p.lines) if ln.fn for v in ln.fn.params]
-    written = {ln.args[0] for ln in walk(p.lines) if "write" in ln.marks and ln.args}
+    written = {a for ln in walk(p.lines) if "write" in ln.marks for a in ln.args}
     # A result is replaced by another tensor of its shape, the simplest first. Arguments are never written to.
     for line in reversed(list(walk(p.lines))):
         for v in line.outs:

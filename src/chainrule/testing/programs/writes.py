@@ -27,8 +27,21 @@ def in_place(m: Maker) -> Line | None:
     w = _target(m)
     if w is None:
         return None
-    text = m.one(["{0}.sin_()", "{0}.tanh_()", "{0}.mul_(0.7)", "{0}.add_(0.4)", "{0}.neg_()", "{0}.sigmoid_()", "{0}.exp_().mul_(0.4)", "{0}.clamp_(-0.9123, 0.8234)",
-                  "{0}.cumsum_(0)" if w.shape else "{0}.atan_()", "{0}.masked_fill_({0} > 0.3117, 0.2)", "{0}.relu_()"])  # fmt: skip
+    text = m.one(
+        [
+            "{0}.sin_()",
+            "{0}.tanh_()",
+            "{0}.mul_(0.7)",
+            "{0}.add_(0.4)",
+            "{0}.neg_()",
+            "{0}.sigmoid_()",
+            "{0}.exp_().mul_(0.4)",
+            "{0}.clamp_(-0.9123, 0.8234)",
+            "{0}.cumsum_(0)" if w.shape else "{0}.atan_()",
+            "{0}.masked_fill_({0} > 0.3117, 0.2)",
+            "{0}.relu_()",
+        ]
+    )
     return _line(text.split("(")[0][3:], text, w)
 
 
@@ -39,8 +52,21 @@ def in_place_with(m: Maker) -> Line | None:
     s, args = _source(m, w)
     # An assignment makes a name local to its function.
     signs = ["{0} += {s}", "{0} *= {s}"] if w in m.scopes[-1].vars else ["{0}.sub_({s})", "{0}.copy_({s})"]
-    text = m.one([*signs, "{0}.add_({s})", "{0}.mul_({s})", "{0}.sub_({s}, alpha=0.5)", "{0}.copy_({s})", "{0}.copy_({s})",
-                  "{0}[...] = {s}", "{0}.addcmul_({s}, {s}, value=0.3)", "{0}.lerp_({s}, 0.3)", "{0}.div_(2 + cr.cos({s}))", "{0}.atan2_(1.5 + cr.sin({s}))"])  # fmt: skip
+    text = m.one(
+        [
+            *signs,
+            "{0}.add_({s})",
+            "{0}.mul_({s})",
+            "{0}.sub_({s}, alpha=0.5)",
+            "{0}.copy_({s})",
+            "{0}.copy_({s})",
+            "{0}[...] = {s}",
+            "{0}.addcmul_({s}, {s}, value=0.3)",
+            "{0}.lerp_({s}, 0.3)",
+            "{0}.div_(2 + cr.cos({s}))",
+            "{0}.atan2_(1.5 + cr.sin({s}))",
+        ]
+    )
     return _line(text.split("(")[0][3:], text.replace("{s}", s), w, args)
 
 
@@ -65,7 +91,18 @@ def by_index(m: Maker) -> Line | None:
     )
     s, args = _source(m, Var("", tuple(shape), w.root))
     part = f"{{0}}[{index}]"
-    text = m.one([f"{part} = {s}", f"{part} = {s}", f"{part} += {s}", f"{part} *= {s}", f"{part} = 0.6", f"{part}.mul_({s})", f"{part}.copy_({s})", f"{part}.zero_()"])  # fmt: skip
+    text = m.one(
+        [
+            f"{part} = {s}",
+            f"{part} = {s}",
+            f"{part} += {s}",
+            f"{part} *= {s}",
+            f"{part} = 0.6",
+            f"{part}.mul_({s})",
+            f"{part}.copy_({s})",
+            f"{part}.zero_()",
+        ]
+    )
     return _line("setitem", text, w, args)
 
 
@@ -80,9 +117,17 @@ def rows_in_place(m: Maker) -> Line | None:
         s = m.constant((1, *w.shape[1:]))
     else:
         s = f"{s}.expand{(1, *w.shape[1:])}"
-    text = m.one([f"{{0}}.index_add_(0, {index}, {s})", f"{{0}}.index_copy_(0, {index}, {s})", f"{{0}}.index_put_(({index},), {s})",
-                  f"{{0}}.index_put_(({index},), {s}, accumulate=True)", f"{{0}}.index_fill_(0, {index}, 0.3)",
-                  f"{{0}}.scatter_add_(0, cr.tensor({_full(w, i)}), {s})", f"{{0}}.scatter_(0, cr.tensor({_full(w, i)}), {s})"])  # fmt: skip
+    text = m.one(
+        [
+            f"{{0}}.index_add_(0, {index}, {s})",
+            f"{{0}}.index_copy_(0, {index}, {s})",
+            f"{{0}}.index_put_(({index},), {s})",
+            f"{{0}}.index_put_(({index},), {s}, accumulate=True)",
+            f"{{0}}.index_fill_(0, {index}, 0.3)",
+            f"{{0}}.scatter_add_(0, cr.tensor({_full(w, i)}), {s})",
+            f"{{0}}.scatter_(0, cr.tensor({_full(w, i)}), {s})",
+        ]
+    )
     return _line(text.split("(")[0][3:], text, w, args)
 
 
@@ -94,8 +139,9 @@ def _full(w: Var, i: int) -> object:
 
 
 def out(m: Maker) -> Line | None:
-    """out= a tensor, a part of it, its transpose. PyTorch refuses arguments that are being differentiated, so most have no history."""
+    """out= a tensor, a part of it, its transpose: fresh, or one with a history."""
     a = m.pick()
+    w = a and m.pick(lambda v: m.writable(v) and v.shape == a.shape and v.root != a.root) if m.flip() else None
     if a is None:
         return None
     call, plain = m.one(
@@ -112,13 +158,14 @@ def out(m: Maker) -> Line | None:
         part = ".mT"
     elif a.shape and m.flip():
         part = f"[..., {m.choose(a.shape[-1])}:]"
-    known = not m.flip(6)
-    source = "{0}.detach()" if known else "{0}"
-    start = f"{{o}} = cr.zeros({a.shape}, dtype=cr.float64)\n"
-    text = start + call.replace("{s}", source + part).replace("{w}", "{o}" + part)
-    fixed = "cut({0})" if known else "{0}"
-    judge = start + "{o}" + part + f".copy_({plain.replace('{s}', fixed + part)})"
-    return Line("out=", text, (a.name,), (m.var(a.shape),), judge=judge, marks=frozenset({"write", "cut"}))
+    source, fixed = ("{0}.detach()", "cut({0})") if m.flip(3) else ("{0}", "{0}")
+    marks = frozenset({"write", "cut"} if "cut" in fixed else {"write"})
+    place, start = ("{1}", "") if w is not None else ("{o}", f"{{o}} = cr.zeros({a.shape}, dtype=cr.float64)\n")
+    text = start + call.replace("{s}", source + part).replace("{w}", place + part)
+    judge = start + place + part + f".copy_({plain.replace('{s}', fixed + part)})"
+    if w is not None:
+        return Line("out=", text, (a.name, w.name), judge=judge, marks=marks)
+    return Line("out=", text, (a.name,), (m.var(a.shape),), judge=judge, marks=marks - {"write"})
 
 
 def through_view(m: Maker) -> Line | None:
@@ -149,8 +196,15 @@ def buffer(m: Maker) -> Line | None:
     a = m.pick()
     if a is None:
         return None
-    text = m.one([f"cr.zeros({a.shape}, dtype=cr.float64)", f"cr.ones({a.shape}, dtype=cr.float64)", "cr.zeros_like({0})", "cr.empty_like({0}).fill_(0.3)",
-                  "{0}.new_zeros({0}.shape)"])  # fmt: skip
+    text = m.one(
+        [
+            f"cr.zeros({a.shape}, dtype=cr.float64)",
+            f"cr.ones({a.shape}, dtype=cr.float64)",
+            "cr.zeros_like({0})",
+            "cr.empty_like({0}).fill_(0.3)",
+            "{0}.new_zeros({0}.shape)",
+        ]
+    )
     return Line("buffer", "{o} = " + text, (a.name,), (m.var(a.shape),))
 
 
@@ -171,4 +225,16 @@ def strided_write(m: Maker) -> Line | None:
     return Line("as_strided write", "{o} = {0}.clone()\n" + text, (a.name,), (m.var(a.shape),))
 
 
-WRITES: list[Make] = [in_place, in_place_with, in_place_with, by_index, by_index, rows_in_place, out, through_view, through_view, buffer, strided_write]
+WRITES: list[Make] = [
+    in_place,
+    in_place_with,
+    in_place_with,
+    by_index,
+    by_index,
+    rows_in_place,
+    out,
+    through_view,
+    through_view,
+    buffer,
+    strided_write,
+]
