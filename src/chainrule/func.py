@@ -163,10 +163,12 @@ def _gradient(
         leaves, spec = flatten(tuple([args[i] for i in nums]))
     with Reverse() as level:
         xs = [_lift(level, _need_diff("grad", x)) for x in leaves]
-        inputs, like = [x._aux for x in xs], [x._value for x in xs]
+        # The function may write to its arguments: what they are now is noted here.
         if one:
+            inputs, like = [xs[0]._aux], [xs[0]._value]
             out = f(xs[0], *args[1:], **kw)
         else:
+            inputs, like = [x._aux for x in xs], [x._value for x in xs]
             full = list(args)
             for i, v in zip(nums, unflatten(xs, spec), strict=True):
                 full[i] = v

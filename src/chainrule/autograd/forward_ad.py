@@ -10,7 +10,6 @@ from ..core.tensor import Tensor
 from ..core.views import pin
 
 
-
 class Dual(Forward):
     """A level of dual numbers; what outlives it is its primal, as in PyTorch."""
 

@@ -53,7 +53,7 @@ class Interpreter:
         self.touched: list[weakref.ref[Tensor]] | None = None
         self.returned: list[Any] = []
         self.imperative: Interpreter | None = None
-        self.leaves: list[weakref.ref[Tensor]] = []  # of the imperative level just above this one
+        self.leaves: list[weakref.ref[Tensor]] | None = None  # of the imperative level just above this one
         self.floor = -1.0
         self.muted = False
         self._token: Any = None
@@ -70,7 +70,7 @@ class Interpreter:
         if CUT.get() != self.floor:
             CUT.set(self.floor)
         self.alive = False
-        if self.leaves:
+        if self.leaves is not None:
             self._rehome()
         above = self.imperative
         if self.touched is not None or (above is not None and above.touched is not None):
@@ -103,7 +103,7 @@ class Interpreter:
                 t._interp = outer
                 if t._meta is not None and t._meta.grad is not None and t._meta.grad._interp is self:
                     t._meta.grad = t._meta.grad._value
-        self.leaves = []
+        self.leaves = None
 
     def touch(self, box: Tensor) -> None:
         """Remember a tensor of a lower level that a write lifted to this one."""

@@ -16,7 +16,7 @@ from .dispatch import CUT, STACK, grad_cut, grad_enabled, revived
 from .errors import ChainruleError
 from .reverse import Leaf, Node, Pick, Reverse, imperative, reachable, walk_back
 from .shapes import sizes_of, unit, zeros
-from .tensor import Tensor
+from .tensor import Meta, Tensor
 from .views import assign, compact, meta
 
 # -- grad mode --------------------------------------------------------------------------------------------------------
@@ -185,7 +185,8 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     self._value, self._interp = inner, level
     self._aux = Leaf(self)
     if stack := STACK.get():
-        stack[-1].leaves.append(weakref.ref(self))
+        host = stack[-1]
+        host.leaves = [*(host.leaves or ()), weakref.ref(self)]
     return self
 
 
@@ -227,7 +228,6 @@ def retain_grad(self: Tensor) -> None:
     m = meta(self)
     if self.is_leaf or m.retain is not None:
         return
-    node = _tape_node("retain_grad", self)
     ref = weakref.ref(self)
 
     def keep(g: Any) -> None:
@@ -235,28 +235,34 @@ def retain_grad(self: Tensor) -> None:
         if t is not None:
             _accumulate(t, g, create_graph=grad_enabled())
 
-    keep.last = True  # type: ignore[attr-defined]
-    m.retain = keep
-    node.hooks = [*(node.hooks or ()), keep]
+    m.retain = _attach(self, keep, last=True)[1]
 
 
-def _tape_node(name: str, x: Tensor) -> Node:
-    if x._interp is None or x._interp.kind != "reverse":
-        raise ChainruleError(
-            f"{name}: inside {x._interp.kind if x._interp else 'no'} transform this tensor is tracked by a level below it, whose gradients "
-            f"have other shapes. Call {name} outside of the transformed function."
-        )
-    return x._aux
+def _attach(x: Tensor, hook: Any, last: bool = False) -> tuple[Node, Any]:
+    """Put a hook on the node that made `x`, at the highest level that records; returns both."""
+    above: list[Any] = []
+    while x._interp.kind != "reverse":  # type: ignore[union-attr]
+        above.append(x._interp)
+        x = x._value
+    levels = [i for i in above if i.kind == "vmap"]
+    if levels:
+        hook = _hook_of_examples(hook, STACK.get(), CUT.get(), levels)
+    if last:
+        hook.last = True
+    x._aux.hooks = [*(x._aux.hooks or ()), hook]
+    return x._aux, hook
 
 
 def _accumulate(x: Tensor, g: Tensor, create_graph: bool) -> None:
     """Add to ``x.grad``: in place, as PyTorch does, unless the sum is to be differentiated itself."""
     m = meta(x)
     if m.grad is None:
-        g = compact(g)
-        m.grad = Tensor(g._value, g._interp, g._aux)
+        if g._interp is not None or 0 in getattr(g._value, "strides", ()):
+            g = compact(g)
+        m.grad = box = Tensor(g._value, g._interp, g._aux)
         if g._interp is None:
-            meta(m.grad).pinned = True  # others may hold this memory
+            box._meta = Meta()
+            box._meta.pinned = True  # others may hold this memory
     elif create_graph:
         m.grad = m.grad + g
     else:
@@ -290,15 +296,7 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHandl
     """Call ``hook(grad)`` when backward computes this tensor's gradient; what it returns replaces the gradient."""
     if not self.requires_grad:
         raise ChainruleError("cannot register a hook on a tensor that doesn't require gradient")
-    stack, cut, above, x = STACK.get(), CUT.get(), [], self
-    while x._interp.kind != "reverse":  # type: ignore[union-attr]
-        above.append(x._interp)
-        x = x._value
-    if any(i.kind == "vmap" for i in above):  # type: ignore[union-attr]
-        hook = _hook_of_examples(hook, stack, cut, [i for i in above if i.kind == "vmap"])  # type: ignore[union-attr]
-    node = x._aux
-    node.hooks = [*(node.hooks or ()), hook]
-    return RemovableHandle(node, hook)
+    return RemovableHandle(*_attach(self, hook))
 
 
 def _hook_of_examples(hook: Any, stack: Any, cut: float, levels: list[Any]) -> Callable[[Tensor], Any]:

@@ -157,7 +157,7 @@ def _operator(f: Any, method: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(method)
     def call(self: Any, other: Any, *rest: Any) -> Any:
-        return method(self, other, *rest) if is_operand(other) else NotImplemented
+        return method(self, other, *rest) if other.__class__ is Tensor or is_operand(other) else NotImplemented
 
     return call
 

@@ -405,7 +405,7 @@ def walk_back(
             )
             if cx:
                 g = g.conj()
-            if free and (y is not None or Tensor in map(type, xs)):
+            if free and (y is not None or xs[0].__class__ is Tensor or (len(xs) > 1 and _saved(xs))):
                 n.args = n.y = None
             kw = n.kw
             i = 0
@@ -445,7 +445,7 @@ def walk_back(
         gs = op.pull(g, y, xs, n.kw, need) if op.form != "again" else op.pull_again(g, rewrap)
         if ANOMALY.on:
             ANOMALY.check(n, gs)
-        if free and (y is not None or Tensor in map(type, xs) or op.form == "again"):
+        if free and (y is not None or op.form == "again" or _saved(xs)):
             n.args = n.y = None
         mask = masks.pop(n, None) if masks else None
         for p, gi, fit in zip(parents, gs, n.fits, strict=False):
@@ -482,6 +482,11 @@ def walk_back(
         if type(n) is Leaf and n not in result and (g := grads.get(n)) is not None:
             result[n] = g
     return result
+
+
+def _saved(xs: Any) -> bool:
+    """Whether a node keeps tensors of its arguments: only then is there something to free, and a second walk to refuse."""
+    return Tensor in [x.__class__ for x in xs]
 
 
 def _latest_first(heap: list[tuple[int, Node]]) -> Iterable[Node]:

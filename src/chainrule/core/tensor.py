@@ -53,17 +53,15 @@ class Size(tuple):
 class Meta:
     """What few tensors have: a base they are a view of, views, a gradient, hooks."""
 
-    __slots__ = ("base", "chain", "grad", "hooks", "pinned", "post_hooks", "retain", "views")
-
-    def __init__(self) -> None:
-        self.base: Tensor | None = None
-        self.chain: tuple[Any, ...] = ()
-        self.views: list[weakref.ref[Tensor]] | None = None
-        self.pinned = False
-        self.grad: Any = None
-        self.hooks: dict[int, Any] | None = None
-        self.post_hooks: dict[int, Any] | None = None
-        self.retain: Any = None  # the hook that fills `grad` of a tensor that is no leaf
+    # Defaults of the class: most are never set, and making a Meta is on the way of every leaf's gradient.
+    base: Tensor | None = None
+    chain: tuple[Any, ...] = ()
+    views: list[weakref.ref[Tensor]] | None = None
+    pinned = False  # whether others may hold the memory: then a write goes to a copy
+    grad: Any = None
+    hooks: dict[int, Any] | None = None
+    post_hooks: dict[int, Any] | None = None
+    retain: Any = None  # the hook that fills `grad` of a tensor that is no leaf
 
 
 class Tensor:
@@ -76,13 +74,12 @@ class Tensor:
     _aux: Any
     _meta: Meta | None
 
-    def __init__(self, value: Any = (), interp: Any = None, aux: Any = None, *more: int) -> None:
+    def __init__(self, value: Any = (), interp: Any = None, aux: Any = None) -> None:
         if interp is None:
             if type(value) is not ndarray:
                 value = _legacy(value)
-        elif type(value) is int:  # PyTorch's Tensor(2, 3): sizes
-            value = np.zeros([n for n in (value, interp, aux, *more) if n is not None], dt.get_default_dtype().np)
-            interp = aux = None
+        elif interp.__class__ is int:  # PyTorch's Tensor(2, 3): sizes
+            value, interp, aux = _legacy(Size([value, interp] if aux is None else [value, interp, aux])), None, None
         self._value = value
         self._interp = interp
         self._aux = aux

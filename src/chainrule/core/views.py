@@ -298,9 +298,9 @@ def write_out(out: Any, y: Any, fill: bool = False) -> Any:
         return out
     if not isinstance(out, Tensor):
         raise TypeError(f"out= must be a tensor, got {type(out).__name__}")
-    if out.requires_grad and grad_enabled():
+    if out.requires_grad and out.is_leaf and grad_enabled():
         raise ChainruleError(
-            "out=... arguments don't support automatic differentiation, but one of the arguments requires grad"
+            "out=... arguments don't support automatic differentiation, but out is a leaf that requires grad; write inside `with no_grad():`"
         )
     if not dt.can_cast(y.dtype, out.dtype):
         raise ChainruleError(f"result type {y.dtype} can't be cast to the desired output type {out.dtype}")
