@@ -8,7 +8,7 @@ from __future__ import annotations
 from .maker import Make, Maker
 from .program import Line
 
-CUT = frozenset({"cut"})
+CUT = frozenset({"cut", "const"})
 
 
 def detach(m: Maker) -> Line | None:
@@ -28,7 +28,7 @@ def straight_through(m: Maker) -> Line | None:
     if a is None:
         return None
     text, judge = "{o} = {0} + (cr.sin({0}) - {0}).detach()", "{o} = {0} + cut(cr.sin({0}) - {0})"
-    return Line("straight through", text, (a.name,), (m.var(a.shape),), judge=judge, marks=CUT)
+    return Line("straight through", text, (a.name,), (m.var(a.shape),), judge=judge, marks=frozenset({"cut"}))
 
 
 def leaf(m: Maker) -> Line | None:
@@ -50,7 +50,7 @@ def leaf(m: Maker) -> Line | None:
     if "clone" not in text and "detach" in text:
         m.readonly.add(a.root)
     return Line(
-        "leaf", "{o} = " + text, (a.name,), (out,), judge="{o} = " + judge, marks=CUT if "cut" in judge else frozenset()
+        "leaf", "{o} = " + text, (a.name,), (out,), judge="{o} = " + judge, marks=CUT if "cut" in judge else frozenset({"const"})
     )
 
 
@@ -126,6 +126,7 @@ def inner_gradient(m: Maker) -> Line | None:
         "cr.full_like({0}, 0.7).requires_grad_()" if "full_like" in start else "cut({0}).clone().requires_grad_()"
     )
     if "imp" in marks:
+        marks |= {"const"}
         exact += "\n{o} = ng({o})"
     return Line(kind, f"{{o}}w = {start}\n{text}", (a.name, b.name), (m.var(a.shape),), judge=f"{{o}}w = {judge_start}\n{exact}",
                 marks=frozenset(marks))  # fmt: skip

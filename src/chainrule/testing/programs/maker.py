@@ -43,6 +43,8 @@ class Maker:
         self.depth = 0
         self.no_grad = False
         self.before_no_grad = -1
+        # What each name depends on, of the input and the parameters: a program about nothing finds nothing.
+        self.depends: dict[str, frozenset[str]] = {"x": frozenset({"x"})}
         self.transforms = 0
 
     # -- drawing
@@ -56,6 +58,9 @@ class Maker:
 
     def pick(self, want: Callable[[Var], bool] = lambda v: True) -> Var | None:
         fitting = [v for s in self.scopes for v in s.vars if want(v)]
+        live = [v for v in fitting if self.depends[v.name]]
+        if live and not self.flip(5):
+            fitting = live
         # The latest first: programs are chains rather than stars.
         return fitting[-1 - min(self.choose(len(fitting)), self.choose(len(fitting)))] if fitting else None
 
@@ -116,9 +121,14 @@ class Maker:
         for p in ps:
             self.home[p.root] = len(self.scopes) - 1
             self.readonly.add(p.root)
+            self.depends[p.name] = frozenset({p.name})
         scope.vars.extend(ps)
         lines = [self.line() for _ in range(1 + self.choose(3))]
-        out = self.pick(lambda v: v in scope.vars and (scalar or want(v)))
+        mine = {p.name for p in ps}
+        fitting = [v for v in scope.vars if scalar or want(v)]
+        out = self.pick(lambda v: v in fitting and bool(self.depends[v.name] & mine))
+        if out is None or self.flip(8):
+            out = self.pick(lambda v: v in fitting)
         self.scopes.pop()
         self.depth -= 1
         self.transforms -= transform
@@ -137,6 +147,7 @@ class Maker:
             if not out.shape:
                 result = self.one(["{0}", "cr.sin({0})", "{0} * {0}"])
             shape = ()
+        self.depends[name] = self.depends[out.name] - mine
         return Fn(name, ps, tuple(ln for ln in lines if ln), result, (out.name,)), shape
 
     def block(self, count: int) -> tuple[Line, ...]:
@@ -163,10 +174,27 @@ class Maker:
             made = self.one(family.makers)(self)
             if made is not None:
                 made = replace(made, kind=f"{family.name}/{made.kind}")
+                self._note(made)
                 if not made.body:
                     self.scopes[-1].vars.extend(made.outs)
                 return made
         return None
+
+    def _note(self, line: Line) -> None:
+        of = frozenset().union(*(self.depends[a] for a in line.args))
+        if line.fn:
+            of |= self.depends[line.fn.name]
+        if "const" in line.marks:
+            of = frozenset()
+        for v in line.outs:
+            self.depends[v.name] = of
+        if "write" in line.marks:
+            for a in line.args:
+                self.depends[a] |= of
+        if "no_grad" in line.marks:
+            for inner in line.body:
+                for v in inner.outs:
+                    self.depends[v.name] = frozenset()
 
 
 def draw(choose: Callable[[int], int], seed: int = 0, max_lines: int = 8) -> Program:
@@ -183,9 +211,9 @@ def draw(choose: Callable[[int], int], seed: int = 0, max_lines: int = 8) -> Pro
         if made is not None:
             lines.append(made)
     alive = m.scopes[0].vars
-    returns = [alive[-1].name]
-    for v in reversed(alive[1:-1]):
-        if len(returns) < 3 and choose(2):
+    returns = [next((v.name for v in reversed(alive[1:]) if m.depends[v.name]), alive[-1].name)]
+    for v in reversed(alive[1:]):
+        if len(returns) < 3 and v.name not in returns and choose(2):
             returns.append(v.name)
     return Program(shape, tuple(lines), tuple(returns), seed)
 

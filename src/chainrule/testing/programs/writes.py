@@ -205,7 +205,7 @@ def buffer(m: Maker) -> Line | None:
             "{0}.new_zeros({0}.shape)",
         ]
     )
-    return Line("buffer", "{o} = " + text, (a.name,), (m.var(a.shape),))
+    return Line("buffer", "{o} = " + text, (a.name,), (m.var(a.shape),), marks=frozenset({"const"}))
 
 
 def strided_write(m: Maker) -> Line | None:
