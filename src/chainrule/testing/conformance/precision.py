@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 UNITS, RIVAL, PAIRS = 3.0, 2.0, 3
 ENOUGH = 1 << 16  # elements from which compiled kernels run
+LONGEST = 1 << 12  # of a size of an op that is not pointwise: its work may grow with the square
 AT_MOST = (1 << 22, 1 << 28)  # elements of all results on the way, and products in them, of a sample that is enlarged
 COLUMN_TYPES = {"float32": (torch.float32,), "16-bit": (torch.bfloat16, torch.float16)}
 
@@ -65,7 +66,8 @@ def largest_trial(case: Case, dtype: torch.dtype) -> Trial | None:
     tensors = [x for x in _arguments(case.sample) if isinstance(x, torch.Tensor)]
     if any(x.layout is not torch.strided or x.is_complex() or is_partial_view(x) for x in tensors):
         return None
-    for grow in _enlargements([x for x in tensors if x.dtype is torch.float64]):
+    longest = ENOUGH + 1 if case.entry.is_pointwise else LONGEST
+    for grow in _enlargements([x for x in tensors if x.dtype is torch.float64], longest):
         trial = Trial(case, dtype, grow)
         try:
             if (grow is _as_it_is or trial.is_affordable) and trial.is_usable:
@@ -83,15 +85,15 @@ Shape = tuple[int, ...]
 Grow = Callable[[torch.Tensor], Shape]
 
 
-def _enlargements(floats: Sequence[torch.Tensor]) -> Iterator[Grow]:
+def _enlargements(floats: Sequence[torch.Tensor], longest: int) -> Iterator[Grow]:
     """New shapes: every size times a factor; the largest tensor's first size wherever it occurs in front; as it is."""
     if floats:
         big = max(floats, key=lambda x: x.numel())
         sizes = [n for n in big.shape if n > 1]
         if sizes and big.numel() < ENOUGH:
-            m = math.ceil((ENOUGH / big.numel()) ** (1 / len(sizes)))
+            m = min(math.ceil((ENOUGH / big.numel()) ** (1 / len(sizes))), longest // max(sizes))
             yield lambda x: tuple(n * m if n > 1 else n for n in x.shape)
-            front = math.ceil(ENOUGH / big.numel())
+            front = min(math.ceil(ENOUGH / big.numel()), longest // big.shape[0])
             yield lambda x: (x.shape[0] * front, *x.shape[1:]) if x.shape[:1] == big.shape[:1] else tuple(x.shape)
     yield _as_it_is
 
