@@ -1,4 +1,4 @@
-"""The ten columns of the matrix, judged on one sample."""
+"""The fourteen columns of the matrix, judged on one sample."""
 
 from __future__ import annotations
 
@@ -35,6 +35,10 @@ COLUMNS = (
     "vmap",
     "vmap∘vjp",
     "vmap∘jvp",
+    "vjp∘vmap",
+    "jvp∘vmap",
+    "float32",
+    "16-bit",
 )
 RIGHT, WRONG, RAISED, NOT_APPLICABLE = "right", "wrong", "raised", "n/a"
 _DOT_TOLERANCE = 1e-7
@@ -104,6 +108,7 @@ class Judge:
 
     def columns(self, wanted: Sequence[str] = COLUMNS) -> dict[str, Verdict]:
         from .batching import vmap_columns
+        from .precision import precision_columns
         from .second_order import second_columns
 
         checks: dict[str, Callable[[], None]] = {
@@ -112,6 +117,7 @@ class Judge:
             "jvp": self.jvp,
             **second_columns(self),
             **vmap_columns(self),
+            **precision_columns(self),
         }
         return {c: judged(checks[c]) for c in COLUMNS if c in wanted}
 
