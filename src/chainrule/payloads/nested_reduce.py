@@ -69,6 +69,13 @@ def _(x: NestedArray, *, dim: tuple[int, ...], dof: Any, whole: bool, keepdim: b
     return y if keepdim else _drop(y, dim)
 
 
+@reduce.std_p.on(NestedArray)
+def _(x: NestedArray, **kw: Any) -> Any:
+    y = reduce.var_p.impls[NestedArray](x, **kw)
+    with np.errstate(invalid="ignore"):
+        return NestedArray(np.sqrt(y.rows), y.geometry) if isinstance(y, NestedArray) else np.sqrt(y)
+
+
 def _over(y: Any, divisor: Any, at: int) -> Any:
     """A (possibly nested) result over one number, or over one for each component; `at` is the axis of the components."""
     if not np.ndim(divisor):

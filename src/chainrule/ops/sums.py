@@ -1,0 +1,89 @@
+"""How every reduction adds: pairwise or in double precision, in an order that depends on shapes and not on the layout in memory.
+
+A view and its copy, one thread and many, give the same bits. Large arrays are added by a compiled loop (:mod:`..kernels.sums`), small
+ones, and all where nothing can be compiled, by NumPy's pairwise sum of entries that lie next to each other.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from .. import kernels
+from ..core import dtypes as dt
+from ..core.op import FLOAT_NUMS
+from ..kernels.sums import ABS, PLAIN, SQUARE
+
+__all__ = ["ABS", "PLAIN", "SQUARE", "WIDER", "mean_and_variance", "side_by_side", "total"]
+
+LARGE = 1 << 12  # elements from which the compiled loop is worth its call
+F64, C128 = np.dtype(np.float64), np.dtype(np.complex128)
+WIDER = {**dict.fromkeys((dt.float32.np, *dt.HALVES), F64), dt.complex64.np: C128, dt.complex32.np: C128}
+
+
+def total(
+    x: Any, dim: tuple[int, ...], keepdim: bool = False, *, term: str = PLAIN, mean: Any = None, wide: bool = False
+) -> Any:
+    """The sum of `x`, of ``|x|`` or of ``(x - mean)**2`` over the negative dims `dim`; in float64 if `wide`.
+
+    Integers and booleans are counted in int64. The last two want real numbers; `mean` has the dims of `x`, summed ones as 1.
+    """
+    d = x.dtype
+    if x.size < LARGE and d.num in FLOAT_NUMS and term is PLAIN and not wide:
+        return side_by_side(np.add.reduce, x, dim, keepdim)
+    if d.kind in "iub":
+        return np.add.reduce(x, axis=dim, keepdims=keepdim, dtype=np.int64)
+    if d in dt.WORK and d not in dt.HALVES:  # complex numbers of 16-bit parts
+        return total(x.astype(dt.WORK[d]), dim, keepdim).astype(d)
+    if d.kind == "c":
+        pairs = x[..., None].view(x.real.dtype)
+        y = total(pairs, tuple([i - 1 for i in dim]), keepdim)
+        return np.ascontiguousarray(y).view(d)[..., 0]
+    yd = F64 if wide else d
+    if x.size >= LARGE:
+        try:
+            y = kernels.sums.total(x, dim, term, mean, yd)
+        except kernels.NotSupported:
+            pass
+        else:
+            return y if keepdim else y.reshape(_left(x.shape, dim))
+    a = x.astype(F64) if wide or term is SQUARE or mean is not None else x.astype(dt.WORK.get(d, d), copy=False)
+    if mean is not None:
+        a = a - mean
+    if term is not PLAIN:
+        a = np.square(a) if term is SQUARE else np.abs(a)
+    return np.asarray(side_by_side(np.add.reduce, a, dim, keepdim)).astype(yd, copy=False)
+
+
+def side_by_side(reduce: Any, x: Any, dim: tuple[int, ...], keepdim: bool, dtype: Any = None) -> Any:
+    """NumPy's reduction of entries that are neighbours in memory, copied there if they are not: then a sum is pairwise."""
+    order, axes = _last(x.ndim, dim)
+    if order is None:
+        return reduce(x if x.flags.c_contiguous else x.copy(), axes, dtype, None, keepdim)
+    y = reduce(x.transpose(order).copy(), axes, dtype)
+    return y.reshape(tuple([1 if i - x.ndim in dim else s for i, s in enumerate(x.shape)])) if keepdim else y
+
+
+@lru_cache(256)
+def _last(n: int, dim: tuple[int, ...]) -> tuple[tuple[int, ...] | None, tuple[int, ...]]:
+    """The order of dims that puts those in `dim` last, None if they are, and where they are then."""
+    dims = sorted(d % n for d in dim)
+    order = (*(i for i in range(n) if i not in dims), *dims)
+    return None if order == tuple(range(n)) else order, tuple(range(-len(dim), 0))
+
+
+def _left(shape: tuple[int, ...], dim: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple([s for i, s in enumerate(shape) if i - len(shape) not in dim])
+
+
+def mean_and_variance(x: Any, dim: tuple[int, ...], n: Any, dof: float) -> tuple[Any, Any]:
+    """The mean and ``sum(|x - mean|**2) / max(dof, 0)`` over `dim`, kept as 1, in double precision."""
+    if x.dtype.kind == "c":
+        (a, v), (b, w) = (mean_and_variance(p, dim, n, dof) for p in (x.real, x.imag))
+        return a + 1j * b, v + w
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        m = np.asarray(total(x, dim, True, wide=True) / n)
+        v = total(x, dim, True, term=SQUARE, mean=m, wide=True) / max(dof, 0.0)
+    return m, v
