@@ -236,7 +236,7 @@ class Accumulator:
     @property
     def wide(self) -> DType:
         """The type of what was put aside, and of sums of it."""
-        return f64 if self.op == "add" else self.dtype
+        return f64 if self.op in ("add", "mul") else self.dtype
 
     def carry(self) -> None:
         """Put what was accumulated so far aside, in double precision: short sums of short sums lose less than one long sum."""

@@ -51,7 +51,7 @@ COMPARE = {
     ("ne", "i"): "icmp ne",
 }
 INTRINSIC = {"sqrt": "sqrt", "rint": "roundeven", "abs": "fabs", "fma": "fma", "copysign": "copysign"}
-IDENTITY = {"add": 0.0, "max": float("-inf"), "min": float("inf")}
+IDENTITY = {"add": 0.0, "mul": 1.0, "max": float("-inf"), "min": float("inf")}
 PURE = {
     *(op for op, _ in BINARY),
     *(op for op, _ in COMPARE),
@@ -412,8 +412,8 @@ class Renderer:
         return self.slots[x]
 
     def combine(self, op: str, ty: str, a: str, b: str) -> str:
-        if op == "add":
-            return self.f.ins(f"fadd {ty} {a}, {b}")
+        if op in ("add", "mul"):
+            return self.f.ins(f"f{op} {ty} {a}, {b}")
         # NaN must win: keep a unless b is beyond it or b is NaN
         better = self.f.ins(f"fcmp {'ugt' if op == 'max' else 'ult'} {ty} {b}, {a}")
         nan = self.f.ins(f"fcmp uno {ty} {a}, {a}")

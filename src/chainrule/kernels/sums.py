@@ -31,7 +31,7 @@ ROWS = 4  # entries of a sequence that are read at a time
 FEW = 8  # entries up to which a sequence stays in registers
 SHORT = 16  # sequences that do not fill a vector: their neighbours do
 
-PLAIN, ABS, SQUARE = "x", "abs", "square"
+PLAIN, ABS, SQUARE, FACTOR = "x", "abs", "square", "factor"
 
 
 def _plus(k: Kernel, term: str, total: Value | None, v: Value, m: Value | None) -> Value:
@@ -40,7 +40,15 @@ def _plus(k: Kernel, term: str, total: Value | None, v: Value, m: Value | None) 
     if term is SQUARE:
         return v * v if total is None else k.fma(v, v, total)
     v = abs(v) if term is ABS else v
-    return v if total is None else total + v
+    return v if total is None else _join(term, total, v)
+
+
+def _join(term: str, a: Value, b: Value) -> Value:
+    return a * b if term is FACTOR else a + b
+
+
+def _nothing(term: str) -> float:
+    return 1.0 if term is FACTOR else 0.0
 
 
 def _rows(k: Kernel, x: Array, m: Array | None, y: Array, term: str, unit: bool) -> None:
@@ -51,7 +59,7 @@ def _rows(k: Kernel, x: Array, m: Array | None, y: Array, term: str, unit: bool)
         count = k.minimum(n - first, PIECE)
         base = row * s1 + column * s2 + first * each
         mean = None if m is None else m[row * k2 + column]
-        acc = k.acc()
+        acc = k.acc("mul" if term is FACTOR else "add")
         with k.loop(0, count, BLOCK) as b:
             with k.lanes(k.minimum(count - b, BLOCK), unroll=LANES // k.width, aligned=True) as j:
                 v = x[base + b * each + j * each]
@@ -87,7 +95,7 @@ def _columns(k: Kernel, x: Array, m: Array | None, y: Array, term: str, unit: bo
             return None if m is None else m[kept + j]
 
         with k.when(whole > 0), k.loop(0, LANES) as r, k.lanes(width) as j:
-            lane[r * pitch + j] = 0.0
+            lane[r * pitch + j] = _nothing(term)
         with k.loop(0, whole, BLOCK) as b:
             # A few distant rows at a time: more of them, a power of two apart, would drive each other out of the cache.
             for some in range(0, CHAIN, ROWS):
@@ -100,19 +108,19 @@ def _columns(k: Kernel, x: Array, m: Array | None, y: Array, term: str, unit: bo
                     if some + ROWS < CHAIN:
                         chain[here] = t
                     else:
-                        lane[here] = lane.raw(here) + t.to(f64)
+                        lane[here] = _join(term, lane.raw(here), t.to(f64))
         with k.loop(0, k.minimum(count - whole, LANES)) as r:
             for more in (True, False):
                 with k.when(whole > 0 if more else whole.eq(0)), k.lanes(width, unroll=2) as j:
-                    shift, t = mean(j), k.var(k.compute, 0.0, varying=True)
+                    shift, t = mean(j), k.var(k.compute, _nothing(term), varying=True)
                     with k.loop(whole + r, count, LANES) as i:
                         t.set(_plus(k, term, t.get(), at(i, j), shift))
                     last = t.get().to(f64)
-                    lane[r * pitch + j] = lane.raw(r * pitch + j) + last if more else last
+                    lane[r * pitch + j] = _join(term, lane.raw(r * pitch + j), last) if more else last
         half = LANES // 2
         while half:
             with k.loop(half, k.minimum(count, 2 * half)) as r, k.lanes(width, unroll=2) as j:
-                lane[(r - half) * pitch + j] = lane.raw((r - half) * pitch + j) + lane.raw(r * pitch + j)
+                lane[(r - half) * pitch + j] = _join(term, lane.raw((r - half) * pitch + j), lane.raw(r * pitch + j))
             half //= 2
         with k.lanes(width, unroll=2) as j:
             y[piece * (k1 * k2) + kept + j] = lane.raw(j)
@@ -132,22 +140,22 @@ def _dense(k: Kernel, x: Array, m: Array | None, y: Array, term: str) -> None:
             return _plus(k, term, t, x[base + i * k2 + j], None if m is None else m[kept + j])
 
         with k.lanes(width) as j:
-            lane[j] = 0.0
+            lane[j] = _nothing(term)
         with k.loop(0, whole, BLOCK) as b, k.lanes(width, unroll=2) as j:
             t = plus(None, b, j)
             for q in range(1, CHAIN):
                 t = plus(t, b + LANES * q, j)
-            lane[j] = lane.raw(j) + t.to(f64)
+            lane[j] = _join(term, lane.raw(j), t.to(f64))
         with k.lanes(width) as j:
-            chain[j] = 0.0
+            chain[j] = _nothing(term)
         with k.loop(whole, count, LANES) as i, k.lanes(k.minimum(count - i, LANES) * k2) as j:
             chain[j] = plus(chain.raw(j), i, j)
         with k.lanes(width) as j:
-            lane[j] = lane.raw(j) + chain.raw(j).to(f64)
+            lane[j] = _join(term, lane.raw(j), chain.raw(j).to(f64))
         half = LANES // 2
         while half:
             with k.lanes(k2 * half) as j:
-                lane[j] = lane.raw(j) + lane.raw(k2 * half + j)
+                lane[j] = _join(term, lane.raw(j), lane.raw(k2 * half + j))
             half //= 2
         with k.lanes(k2) as j:
             y[g * k2 + j] = lane.raw(j)
@@ -167,7 +175,7 @@ def _few(k: Kernel, x: Array, m: Array | None, y: Array, term: str, unit: bool, 
             ]
             half = LANES // 2
             while half:
-                v = [a + v[i + half] if i + half < len(v) else a for i, a in enumerate(v[:half])]
+                v = [_join(term, a, v[i + half]) if i + half < len(v) else a for i, a in enumerate(v[:half])]
                 half //= 2
             y[kept + j] = v[0]
 
@@ -175,10 +183,10 @@ def _few(k: Kernel, x: Array, m: Array | None, y: Array, term: str, unit: bool, 
 def build(name: str, loops: str, term: str, shifted: bool, unit: bool) -> Kernel:
     """The sums of one axis of an array of type `x`, to an array of type `y`: ``name`` is "x_y"."""
     x, y = name.split("_")
-    # Squares, and differences, are taken in double precision: they neither overflow nor lose what the sum keeps.
+    # Squares, products and differences are taken in double precision: they neither overflow nor lose what the sum keeps.
     k = Kernel(
         f"sum_{term}{'_shifted' if shifted else ''}_{loops}{'' if unit else '_apart'}_{name}",
-        compute_type(BY_NAME[x]) if term is not SQUARE and not shifted else f64,
+        compute_type(BY_NAME[x]) if term in (PLAIN, ABS) and not shifted else f64,
     )
     source = k.strided("x", BY_NAME[x])
     mean = k.array("m", f64) if shifted else None
@@ -246,6 +254,11 @@ def _prepare(
 _calls = Calls(_prepare)
 
 
+def _next(term: str) -> str:
+    """What becomes of partial results."""
+    return FACTOR if term is FACTOR else PLAIN
+
+
 def along(x: np.ndarray, axes: tuple[int, ...], term: str, mean: np.ndarray | None, yd: np.dtype) -> np.ndarray:
     """The sums of `x`, ``|x|`` or ``(x - mean)**2`` over neighbouring axes, kept as 1; `mean` is contiguous and of type float64."""
     call = _calls[x.dtype, x.shape, x.strides, axes, term, mean is not None, yd] if x.flags.aligned else None
@@ -261,7 +274,7 @@ def along(x: np.ndarray, axes: tuple[int, ...], term: str, mean: np.ndarray | No
     done = f(runtime.pool(), x, y, *numbers) if mean is None else f(runtime.pool(), x, mean, y, *numbers)
     if done is False:
         raise NotSupported
-    return y[0] if pieces == 1 else along(y, (0,), PLAIN, None, yd)[0]
+    return y[0] if pieces == 1 else along(y, (0,), _next(term), None, yd)[0]
 
 
 @lru_cache(1024)
@@ -289,10 +302,10 @@ def stages(shape: tuple[int, ...], dim: tuple[int, ...]) -> tuple[tuple[int, ...
 
 
 def total(x: np.ndarray, dim: tuple[int, ...], term: str, mean: np.ndarray | None, yd: np.dtype) -> np.ndarray:
-    """The sums over any axes, kept as 1."""
+    """The sums (of FACTOR the products) over any axes, kept as 1."""
     todo = stages(x.shape, dim)
     if not x.size or not todo:
         raise NotSupported
     for axes in todo[:-1]:
-        x, term, mean = along(x, axes, term, mean, F64), PLAIN, None
+        x, term, mean = along(x, axes, term, mean, F64), _next(term), None
     return along(x, todo[-1], term, mean, yd)

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import kernels
 from ..core import dtypes as dt
-from ..core.op import REAL_NUMS, op
+from ..core.op import FLOAT_NUMS, REAL_NUMS, op
 from ..core.registry import public
 from ..core.samples import Given, S, sample
 from ..core.shapes import sizes_of, wrap_dim, wrap_dims
@@ -18,7 +18,7 @@ from ..core.tensor import PAYLOADS, Tensor
 from ..core.views import write_out
 from .pointwise import exp, where, zeros_like
 from .shape import flip_p, reshape_p
-from .sums import WIDER, mean_and_variance, side_by_side, total
+from .sums import LARGE, product, side_by_side, total, variance
 
 
 def kept(shape: tuple[int, ...], dim: tuple[int, ...]) -> tuple[int, ...]:
@@ -52,6 +52,8 @@ ALL_DIMS = [tuple(range(-n, 0)) for n in range(8)]
 
 def axes(dim: Any, n: int) -> tuple[int, ...]:
     """`dim` (one, several, or None or () for all) counted from the end; a 0-d tensor has none."""
+    if type(dim) is int and -n <= dim < n:
+        return (dim - n,) if dim >= 0 else (dim,)
     dims = wrap_dims(dim, n)
     return dims if n else ()
 
@@ -70,6 +72,8 @@ def count(shape: Any, dims: tuple[int, ...]) -> int:
 @op("sum")
 def sum_p(x: Any, *, dim: tuple[int, ...], keepdim: bool, old: tuple[int, ...]) -> Any:
     """The sum over `dim`."""
+    if x.size < LARGE and x.dtype.num in FLOAT_NUMS:
+        return side_by_side(np.add.reduce, x, dim, keepdim)
     return total(x, dim, keepdim)
 
 
@@ -128,8 +132,7 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
         return mean(x.to(dt.float32), dim, keepdim, axis=axis).to(x.dtype)
     s = sizes_of(x)
     ds = axes(dim if axis is None else axis, len(s))
-    n = count(s, ds)
-    return sum_p(x, dim=ds, keepdim=keepdim, old=s) / (n if n else float("nan"))
+    return sum_p.bind(x, dim=ds, keepdim=keepdim, old=s) / (count(s, ds) or float("nan"))
 
 
 # -- products: any number of zeros, any order -------------------------------------------------------------------------
@@ -138,11 +141,7 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
 @op("prod")
 def prod_p(x: Any, *, dim: int, keepdim: bool, old: tuple[int, ...]) -> Any:
     """The product over one dim."""
-    d = x.dtype
-    if d.kind in "iub":
-        return np.multiply.reduce(x, axis=dim, keepdims=keepdim, dtype=np.int64)
-    with np.errstate(over="ignore", under="ignore"):
-        return np.asarray(side_by_side(np.multiply.reduce, x, (dim,), keepdim, WIDER.get(d))).astype(d, copy=False)
+    return product(x, (dim,), keepdim)
 
 
 def others(x: Tensor, dim: int) -> Tensor:
@@ -398,15 +397,7 @@ def log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, inp
 @op("var")
 def var_p(x: Any, *, dim: tuple[int, ...], dof: float, whole: bool, keepdim: bool, old: tuple[int, ...]) -> Any:
     """``sum(|x - mean(x)|**2) / max(dof, 0)`` over `dim`."""
-    _, v = mean_and_variance(x, dim, count(old, dim), dof)
-    return _rounded(v, x.dtype, dim, keepdim)
-
-
-def _rounded(y: Any, d: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
-    """A statistic in double precision as one of numbers of type `d`, which is real."""
-    with np.errstate(over="ignore", under="ignore"):
-        y = y.astype(d if d.kind != "c" else np.finfo(d).dtype, copy=False)
-    return y if keepdim else y.reshape(tuple([s for i, s in enumerate(y.shape) if i - y.ndim not in dim]))
+    return variance(x, dim, keepdim, count(old, dim), dof, False)
 
 
 def _var_slope(x: Any, dim: Any, dof: float, whole: bool, old: Any) -> Any:
@@ -433,8 +424,7 @@ def _(g: Any, y: Any, x: Any, *, dim: Any, dof: float, whole: bool, keepdim: boo
 @op("std")
 def std_p(x: Any, *, dim: tuple[int, ...], dof: float, whole: bool, keepdim: bool, old: tuple[int, ...]) -> Any:
     """``sqrt(sum(|x - mean(x)|**2) / max(dof, 0))`` over `dim`, rounded once: the variance may be out of range."""
-    _, v = mean_and_variance(x, dim, count(old, dim), dof)
-    return _rounded(np.sqrt(v), x.dtype, dim, keepdim)
+    return variance(x, dim, keepdim, count(old, dim), dof, True)
 
 
 def _std_slope(x: Any, y: Any, dim: Any, dof: Any, whole: bool, keepdim: bool, old: Any) -> Any:
@@ -457,7 +447,7 @@ def _(g: Any, y: Any, x: Any, *, dim: Any, dof: float, whole: bool, keepdim: boo
     return (spread(g, old, dim, keepdim) * _std_slope(x, y, dim, dof, whole, keepdim, old),)
 
 
-def variance(name: str, x: Tensor, dim: Any, unbiased: Any, correction: Any, keepdim: bool, p: Any = var_p) -> Tensor:
+def moment(name: str, x: Tensor, dim: Any, unbiased: Any, correction: Any, keepdim: bool, p: Any = var_p) -> Tensor:
     """The variance over `dim`, or with `std_p` its root; a complex one is the mean of ``|x - m|**2``."""
     if x.dtype.category < dt.FLOAT:
         raise RuntimeError(
@@ -489,7 +479,7 @@ def var(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
 ) -> Tensor:
     """``sum(|x - mean|**2) / (n - correction)`` over `dim`."""
-    return variance("var", input, *_flag_first(dim, unbiased), correction, keepdim)
+    return moment("var", input, *_flag_first(dim, unbiased), correction, keepdim)
 
 
 @public("std", methods="std")
@@ -497,7 +487,7 @@ def std(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
 ) -> Tensor:
     """The square root of the variance over `dim`; its derivative where it is 0 is 0."""
-    return variance("std", input, *_flag_first(dim, unbiased), correction, keepdim, std_p)
+    return moment("std", input, *_flag_first(dim, unbiased), correction, keepdim, std_p)
 
 
 VarMean = namedtuple("VarMean", "var mean")
@@ -510,7 +500,7 @@ def var_mean(
 ) -> VarMean:
     """The variance and the mean over `dim`."""
     dim, unbiased = _flag_first(dim, unbiased)
-    return VarMean(variance("var_mean", input, dim, unbiased, correction, keepdim), mean(input, dim, keepdim))
+    return VarMean(moment("var_mean", input, dim, unbiased, correction, keepdim), mean(input, dim, keepdim))
 
 
 @public("std_mean", out=False)
@@ -519,7 +509,7 @@ def std_mean(
 ) -> StdMean:
     """The standard deviation and the mean over `dim`."""
     dim, unbiased = _flag_first(dim, unbiased)
-    return StdMean(variance("std_mean", input, dim, unbiased, correction, keepdim, std_p), mean(input, dim, keepdim))
+    return StdMean(moment("std_mean", input, dim, unbiased, correction, keepdim, std_p), mean(input, dim, keepdim))
 
 
 # -- samples ------------------------------------------------------------------------------------------------------------

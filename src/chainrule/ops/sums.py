@@ -14,9 +14,9 @@ import numpy as np
 from .. import kernels
 from ..core import dtypes as dt
 from ..core.op import FLOAT_NUMS
-from ..kernels.sums import ABS, PLAIN, SQUARE
+from ..kernels.sums import ABS, FACTOR, PLAIN, SQUARE
 
-__all__ = ["ABS", "PLAIN", "SQUARE", "WIDER", "mean_and_variance", "side_by_side", "total"]
+__all__ = ["ABS", "FACTOR", "PLAIN", "SQUARE", "product", "shape_of", "side_by_side", "total", "variance"]
 
 LARGE = 1 << 12  # elements from which the compiled loop is worth its call
 F64, C128 = np.dtype(np.float64), np.dtype(np.complex128)
@@ -31,7 +31,7 @@ def total(
     Integers and booleans are counted in int64. The last two want real numbers; `mean` has the dims of `x`, summed ones as 1.
     """
     d = x.dtype
-    if x.size < LARGE and d.num in FLOAT_NUMS and term is PLAIN and not wide:
+    if d.num in FLOAT_NUMS and x.size < LARGE and term is PLAIN and not wide:
         return side_by_side(np.add.reduce, x, dim, keepdim)
     if d.kind in "iub":
         return np.add.reduce(x, axis=dim, keepdims=keepdim, dtype=np.int64)
@@ -48,7 +48,7 @@ def total(
         except kernels.NotSupported:
             pass
         else:
-            return y if keepdim else y.reshape(_left(x.shape, dim))
+            return y if keepdim else y.reshape(shape_of(x.shape, dim, False))
     a = x.astype(F64) if wide or term is SQUARE or mean is not None else x.astype(dt.WORK.get(d, d), copy=False)
     if mean is not None:
         a = a - mean
@@ -57,13 +57,27 @@ def total(
     return np.asarray(side_by_side(np.add.reduce, a, dim, keepdim)).astype(yd, copy=False)
 
 
+def product(x: Any, dim: tuple[int, ...], keepdim: bool = False) -> Any:
+    """The product over `dim`, in double precision and rounded once; of integers and booleans in int64."""
+    d = x.dtype
+    if d.kind in "iub":
+        return np.multiply.reduce(x, axis=dim, keepdims=keepdim, dtype=np.int64)
+    if x.size >= LARGE:
+        try:
+            return kernels.sums.total(x, dim, FACTOR, None, d).reshape(shape_of(x.shape, dim, keepdim))
+        except kernels.NotSupported:
+            pass
+    with np.errstate(over="ignore", under="ignore"):
+        return np.asarray(side_by_side(np.multiply.reduce, x, dim, keepdim, WIDER.get(d))).astype(d, copy=False)
+
+
 def side_by_side(reduce: Any, x: Any, dim: tuple[int, ...], keepdim: bool, dtype: Any = None) -> Any:
     """NumPy's reduction of entries that are neighbours in memory, copied there if they are not: then a sum is pairwise."""
     order, axes = _last(x.ndim, dim)
     if order is None:
         return reduce(x if x.flags.c_contiguous else x.copy(), axes, dtype, None, keepdim)
     y = reduce(x.transpose(order).copy(), axes, dtype)
-    return y.reshape(tuple([1 if i - x.ndim in dim else s for i, s in enumerate(x.shape)])) if keepdim else y
+    return y.reshape(shape_of(x.shape, dim, True)) if keepdim else y
 
 
 @lru_cache(256)
@@ -74,16 +88,29 @@ def _last(n: int, dim: tuple[int, ...]) -> tuple[tuple[int, ...] | None, tuple[i
     return None if order == tuple(range(n)) else order, tuple(range(-len(dim), 0))
 
 
-def _left(shape: tuple[int, ...], dim: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple([s for i, s in enumerate(shape) if i - len(shape) not in dim])
+@lru_cache(1024)
+def shape_of(shape: tuple[int, ...], dim: tuple[int, ...], keepdim: bool) -> tuple[int, ...]:
+    """The shape of a reduction over the negative dims `dim`."""
+    n = len(shape)
+    return tuple([1 if i - n in dim else s for i, s in enumerate(shape) if keepdim or i - n not in dim])
 
 
-def mean_and_variance(x: Any, dim: tuple[int, ...], n: Any, dof: float) -> tuple[Any, Any]:
-    """The mean and ``sum(|x - mean|**2) / max(dof, 0)`` over `dim`, kept as 1, in double precision."""
-    if x.dtype.kind == "c":
-        (a, v), (b, w) = (mean_and_variance(p, dim, n, dof) for p in (x.real, x.imag))
-        return a + 1j * b, v + w
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        m = np.asarray(total(x, dim, True, wide=True) / n)
-        v = total(x, dim, True, term=SQUARE, mean=m, wide=True) / max(dof, 0.0)
-    return m, v
+def variance(x: Any, dim: tuple[int, ...], keepdim: bool, n: Any, dof: float, root: bool) -> Any:
+    """``sum(|x - mean|**2) / max(dof, 0)`` over `dim` or its square root, in two passes in double precision, rounded once."""
+    d = x.dtype
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+        s = _squares(x.real, dim, n) + _squares(x.imag, dim, n) if d.kind == "c" else _squares(x, dim, n)
+        v = s / max(dof, 0.0)
+        v = (np.sqrt(v) if root else v).astype(d if d.kind != "c" else np.finfo(d).dtype)
+    return v.reshape(shape_of(x.shape, dim, keepdim))
+
+
+def _squares(x: Any, dim: tuple[int, ...], n: Any) -> Any:
+    """``sum((x - mean(x))**2)`` over `dim` in double precision; the summed dims are 1, or gone."""
+    if x.size >= LARGE:
+        mean = np.asarray(total(x, dim, True, wide=True) / n)
+        return total(x, dim, True, term=SQUARE, mean=mean, wide=True)
+    order, axes = _last(x.ndim, dim)
+    a = (x if order is None else x.transpose(order)).astype(F64, "C")
+    a -= np.add.reduce(a, axes, None, None, True) / n
+    return np.add.reduce(np.square(a, a), axes)
