@@ -113,7 +113,12 @@ def sum(
     >>> chainrule.tensor([[1.0, 2.0], [3.0, 4.0]]).sum(0)
     tensor([4., 6.])
     """
-    x = input if dtype is None else input.to(dt.as_dtype(dtype))
+    x = input
+    if dtype is not None:
+        d = dt.as_dtype(dtype)
+        if d.category <= dt.INT:
+            return sum(input.to(d), dim, keepdim, axis=axis, keepdims=keepdims).to(d)
+        x = input.to(d)
     old = sizes_of(x)
     n = len(old)
     dims = ALL_DIMS[n] if dim is None and axis is None and n < 8 else axes(dim if axis is None else axis, n)
@@ -169,6 +174,8 @@ def _(g: Any, y: Any, x: Any, *, dim: int, keepdim: bool, old: tuple[int, ...]) 
 @public("prod", methods="prod")
 def prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The product of all elements, or over one dim; right for any number of zeros at every order."""
+    if dtype is not None and (d := dt.as_dtype(dtype)).category <= dt.INT:
+        return prod(input.to(d), dim, keepdim).to(d)
     x = to_dtype(input, dtype)
     if dim is None:
         x, dim = x.reshape(-1), 0
