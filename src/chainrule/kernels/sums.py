@@ -260,7 +260,10 @@ def _next(term: str) -> str:
 
 
 def along(x: np.ndarray, axes: tuple[int, ...], term: str, mean: np.ndarray | None, yd: np.dtype) -> np.ndarray:
-    """The sums of `x`, ``|x|`` or ``(x - mean)**2`` over neighbouring axes, kept as 1; `mean` is contiguous and of type float64."""
+    """The sums of `x`, ``|x|`` or ``(x - mean)**2`` over neighbouring axes, kept as 1; `mean` is contiguous and of type float64.
+
+    Its summed dims are 1. With it, sums are taken in double precision from the first entry on.
+    """
     call = _calls[x.dtype, x.shape, x.strides, axes, term, mean is not None, yd] if x.flags.aligned else None
     if call is None:
         raise NotSupported
@@ -268,6 +271,8 @@ def along(x: np.ndarray, axes: tuple[int, ...], term: str, mean: np.ndarray | No
     if f is None:  # too many strides for a loop
         return along(np.ascontiguousarray(x), axes, term, mean, yd)
     pieces, rest, numbers, dense = sizes
+    if mean is not None and mean.shape != rest:  # what is summed later has the same one
+        mean = np.ascontiguousarray(np.broadcast_to(mean, rest))
     if dense and mean is not None:
         mean = np.repeat(mean.reshape(numbers[1], 1, numbers[2]), LANES, 1)
     y = empty((pieces, *rest), F64 if pieces > 1 else yd)

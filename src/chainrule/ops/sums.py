@@ -106,11 +106,22 @@ def variance(x: Any, dim: tuple[int, ...], keepdim: bool, n: Any, dof: float, ro
 
 
 def _squares(x: Any, dim: tuple[int, ...], n: Any) -> Any:
-    """``sum((x - mean(x))**2)`` over `dim` in double precision; the summed dims are 1, or gone."""
+    """``sum((x - mean(x))**2)`` over `dim` in double precision; the summed dims are 1, or gone.
+
+    The mean is the first entry and a mean of differences: it is as exact as the spread needs, and equal entries have none.
+    """
     if x.size >= LARGE:
-        mean = np.asarray(total(x, dim, True, wide=True) / n)
+        first = x[tuple([slice(1) if i - x.ndim in dim else slice(None) for i in range(x.ndim)])].astype(F64, "C")
+        mean = first + total(x, dim, True, mean=first, wide=True) / n
         return total(x, dim, True, term=SQUARE, mean=mean, wide=True)
     order, axes = _last(x.ndim, dim)
-    a = (x if order is None else x.transpose(order)).astype(F64, "C")
+    a = x if order is None else x.transpose(order)
+    # Sums of a few narrow numbers are exact.
+    a = a - a[(..., *_FIRST[: len(axes)])] if x.dtype is F64 and a.size else a.astype(F64, "C")
+    if not a.flags.c_contiguous:
+        a = a.copy()
     a -= np.add.reduce(a, axes, None, None, True) / n
     return np.add.reduce(np.square(a, a), axes)
+
+
+_FIRST = (slice(1),) * 64
