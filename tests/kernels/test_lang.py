@@ -97,6 +97,51 @@ def test_sums_and_extremes_of_every_length(n):
         assert np.isnan(out).all()
 
 
+@pytest.mark.parametrize("n", [1, 17, 33, 50, 96, 100])
+@pytest.mark.parametrize("unroll", [1, 2, 4])
+def test_an_aligned_loop_gives_each_place_its_own_partial_result(n, unroll):
+    k = Kernel("places", f32)
+    x, y, size = k.array("x", f32), k.array("y", f64), k.size("n")
+    with k.grid(1):
+        acc = k.acc(wide=f64)
+        with k.lanes(size, unroll=unroll, aligned=True) as j:
+            acc.add(x[j])
+        y[0] = acc.total()
+    v = np.exp2(np.random.default_rng(n).integers(-20, 20, n)).astype(np.float32)
+    out = np.empty(1)
+    run(k, v, out, n)
+    places = np.zeros(16 * unroll, np.float32)
+    for i, e in enumerate(v):
+        places[i % len(places)] += e
+    places = places.astype(np.float64)
+    while len(places) > 1:
+        places = places[: len(places) // 2] + places[len(places) // 2 :]
+    assert out[0] == places[0]
+
+
+@pytest.mark.parametrize("unroll", [0, 3, 6])
+def test_loops_unroll_by_powers_of_two_only(unroll):
+    k = Kernel("three", f32)
+    n = k.size("n")
+    with pytest.raises(ValueError, match="power of two"), k.grid(1), k.lanes(n, unroll=unroll):
+        pass
+
+
+@pytest.mark.parametrize("step", [-3, 0, 1, 2, 7])
+def test_a_strided_array_is_read_with_any_step(step):
+    k = Kernel("apart", f32)
+    x, y, n, s = k.strided("x", f32), k.array("y", f32), k.size("n"), k.size("s")
+    with k.grid(1), k.lanes(n) as j:
+        y[j] = x[j * s]
+    base = np.arange(400, dtype=np.float32)
+    v = base[300:]
+    out = np.empty(45, np.float32)
+    if step > 2:
+        v = base
+    run(k, v, out, 45, step)
+    assert np.array_equal(out, v[0] + np.arange(45) * step)
+
+
 def test_loops_conditions_variables_and_uniform_arithmetic():
     k = Kernel("triangle", f64)
     y, n = k.array("y", i64), k.size("n")

@@ -213,10 +213,11 @@ class Variable:
 class Accumulator:
     """A reduction over lane loops: one partial result per lane (and per unrolled copy), combined in a fixed order by `total`."""
 
-    __slots__ = ("carried", "dtype", "k", "op", "slots")
+    __slots__ = ("carried", "dtype", "k", "op", "slots", "wide")
 
-    def __init__(self, k: Kernel, op: str, dtype: DType):
+    def __init__(self, k: Kernel, op: str, dtype: DType, wide: DType):
         self.k, self.op, self.dtype = k, op, dtype
+        self.wide = wide  # the type of what was put aside, and of the total
         self.slots = 1  # how many unrolled copies exist; the lane loops that use it raise it
         self.carried = False
 
@@ -233,20 +234,13 @@ class Accumulator:
         """acc = acc + a*b, rounded once, in every active lane."""
         self._use("accumulate_fma", a, b)
 
-    @property
-    def wide(self) -> DType:
-        """The type of what was put aside, and of sums of it."""
-        return f64 if self.op in ("add", "mul") else self.dtype
-
     def carry(self) -> None:
-        """Put what was accumulated so far aside, in double precision: short sums of short sums lose less than one long sum."""
+        """Put what was accumulated so far aside: short sums of short sums lose less than one long sum."""
         self.carried = True
         self.k.emit("carry", None, (), self)
 
-    def total(self, wide: bool = False) -> Value:
-        """All partial results in one: rounded to the type that is accumulated, unless `wide`."""
-        v = self.k.emit("total", self.wide, (), self, False)
-        return v if wide else self.k.cast(v, self.dtype)
+    def total(self) -> Value:
+        return self.k.emit("total", self.wide, (), self, False)
 
 
 @dataclass
@@ -396,8 +390,10 @@ class Kernel:
         x.set(init)
         return x
 
-    def acc(self, op: str = "add", dtype: DType | None = None) -> Accumulator:
-        a = Accumulator(self, op, dtype or self.compute)
+    def acc(self, op: str = "add", dtype: DType | None = None, wide: DType | None = None) -> Accumulator:
+        """A reduction in `dtype`; what is put aside, and the total, are in the type `wide`."""
+        d = dtype or self.compute
+        a = Accumulator(self, op, d, wide or d)
         self.emit("acc_init", None, (), a)
         return a
 

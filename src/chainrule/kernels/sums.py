@@ -59,7 +59,7 @@ def _rows(k: Kernel, x: Array, m: Array | None, y: Array, term: str, unit: bool)
         count = k.minimum(n - first, PIECE)
         base = row * s1 + column * s2 + first * each
         mean = None if m is None else m[row * k2 + column]
-        acc = k.acc("mul" if term is FACTOR else "add")
+        acc = k.acc("mul" if term is FACTOR else "add", wide=f64)
         with k.loop(0, count, BLOCK) as b:
             with k.lanes(k.minimum(count - b, BLOCK), unroll=LANES // k.width, aligned=True) as j:
                 v = x[base + b * each + j * each]
@@ -70,7 +70,7 @@ def _rows(k: Kernel, x: Array, m: Array | None, y: Array, term: str, unit: bool)
                     acc.add(abs(v) if term is ABS else v)
             with k.when(b + BLOCK <= count):
                 acc.carry()
-        y[g] = acc.total(wide=True)
+        y[g] = acc.total()
 
 
 def _columns(k: Kernel, x: Array, m: Array | None, y: Array, term: str, unit: bool) -> None:

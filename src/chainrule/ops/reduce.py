@@ -467,7 +467,7 @@ def moment(name: str, x: Tensor, dim: Any, unbiased: Any, correction: Any, keepd
     s = sizes_of(x)
     ds = axes(dim, len(s))
     dof = count(s, ds) - (1 if correction is None else correction)
-    return p(x, dim=ds, dof=dof, whole=dim is None, keepdim=keepdim, old=s)
+    return p.bind(x, dim=ds, dof=dof, whole=dim is None, keepdim=keepdim, old=s)
 
 
 def _flag_first(dim: Any, unbiased: Any) -> tuple[Any, Any]:

@@ -98,7 +98,7 @@ def shape_of(shape: tuple[int, ...], dim: tuple[int, ...], keepdim: bool) -> tup
 def variance(x: Any, dim: tuple[int, ...], keepdim: bool, n: Any, dof: float, root: bool) -> Any:
     """``sum(|x - mean|**2) / max(dof, 0)`` over `dim` or its square root, in two passes in double precision, rounded once."""
     d = x.dtype
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+    with np.errstate(all="ignore"):
         s = _squares(x.real, dim, n) + _squares(x.imag, dim, n) if d.kind == "c" else _squares(x, dim, n)
         v = s / max(dof, 0.0)
         v = (np.sqrt(v) if root else v).astype(d if d.kind != "c" else np.finfo(d).dtype)
