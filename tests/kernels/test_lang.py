@@ -75,6 +75,39 @@ def test_bfloat16_rounds_to_nearest_even_with_subnormals_and_nan():
     assert np.array_equal(y.astype(np.float32), want.astype(np.float32), equal_nan=True)
 
 
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_doubles_are_rounded_to_16_bits_once(name):
+    import ml_dtypes
+
+    dtype = np.dtype(getattr(ml_dtypes, name, None) or name)
+    rng = np.random.default_rng(0)
+    with np.errstate(invalid="ignore"):
+        every = np.arange(2**16, dtype=np.uint16).view(dtype).astype(np.float64)
+    every = np.sort(every[np.isfinite(every)])
+    ties = (every[:-1] + every[1:]) / 2
+    x = np.concatenate(
+        [
+            ties,
+            ties * (1 + 2.0**-50),
+            ties * (1 - 2.0**-50),
+            every,
+            rng.normal(size=1000),
+            [np.inf, -np.inf, np.nan, 1e300],
+        ]
+    )
+    y = np.empty(x.shape, dtype)
+    run(elementwise(f"once_{name}", f64, NUMPY_NAMES[name], lambda k, v: v, f64), x, y, x.size)
+    got = y.astype(np.float64)
+    # The nearest of the two neighbours, the even one at a tie.
+    inside = np.abs(x) <= every[-1]
+    right = np.clip(np.searchsorted(every, x), 1, len(every) - 1)
+    low, high = every[right - 1], every[right]
+    even = np.where((low.astype(dtype).view(np.uint16) & 1) == 0, low, high)
+    want = np.where(x - low < high - x, low, np.where(x - low > high - x, high, even))
+    assert np.array_equal(got[inside], want[inside])
+    assert np.array_equal(got[-4:], [np.inf, -np.inf, np.nan, np.inf], equal_nan=True)
+
+
 @pytest.mark.parametrize("n", [0, 1, 15, 16, 17, 63, 64, 65, 100, 2048, 2049, 10000])
 def test_sums_and_extremes_of_every_length(n):
     k = Kernel("reduce", f32)

@@ -248,7 +248,7 @@ class Renderer:
         return self.f.ins(f"call {ret} {full}({', '.join(f'{t} {x}' for t, x in args)})")
 
     def cast(self, a: str, src: DType, dst: DType, vec: bool) -> str:
-        """Conversions, rounding to nearest even; f64 to the 16-bit floats through f32."""
+        """Conversions, rounding to nearest even, once."""
         f = self.f
         st, dt = self.ty(src, vec), self.ty(dst, vec)
         ii = self.ty(i32, vec)
@@ -263,7 +263,7 @@ class Renderer:
             return x if dst is f32 else self.cast(x, f32, dst, vec)
         if dst is bf16:
             if src is not f32:
-                a = self.cast(a, src, f32, vec)
+                a = self.odd(a, vec) if src is f64 else self.cast(a, src, f32, vec)
             # by hand: the processor's own instruction flushes subnormal numbers
             bits = f.ins(f"bitcast {self.ty(f32, vec)} {a} to {ii}")
             top = f.ins(f"lshr {ii} {bits}, {c(16)}")
@@ -277,7 +277,7 @@ class Renderer:
             return f.ins(f"trunc {ii} {sel} to {dt}")
         if src.kind == "f" and dst.kind == "f":
             if dst is f16 and src is f64:
-                return self.cast(self.cast(a, f64, f32, vec), f32, f16, vec)
+                return self.cast(self.odd(a, vec), f32, f16, vec)
             return f.ins(f"{'fpext' if dst.size > src.size else 'fptrunc'} {st} {a} to {dt}")
         if src.kind == "f" and dst.kind == "i":
             return self.saturating(a, src, dst, vec)
@@ -291,6 +291,23 @@ class Renderer:
         if src.size == dst.size:
             return a
         return f.ins(f"{'trunc' if dst.size < src.size else 'zext' if src is u8 else 'sext'} {st} {a} to {dt}")
+
+    def odd(self, a: str, vec: bool) -> str:
+        """f64 to f32, inexact results to the neighbour with the odd mantissa: rounding that again is as if it had been done once."""
+        f, one = self.f, self.splat("1", "i32") if vec else "1"
+        wide, narrow, bits = (self.ty(t, vec) for t in (f64, f32, i32))
+        near = f.ins(f"fptrunc {wide} {a} to {narrow}")
+        back = f.ins(f"fpext {narrow} {near} to {wide}")
+        p = f"v{self.w}f64" if vec else "f64"
+        self.declare(f"@llvm.fabs.{p}", f"declare {wide} @llvm.fabs.{p}({wide})")
+        x, y = (f.ins(f"call {wide} @llvm.fabs.{p}({wide} {v})") for v in (back, a))
+        beyond = f.ins(f"fcmp ogt {wide} {x}, {y}")
+        inexact = f.ins(f"fcmp one {wide} {back}, {a}")
+        b = f.ins(f"bitcast {narrow} {near} to {bits}")
+        cond = self.ty(bool_, vec)
+        inward = f.ins(f"select {cond} {beyond}, {bits} {f.ins(f'sub {bits} {b}, {one}')}, {bits} {b}")
+        r = f.ins(f"select {cond} {inexact}, {bits} {f.ins(f'or {bits} {inward}, {one}')}, {bits} {inward}")
+        return f.ins(f"bitcast {bits} {r} to {narrow}")
 
     def saturating(self, a: str, src: DType, dst: DType, vec: bool) -> str:
         """Float to integer, saturating at the ends and 0 for NaN: a plain conversion is undefined out of range."""

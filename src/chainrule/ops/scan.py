@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import kernels
 from ..core import dtypes as dt
 from ..core.op import op
 from ..core.registry import public
@@ -16,7 +17,7 @@ from ..core.tensor import Tensor
 from .pointwise import exp, where
 from .reduce import to_dtype, widen
 from .shape import flip_p
-from .sums import WIDER
+from .sums import LARGE, WIDER
 
 
 def along(p: Any, x: Tensor, dim: Any, **kw: Any) -> Any:
@@ -41,6 +42,11 @@ def accumulate(fn: Any, x: Any, dim: int, narrow: bool = False) -> Any:
     d = x.dtype
     if d.kind in "iub":
         return fn.accumulate(x, axis=dim, dtype=d if narrow else np.int64)
+    if x.size >= LARGE and fn is not np.logaddexp:
+        try:
+            return kernels.scans.scan(x, dim, fn is np.multiply)
+        except kernels.NotSupported:
+            pass
     work = WIDER.get(d)
     if work is None:
         return fn.accumulate(x, axis=dim)
