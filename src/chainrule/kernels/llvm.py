@@ -325,9 +325,9 @@ class Renderer:
         if index.op == "lane":
             return [], True, None
         if index.op == "mul":
-            a, b = index.args
-            if a.op == "lane" and not b.varying:
-                return [], True, b
+            lane, step = index.args
+            if lane.op == "lane" and not step.varying:
+                return [], True, step
         if index.op == "add":
             a, la, sa = self.address(index.args[0])
             b, lb, sb = self.address(index.args[1])
@@ -699,8 +699,8 @@ class Renderer:
     def phase(self, number: int, v: Value) -> None:
         """The grid's body over a range of its indices, and a trampoline that unpacks the parameters for the thread pool."""
         self.begin()
-        for a, n in self.k.locals:
-            self.f.allocas.append(f"  %p.{a.name} = alloca {STORAGE[a.dtype]}, i64 {n}, align 64")
+        for own, n in self.k.locals:
+            self.f.allocas.append(f"  %p.{own.name} = alloca {STORAGE[own.dtype]}, i64 {n}, align 64")
         _, index = v.attr
         assert v.block is not None
         block = v.block

@@ -112,10 +112,10 @@ def _columns(k: Kernel, x: Array, m: Array | None, y: Array, term: str, unit: bo
         with k.loop(0, k.minimum(count - whole, LANES)) as r:
             for more in (True, False):
                 with k.when(whole > 0 if more else whole.eq(0)), k.lanes(width, unroll=2) as j:
-                    shift, t = mean(j), k.var(k.compute, _nothing(term), varying=True)
+                    shift, rest = mean(j), k.var(k.compute, _nothing(term), varying=True)
                     with k.loop(whole + r, count, LANES) as i:
-                        t.set(_plus(k, term, t.get(), at(i, j), shift))
-                    last = t.get().to(f64)
+                        rest.set(_plus(k, term, rest.get(), at(i, j), shift))
+                    last = rest.get().to(f64)
                     lane[r * pitch + j] = _join(term, lane.raw(r * pitch + j), last) if more else last
         half = LANES // 2
         while half:
@@ -182,15 +182,15 @@ def _few(k: Kernel, x: Array, m: Array | None, y: Array, term: str, unit: bool, 
 
 def build(name: str, loops: str, term: str, shifted: bool, unit: bool) -> Kernel:
     """The sums of one axis of an array of type `x`, to an array of type `y`: ``name`` is "x_y"."""
-    x, y = name.split("_")
+    xd, yd = (BY_NAME[t] for t in name.split("_"))
     # Squares, products and differences are taken in double precision: they neither overflow nor lose what the sum keeps.
     k = Kernel(
         f"sum_{term}{'_shifted' if shifted else ''}_{loops}{'' if unit else '_apart'}_{name}",
-        compute_type(BY_NAME[x]) if term in (PLAIN, ABS) and not shifted else f64,
+        compute_type(xd) if term in (PLAIN, ABS) and not shifted else f64,
     )
-    source = k.strided("x", BY_NAME[x])
+    source = k.strided("x", xd)
     mean = k.array("m", f64) if shifted else None
-    y = k.array("y", BY_NAME[y])
+    y = k.array("y", yd)
     if loops == "rows":
         _rows(k, source, mean, y, term, unit)
     elif loops == "columns":

@@ -18,7 +18,7 @@ from ..core.tensor import PAYLOADS, Tensor
 from ..core.views import write_out
 from .pointwise import exp, where, zeros_like
 from .shape import flip_p, reshape_p
-from .sums import LARGE, product, side_by_side, total, variance
+from .sums import LARGE, add, product, side_by_side, total, variance
 
 
 def kept(shape: tuple[int, ...], dim: tuple[int, ...]) -> tuple[int, ...]:
@@ -73,7 +73,7 @@ def count(shape: Any, dims: tuple[int, ...]) -> int:
 def sum_p(x: Any, *, dim: tuple[int, ...], keepdim: bool, old: tuple[int, ...]) -> Any:
     """The sum over `dim`."""
     if x.size < LARGE and x.dtype.num in FLOAT_NUMS:
-        return side_by_side(np.add.reduce, x, dim, keepdim)
+        return side_by_side(add, x, dim, keepdim)
     return total(x, dim, keepdim)
 
 

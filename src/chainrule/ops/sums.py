@@ -16,7 +16,22 @@ from ..core import dtypes as dt
 from ..core.op import FLOAT_NUMS
 from ..kernels.sums import ABS, FACTOR, PLAIN, SQUARE
 
-__all__ = ["ABS", "FACTOR", "PLAIN", "SQUARE", "product", "shape_of", "side_by_side", "total", "variance"]
+__all__ = [
+    "ABS",
+    "FACTOR",
+    "PLAIN",
+    "SQUARE",
+    "WIDER",
+    "add",
+    "product",
+    "shape_of",
+    "side_by_side",
+    "total",
+    "variance",
+]
+
+add: Any = np.add.reduce
+multiply: Any = np.multiply.reduce
 
 LARGE = 1 << 12  # elements from which the compiled loop is worth its call
 F64, C128 = np.dtype(np.float64), np.dtype(np.complex128)
@@ -32,9 +47,9 @@ def total(
     """
     d = x.dtype
     if d.num in FLOAT_NUMS and x.size < LARGE and term is PLAIN and not wide:
-        return side_by_side(np.add.reduce, x, dim, keepdim)
+        return side_by_side(add, x, dim, keepdim)
     if d.kind in "iub":
-        return np.add.reduce(x, axis=dim, keepdims=keepdim, dtype=np.int64)
+        return add(x, axis=dim, keepdims=keepdim, dtype=np.int64)
     if d in dt.WORK and d not in dt.HALVES:  # complex numbers of 16-bit parts
         return total(x.astype(dt.WORK[d]), dim, keepdim).astype(d)
     if d.kind == "c":
@@ -54,21 +69,21 @@ def total(
         a = a - mean
     if term is not PLAIN:
         a = np.square(a) if term is SQUARE else np.abs(a)
-    return np.asarray(side_by_side(np.add.reduce, a, dim, keepdim)).astype(yd, copy=False)
+    return np.asarray(side_by_side(add, a, dim, keepdim)).astype(yd, copy=False)
 
 
 def product(x: Any, dim: tuple[int, ...], keepdim: bool = False) -> Any:
     """The product over `dim`, in double precision and rounded once; of integers and booleans in int64."""
     d = x.dtype
     if d.kind in "iub":
-        return np.multiply.reduce(x, axis=dim, keepdims=keepdim, dtype=np.int64)
+        return multiply(x, axis=dim, keepdims=keepdim, dtype=np.int64)
     if x.size >= LARGE:
         try:
             return kernels.sums.total(x, dim, FACTOR, None, d).reshape(shape_of(x.shape, dim, keepdim))
         except kernels.NotSupported:
             pass
     with np.errstate(over="ignore", under="ignore"):
-        return np.asarray(side_by_side(np.multiply.reduce, x, dim, keepdim, WIDER.get(d))).astype(d, copy=False)
+        return np.asarray(side_by_side(multiply, x, dim, keepdim, WIDER.get(d))).astype(d, copy=False)
 
 
 def side_by_side(reduce: Any, x: Any, dim: tuple[int, ...], keepdim: bool, dtype: Any = None) -> Any:
@@ -120,8 +135,8 @@ def _squares(x: Any, dim: tuple[int, ...], n: Any) -> Any:
     a = a - a[(..., *_FIRST[: len(axes)])] if x.dtype is F64 and a.size else a.astype(F64, "C")
     if not a.flags.c_contiguous:
         a = a.copy()
-    a -= np.add.reduce(a, axes, None, None, True) / n
-    return np.add.reduce(np.square(a, a), axes)
+    a -= add(a, axes, None, None, True) / n
+    return add(np.square(a, a), axes)
 
 
 _FIRST = (slice(1),) * 64
