@@ -238,7 +238,7 @@ def test_sums_are_right_with_and_without_kernels(kernels, monkeypatch):
             for dim in (0, 1, None):
                 size = np.abs(wide if dim is None else w).sum(dim)
                 off = np.abs(x.sum(dim).to(cr.float64).numpy() - w.sum(dim)) / size / eps
-                assert off.max() <= (2.5 if kernels else 4), (dtype, dim)
+                assert off.max() <= (2.5 if kernels and cr.kernels.available() else 4), (dtype, dim)
                 np.testing.assert_allclose(x.var(dim).to(cr.float64).numpy(), w.var(dim, ddof=1), rtol=3 * eps)
                 np.testing.assert_allclose(x.to(cr.float64).prod(-1).numpy(), w.prod(-1), rtol=1e-12)
 
