@@ -126,13 +126,24 @@ def _reduce_exp(k: Kernel, x: Value, fmt: _Format) -> tuple[Value, Value]:
     return n, k.fma(r * r, _poly(k, r, fmt.exp_q), r)
 
 
-def exp(k: Kernel, x: Value) -> Value:
-    """e**x"""
+def _scaled_exp(k: Kernel, x: Value, factor: Value | None, low: float) -> Value:
+    """factor e**x for x >= low"""
     fmt = _format(x)
-    x = k.minimum(k.const(fmt.exp_max, x.dtype), k.maximum(k.const(fmt.exp_min, x.dtype), x))  # type: ignore[arg-type]
+    x = k.minimum(k.const(fmt.exp_max, x.dtype), k.maximum(k.const(low, x.dtype), x))  # type: ignore[arg-type]
     n, p = _reduce_exp(k, x, fmt)
     half = n >> 1  # in two steps, so that subnormal results are rounded once
-    return (p + 1.0) * _power_of_two(k, half, fmt, x.dtype) * _power_of_two(k, n - half, fmt, x.dtype)  # type: ignore[arg-type]
+    y = p + 1.0 if factor is None else (p + 1.0) * factor
+    return y * _power_of_two(k, half, fmt, x.dtype) * _power_of_two(k, n - half, fmt, x.dtype)  # type: ignore[arg-type]
+
+
+def exp(k: Kernel, x: Value) -> Value:
+    """e**x"""
+    return _scaled_exp(k, x, None, _format(x).exp_min)
+
+
+def exp_times(k: Kernel, x: Value, factor: Value) -> Value:
+    """factor e**x for |factor| <= 1000, right also where e**x alone is subnormal"""
+    return _scaled_exp(k, x, factor, _format(x).exp_min - 12.0)
 
 
 def expm1(k: Kernel, x: Value) -> Value:
@@ -213,7 +224,7 @@ def _exp_minus_square(k: Kernel, x: Value, scale: float) -> Value:
 def _erfcx(k: Kernel, a: Value) -> Value:
     """exp(a²) erfc(a) for a >= 1/2, or for every a >= 0 where the format says so"""
     fmt = _format(a)
-    a = k.minimum(k.const(30.0, a.dtype), a)  # type: ignore[arg-type]
+    a = k.minimum(k.const(1e30, a.dtype), a)  # type: ignore[arg-type]
     t = (a - fmt.erfcx_k) / (a + fmt.erfcx_k)
     return _poly(k, t, fmt.erfcx_p) / k.fma(a, 2.0, 1.0)
 
@@ -293,14 +304,18 @@ def rsqrt(k: Kernel, x: Value) -> Value:
 
 def gelu(k: Kernel, x: Value) -> Value:
     """x P(X <= x) for a standard normal X"""
-    p, _ = normal_cdf(k, x)
-    return k.select(x.eq(-INF), -0.0, x * p)
+    p, e = normal_cdf(k, x)
+    # On the left the bell is multiplied last: it may be subnormal, the rest is near 0.4.
+    left = e * (x * (_erfcx(k, abs(x * 0.7071067811865476)) * 0.5))
+    return k.select(x.eq(-INF), -0.0, k.select(x < -1.0, left, x * p))
 
 
 def gelu_derivative(k: Kernel, x: Value) -> Value:
     """P(X <= x) + x exp(-x²/2)/sqrt(2 pi)"""
     p, e = normal_cdf(k, x)
-    return k.fma(k.select(e > 0.0, x, 0.0) * 0.3989422804014327, e, p)
+    z = k.select(e > 0.0, x, 0.0)
+    left = e * k.fma(z, 0.3989422804014327, _erfcx(k, abs(z * 0.7071067811865476)) * 0.5)
+    return k.select(x < -1.0, left, k.fma(z * 0.3989422804014327, e, p))
 
 
 _GELU_TANH = (0.7978845608028654, 0.044715)
@@ -323,13 +338,23 @@ def gelu_tanh_derivative(k: Kernel, x: Value) -> Value:
 
 def silu(k: Kernel, x: Value) -> Value:
     """x sigmoid(x)"""
-    return k.select(x.eq(-INF), -0.0, x * sigmoid(k, x))
+    left, d = x_times_exp(k, x), exp(k, -abs(x)) + 1.0
+    return k.select(x.eq(-INF), -0.0, k.select(x < 0.0, left, x) / d)
+
+
+def x_times_exp(k: Kernel, x: Value) -> Value:
+    """x exp(-|x|) for x <= 0"""
+    return exp_times(k, -abs(x), k.maximum(k.const(-1000.0, x.dtype), x))  # type: ignore[arg-type]
 
 
 def silu_derivative(k: Kernel, x: Value) -> Value:
     """s (1 + x (1 - s)), with s = sigmoid(x)"""
-    s, t = sigmoid(k, x), sigmoid(k, -x)
-    return k.select((s * t).eq(0.0), s, k.fma(x * s, t, s))
+    e = exp(k, -abs(x))
+    d = e + 1.0
+    # Far left x e**x + e**x, each of them rounded once; far right 1 + x e**-x.
+    left = (x_times_exp(k, k.minimum(x, 0.0)) / d + e) / d
+    right = k.fma(k.select(e > 0.0, x, 0.0) * e, 1.0 / d, 1.0) / d
+    return k.select(x < 0.0, left, right)
 
 
 FUNCTIONS = {

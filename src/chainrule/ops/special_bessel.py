@@ -18,7 +18,8 @@ import numpy as np
 
 from ..core.op import Pointwise, pointwise
 from ..core.samples import Given, S, sample
-from .pointwise import sign, where
+from .compiled import compiled
+from .pointwise import ks, sign, where
 from .special_base import gauss_legendre, in_double, scipy_special, unary
 
 # -- J, Y, I, K of integer order --------------------------------------------------------------------------------------
@@ -249,16 +250,56 @@ spherical_bessel_j0 = unary(
 )
 
 
-def _sinc(x: Any) -> Any:
-    with np.errstate(all="ignore"):
+def _plain_sinc(x: Any) -> Any:
+    """With the sine of the distance to the nearest integer, at which it is exactly 0."""
+    if x.dtype.kind == "c":
         return np.sinc(x)
+    a = np.abs(x.astype(np.float64, copy=False))
+    s, _ = _half_turn(a)
+    with np.errstate(all="ignore"):
+        y = np.where(a == 0, 1.0, np.where(np.isinf(a), 0.0, s / (math.pi * a)))
+    return y.astype(x.dtype, copy=False)
 
 
+def _half_turn(a: Any) -> tuple[Any, Any]:
+    """``sin(pi a)`` and ``cos(pi a)`` for ``a >= 0``, reduced before the rounding of pi."""
+    with np.errstate(all="ignore"):
+        r = a - np.rint(a * 0.5) * 2
+    m = math.pi * np.minimum(np.abs(r), 1 - np.abs(r))
+    return np.copysign(np.sin(m), r), np.where(np.abs(r) > 0.5, -1, 1) * np.cos(m)
+
+
+def _plain_sinc_slope(t: Any, x: Any) -> Any:
+    """t times ``(cos(pi x) - sinc(x)) / x``, near 0 ``-pi (pi x) s_1(pi x)``."""
+    if x.dtype.kind == "c":
+        z = x * math.pi
+        return t * (z * _spherical(z, n=1) * -math.pi)
+    z = x.astype(np.float64, copy=False)
+    a = np.where(np.isinf(z), 1.0, np.abs(z))
+    s, c = _half_turn(a)
+    near = np.where(a < 0.5, z, 0) * math.pi
+    with np.errstate(all="ignore"):
+        y = np.where(a < 0.5, near * _spherical(near, n=1) * -math.pi, np.copysign(1, z) * (c - s / (math.pi * a)) / a)
+    return t * np.where(np.isinf(z), 0.0, y).astype(x.dtype, copy=False)
+
+
+def _sinc_curve(x: Any) -> Any:
+    """``-pi**2 (s_1(z) - z**2 s_2(z))`` at ``z = pi x``."""
+    z = x * math.pi
+    return (spherical_p.call(z, n=1) - z * (z * spherical_p.call(z, n=2))) * -(math.pi**2)
+
+
+sinc_slope_p = pointwise(
+    "sinc_slope",
+    compiled("sinc_slope", _plain_sinc_slope, lambda k, t, x: t * ks().sinc_slope(k, x), least=0),
+    lambda s, y, t, x: sinc_slope_p.call(s, x),
+    lambda s, y, t, x: s * (t * _sinc_curve(x)),
+)
 sinc = unary(
     "sinc",
-    _sinc,
-    lambda t, y, x: t * (_times_next(x * math.pi) * -math.pi),
-    "``sin(pi x) / (pi x)``, and 1 at 0; smooth there to any order.",
+    compiled("sinc", _plain_sinc, lambda k, x: ks().sinc(k, x), least=0),
+    lambda t, y, x: sinc_slope_p.call(t, x),
+    "``sin(pi x) / (pi x)``, 1 at 0 and 0 at the other integers; smooth to any order.",
     "sinc special.sinc",
     "sinc",
 )

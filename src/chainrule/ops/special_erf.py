@@ -13,33 +13,86 @@ import numpy as np
 
 from ..core.op import pointwise
 from ..core.samples import Given, S, sample
-from .pointwise import exp, where
-from .special_base import gauss_legendre, in_double, scipy_special, unary
+from .compiled import compiled
+from .pointwise import exp, ks, where
+from .special_base import gauss_legendre, in_double, real_only, scipy_special, unary
 
 TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
 SQRT_PI_OVER_TWO = math.sqrt(math.pi) / 2
 SQRT_2PI = math.sqrt(2 * math.pi)
 SQRT_HALF = math.sqrt(0.5)
 
+
+def _bell(x: Any, *, scale: float) -> Any:
+    """``exp(-scale x**2)``; the square is split, since one rounding of it would cost a digit for every ten of it."""
+    z = np.minimum(np.abs(x.astype(np.float64, copy=False)), 60.0)
+    high = z.astype(np.float32).astype(np.float64)
+    return (np.exp(high * high * -scale) * np.exp((z - high) * (z + high) * -scale)).astype(x.dtype, copy=False)
+
+
+bell_p = pointwise(
+    "bell",
+    compiled("bell", _bell, lambda k, x, *, scale: ks().bell(k, x, scale), least=0),
+    lambda t, y, x, *, scale: t * (y * (x * (-2 * scale))),
+    static=True,
+)
+
+
+def bell(x: Any, scale: float) -> Any:
+    """``exp(-scale x**2)`` for a scale that is a power of two, to the last digit also far out."""
+    return bell_p.call(x, scale=scale)
+
+
+def _plain_erfc(x: Any) -> Any:
+    import scipy.special as sc
+
+    # SciPy's own ends with the normal numbers.
+    z = np.clip(x, 5.0, 30.0)
+    return np.where(x > 5, _bell(z, scale=1.0) * sc.erfcx(z), sc.erfc(x)).astype(x.dtype, copy=False)
+
+
+def plain_ndtr(x: Any) -> Any:
+    """The normal distribution function in NumPy and SciPy."""
+    import scipy.special as sc
+
+    # Left of -1 exp(-x**2 / 2) erfcx(-x / sqrt(2)) / 2: the rounding of x / sqrt(2) hardly matters to erfcx.
+    z = np.clip(x, -60.0, -1.0)
+    left = _bell(z, scale=0.5) * (sc.erfcx(z * -SQRT_HALF) * 0.5)
+    return np.where(x < -1, left, sc.ndtr(x)).astype(x.dtype, copy=False)
+
+
+def _real(name: str, plain: Any, kernel: Any) -> Any:
+    """The body of a function on real arrays, compiled where there are kernels."""
+    run = compiled(name, plain, kernel, least=0)
+
+    def body(x: Any) -> Any:
+        if x.dtype.kind == "c":
+            real_only(name, x)
+        return run(x)
+
+    body.__name__ = name
+    return body
+
+
 erf = unary(
     "erf",
-    scipy_special("erf"),
-    lambda t, y, x: t * (exp.call(-(x * x)) * TWO_OVER_SQRT_PI),
+    _real("erf", scipy_special("erf"), lambda k, x: ks().erf(k, x)),
+    lambda t, y, x: t * (bell(x, 1.0) * TWO_OVER_SQRT_PI),
     "The error function ``2/sqrt(pi) * integral of exp(-s**2) from 0 to x``.",
     "erf special.erf",
     "erf",
 )
 erfc = unary(
     "erfc",
-    scipy_special("erfc"),
-    lambda t, y, x: t * (exp.call(-(x * x)) * -TWO_OVER_SQRT_PI),
+    _real("erfc", _plain_erfc, lambda k, x: ks().erfc(k, x)),
+    lambda t, y, x: t * (bell(x, 1.0) * -TWO_OVER_SQRT_PI),
     "``1 - erf(x)``, accurate in the right tail.",
     "erfc special.erfc",
     "erfc",
 )
 erfinv = unary(
     "erfinv",
-    scipy_special("erfinv"),
+    in_double(scipy_special("erfinv")),
     lambda t, y, x: t * (exp.call(y * y) * SQRT_PI_OVER_TWO),
     "The inverse of erf on (-1, 1); infinite at the ends.",
     "erfinv special.erfinv",
@@ -86,7 +139,7 @@ erfcx = unary(
 
 ndtr = unary(
     "ndtr",
-    scipy_special("ndtr"),
+    _real("ndtr", plain_ndtr, lambda k, x: ks().ndtr(k, x)),
     lambda t, y, x: t * normal_density(x),
     "The distribution function of the standard normal, ``erfc(-x / sqrt(2)) / 2``.",
 )
@@ -100,17 +153,41 @@ ndtri = unary(
 
 def normal_density(x: Any) -> Any:
     """``exp(-x**2 / 2) / sqrt(2 pi)``."""
-    return exp.call(x * x * -0.5) * (1 / SQRT_2PI)
+    return bell(x, 0.5) * (1 / SQRT_2PI)
 
 
-def _log_ndtr_rule(t: Any, y: Any, x: Any) -> Any:
-    # density / ndtr is 0/0 in the left tail; there it is sqrt(2/pi) / erfcx(-x / sqrt(2)).
-    left = x < 0
-    tail = math.sqrt(2 / math.pi) / erfcx.call(where(left, x, 0) * -SQRT_HALF)
-    return t * where(left, tail, normal_density(where(left, 0, x)) / ndtr.call(where(left, 0, x)))
+def _plain_log_ndtr(x: Any) -> Any:
+    import scipy.special as sc
+
+    tail = np.log1p(-plain_ndtr(-np.maximum(x, 0)))
+    return np.where(x > 0, tail, sc.log_ndtr(np.minimum(x, 0))).astype(x.dtype, copy=False)
 
 
-log_ndtr = unary("log_ndtr", scipy_special("log_ndtr"), _log_ndtr_rule, "``log(ndtr(x))``, accurate in both tails.")
+@in_double
+def _hazard(x: Any) -> Any:
+    """``density / ndtr``; left of 0 that is ``sqrt(2/pi) / erfcx(-x / sqrt(2))``, far right the density alone."""
+    import scipy.special as sc
+
+    left = math.sqrt(2 / math.pi) / sc.erfcx(np.minimum(x, 0) * -SQRT_HALF)
+    right = np.maximum(x, 0)
+    return np.where(x < 0, left, _bell(right, scale=0.5) * (1 / SQRT_2PI) / sc.ndtr(right))
+
+
+def _hazard_rule(t: Any, y: Any, x: Any) -> Any:
+    # h' = -h (x + h), whose sum cancels on the left: there x + h = sqrt(2) E_1 / E_0, and far out h' = -1 + 1/x**2 - ...
+    far, left = x < -1e8, x < 0
+    z = where(left & ~far, x, 0) * -SQRT_HALF
+    ratio = erfc_integral_p.call(z, n=1) / erfc_integral_p.call(z, n=0) * math.sqrt(2)
+    return t * where(far, -1, -y * where(left, ratio, x + y))
+
+
+hazard_p = pointwise("hazard", _hazard, _hazard_rule, promote="float")
+log_ndtr = unary(
+    "log_ndtr",
+    _real("log_ndtr", _plain_log_ndtr, lambda k, x: ks().log_ndtr(k, x)),
+    lambda t, y, x: t * hazard_p.call(x),
+    "``log(ndtr(x))``, accurate in both tails.",
+)
 
 # -- samples ----------------------------------------------------------------------------------------------------------
 

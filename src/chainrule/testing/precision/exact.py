@@ -90,13 +90,13 @@ def _erfinv(x: Any) -> Any:
 
 def _sinc_slope(x: Any) -> Any:
     z = mp.pi * x
-    if abs(x) < mp.mpf("1e-25"):
-        return -mp.pi * z / 3
+    if abs(x) < mp.mpf("1e-12"):
+        return -mp.pi * z / 3 * (1 - z * z / 10)
     return (mp.cospi(x) - mp.sincpi(x)) / x
 
 
 def _spherical_slope(x: Any) -> Any:
-    return -x / 3 if abs(x) < mp.mpf("1e-25") else (mp.cos(x) - mp.sin(x) / x) / x
+    return -x / 3 * (1 - x * x / 10) if abs(x) < mp.mpf("1e-12") else (mp.cos(x) - mp.sin(x) / x) / x
 
 
 def _gelu_tanh_inner(x: Any) -> Any:
@@ -115,6 +115,10 @@ def _softplus(x: Any) -> Any:
 def _mish_slope(x: Any) -> Any:
     s = _softplus(x)
     return mp.tanh(s) + x * sigmoid(x) * _sech2(s)
+
+
+def _tanhshrink(x: Any) -> Any:
+    return x**3 * (mp.mpf(1) / 3 - 2 * x * x / 15) if abs(x) < mp.mpf("1e-10") else x - mp.tanh(x)
 
 
 def _bessel_ie(n: int) -> Any:
@@ -176,7 +180,14 @@ _add("sigmoid", sigmoid, _sigmoid_slope, (-750, 750), scipy="expit")
 _add("rad2deg", lambda x: x * 180 / mp.pi, lambda x: 180 / mp.pi, scipy="np.rad2deg")
 _add("deg2rad", lambda x: x * mp.pi / 180, lambda x: mp.pi / 180, scipy="np.deg2rad")
 for _n in (-2, 3, 7):
-    _add("pow", lambda x, n=_n: x**n, lambda x, n=_n: n * x ** (n - 1), label=f"pow(x, {_n})", scipy="np.power", after=(_n,))
+    _add(
+        "pow",
+        lambda x, n=_n: x**n,
+        lambda x, n=_n: n * x ** (n - 1),
+        label=f"pow(x, {_n})",
+        scipy="np.power",
+        after=(_n,),
+    )
 
 # -- special ----------------------------------------------------------------------------------------------------------
 
@@ -198,7 +209,9 @@ _special(
     lambda x: density(x) / cdf(x),
     (-1e6, 39),
 )
-_special("gammaln", lambda x: mp.re(mp.loggamma(x)), lambda x: mp.psi(0, x), (-20, 30), POSITIVE, near=(1, 2), label="lgamma")
+_special(
+    "gammaln", lambda x: mp.re(mp.loggamma(x)), lambda x: mp.psi(0, x), (-20, 30), POSITIVE, near=(1, 2), label="lgamma"
+)
 _special("digamma", lambda x: mp.psi(0, x), lambda x: mp.psi(1, x), (-20, 30), POSITIVE, near=(1.4616321449683623,))
 for _n in (1, 2, 4):
     _special(
@@ -257,16 +270,34 @@ _special("airy_ai", mp.airyai, lambda x: mp.airyai(x, derivative=1), (-20, 20), 
 
 
 def _activation(name: str, value: Any, slope: Any, *spans: Any, **kw: Any) -> None:
-    _add(f"nn.functional.{name}", value, slope, *spans, label=kw.pop("label", name), family="activation", scipy="-", **kw)
+    _add(
+        f"nn.functional.{name}", value, slope, *spans, label=kw.pop("label", name), family="activation", scipy="-", **kw
+    )
 
 
 _activation("gelu", lambda x: x * cdf(x), lambda x: cdf(x) + x * density(x), (-40, 40), (-6, 6))
-_activation("gelu", lambda x: x * sigmoid(_gelu_tanh_inner(x)), _gelu_tanh_slope, (-22, 22), (-6, 6), label="gelu(tanh)", after=("tanh",))
+_activation(
+    "gelu",
+    lambda x: x * sigmoid(_gelu_tanh_inner(x)),
+    _gelu_tanh_slope,
+    (-22, 22),
+    (-6, 6),
+    label="gelu(tanh)",
+    after=("tanh",),
+)
 _activation("silu", lambda x: x * sigmoid(x), lambda x: sigmoid(x) * (1 + x * sigmoid(-x)), (-760, 760), (-10, 10))
 _activation("mish", lambda x: x * mp.tanh(_softplus(x)), _mish_slope, (-760, 760), (-10, 10))
-_activation("softplus", lambda x: x if x > 20 else _softplus(x), lambda x: mp.mpf(1) if x > 20 else sigmoid(x), (-750, 750), (-30, 30))
+_activation(
+    "softplus",
+    lambda x: x if x > 20 else _softplus(x),
+    lambda x: mp.mpf(1) if x > 20 else sigmoid(x),
+    (-750, 750),
+    (-30, 30),
+)
 _activation("logsigmoid", lambda x: -_softplus(-x), lambda x: sigmoid(-x), (-750, 750), (-30, 30))
-_activation("elu", lambda x: x if x > 0 else mp.expm1(x), lambda x: mp.mpf(1) if x > 0 else mp.exp(x), (-750, 10), (-5, 5))
+_activation(
+    "elu", lambda x: x if x > 0 else mp.expm1(x), lambda x: mp.mpf(1) if x > 0 else mp.exp(x), (-750, 10), (-5, 5)
+)
 _activation(
     "celu",
     lambda x: x if x > 0 else mp.mpf(1.5) * mp.expm1(x / mp.mpf(1.5)),
@@ -281,7 +312,7 @@ _activation(
     (-750, 10), (-5, 5),
 )  # fmt: skip
 _activation("softsign", lambda x: x / (1 + abs(x)), lambda x: 1 / (1 + abs(x)) ** 2)
-_activation("tanhshrink", lambda x: x - mp.tanh(x), lambda x: mp.tanh(x) ** 2, (-30, 30), (-1, 1))
+_activation("tanhshrink", _tanhshrink, lambda x: mp.tanh(x) ** 2, (-30, 30), (-1, 1))
 _activation(
     "hardswish",
     lambda x: x * min(max(x + 3, mp.mpf(0)), mp.mpf(6)) / 6,
@@ -306,11 +337,45 @@ def _log_sum(a: Any, b: Any) -> Any:
     return max(a, b) + mp.log1p(mp.exp(-abs(a - b)))
 
 
-_two("pow", mp.power, (lambda a, b: b * mp.power(a, b - 1), lambda a, b: mp.power(a, b) * mp.log(a)), (1e-20, 1e20), (-15, 15), scipy="np.power")
-_two("atan2", mp.atan2, (lambda a, b: b / (a * a + b * b), lambda a, b: -a / (a * a + b * b)), (-1e3, 1e3), (-1e3, 1e3), scipy="np.arctan2")
-_two("hypot", mp.hypot, (lambda a, b: a / mp.hypot(a, b), lambda a, b: b / mp.hypot(a, b)), (-1e3, 1e3), (-1e3, 1e3), scipy="np.hypot")
-_two("special.xlogy", lambda a, b: a * mp.log(b), (lambda a, b: mp.log(b), lambda a, b: a / b), (-1e3, 1e3), (1e-30, 1e30), near=(1.0,))
-_two("special.xlog1py", lambda a, b: a * mp.log1p(b), (lambda a, b: mp.log1p(b), lambda a, b: a / (1 + b)), (-1e3, 1e3), (-1.0, 1e30))
+_two(
+    "pow",
+    mp.power,
+    (lambda a, b: b * mp.power(a, b - 1), lambda a, b: mp.power(a, b) * mp.log(a)),
+    (1e-20, 1e20),
+    (-15, 15),
+    scipy="np.power",
+)
+_two(
+    "atan2",
+    mp.atan2,
+    (lambda a, b: b / (a * a + b * b), lambda a, b: -a / (a * a + b * b)),
+    (-1e3, 1e3),
+    (-1e3, 1e3),
+    scipy="np.arctan2",
+)
+_two(
+    "hypot",
+    mp.hypot,
+    (lambda a, b: a / mp.hypot(a, b), lambda a, b: b / mp.hypot(a, b)),
+    (-1e3, 1e3),
+    (-1e3, 1e3),
+    scipy="np.hypot",
+)
+_two(
+    "special.xlogy",
+    lambda a, b: a * mp.log(b),
+    (lambda a, b: mp.log(b), lambda a, b: a / b),
+    (-1e3, 1e3),
+    (1e-30, 1e30),
+    near=(1.0,),
+)
+_two(
+    "special.xlog1py",
+    lambda a, b: a * mp.log1p(b),
+    (lambda a, b: mp.log1p(b), lambda a, b: a / (1 + b)),
+    (-1e3, 1e3),
+    (-1.0, 1e30),
+)
 _two(
     "logaddexp", _log_sum, (lambda a, b: sigmoid(a - b), lambda a, b: sigmoid(b - a)), (-30, 30), (-30, 30), scipy="np.logaddexp",
 )  # fmt: skip

@@ -214,7 +214,10 @@ def _number(v: float | None) -> str:
 
 def table(rows: list[Row]) -> list[str]:
     """The rows as a table in Markdown: values and slopes of both types."""
-    out = ["| function | of | float32 | PyTorch | SciPy | float64 | PyTorch | SciPy |", "|---|---|--:|--:|--:|--:|--:|--:|"]
+    out = [
+        "| function | of | float32 | PyTorch | SciPy | float64 | PyTorch | SciPy |",
+        "|---|---|--:|--:|--:|--:|--:|--:|",
+    ]
     found = {(r.label, r.order, r.dtype): r for r in rows}
     for label, order in dict.fromkeys((r.label, r.order) for r in rows):
         cells = [f"`{label}`", order]
