@@ -22,12 +22,6 @@ _SINPI = {
     64: (-5.16771278004997, 2.5501640398773455, -0.599264529320791, 0.08214588661108452, -0.007370430944815148,
          0.0004663027953732641, -2.19152828364736e-05, 7.949255930925136e-07, -2.2349219540136354e-08),
 }  # fmt: skip
-# (cos(pi m) - 1)/m² in m², |m| <= 1/2
-_COSPI = {
-    32: (-4.934802055358887, 4.058711528778076, -1.3352398872375488, 0.23507416248321533, -0.024626649916172028),
-    64: (-4.934802200544679, 4.0587121264167685, -1.3352627688545895, 0.23533063035889246, -0.025806891389994743,
-         0.0019295743091154519, -0.00010463810230140366, 4.303054814519501e-06, -1.3873921317481017e-07, 3.5096613118225447e-09),
-}  # fmt: skip
 # sinc'(x)/x in x², |x| <= 1/2
 _SINC_SLOPE = {
     32: (-3.289868116378784, 3.246969699859619, -1.1445107460021973, 0.20918019115924835, -0.023440716788172722, 0.0017092771595343947),
@@ -129,14 +123,19 @@ def lgamma(k: Kernel, x: Value) -> Value:
 # -- sin(pi x) / (pi x) -------------------------------------------------------------------------------------------------
 
 
-def _half_turn(k: Kernel, a: Value) -> tuple[Value, Value, Value]:
-    """For a >= 0: sin(pi a), the distance m <= 1/2 from a to the nearest integer, and a - 2 rint(a/2) in [-1, 1]"""
+def _sinpi(k: Kernel, m: Value) -> Value:
+    """sin(pi m) for 0 <= m <= 1/2"""
+    hi, lo = _PI[_bits(m)]
+    m2 = m * m
+    return k.fma(m, hi, m * k.fma(m2, _poly(k, m2, _SINPI[_bits(m)]), lo))
+
+
+def _half_turn(k: Kernel, a: Value) -> tuple[Value, Value]:
+    """sin(pi a) and cos(pi a) for a >= 0, from the exact distance to the nearest integer"""
     r = a - k.rint(a * 0.5) * 2.0
     m = k.minimum(abs(r), 1.0 - abs(r))
-    hi, lo = _PI[_bits(a)]
-    m2 = m * m
-    s = k.fma(m, hi, m * k.fma(m2, _poly(k, m2, _SINPI[_bits(a)]), lo))
-    return k.copysign(s, r), m, r
+    c = _sinpi(k, 0.5 - m)
+    return k.copysign(_sinpi(k, m), r), k.select(abs(r) > 0.5, -c, c)
 
 
 def sinc(k: Kernel, x: Value) -> Value:
@@ -151,8 +150,7 @@ def sinc_slope(k: Kernel, x: Value) -> Value:
     a = abs(x)
     near = a <= 0.5
     z = k.select(near, x, 0.0)
-    s, m, r = _half_turn(k, a)
-    c = k.fma(m * m, _poly(k, m * m, _COSPI[_bits(x)]), 1.0)
-    far = (k.select(abs(r) > 0.5, -c, c) - s / (a * _PI[_bits(x)][0])) / a
+    s, c = _half_turn(k, a)
+    far = (c - s / (a * _PI[_bits(x)][0])) / a
     y = k.select(near, z * _poly(k, z * z, _SINC_SLOPE[_bits(x)]), k.select(x < 0.0, -far, far))
     return k.select(a.eq(INF), 0.0, y)

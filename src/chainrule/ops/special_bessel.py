@@ -265,8 +265,8 @@ def _half_turn(a: Any) -> tuple[Any, Any]:
     """``sin(pi a)`` and ``cos(pi a)`` for ``a >= 0``, reduced before the rounding of pi."""
     with np.errstate(all="ignore"):
         r = a - np.rint(a * 0.5) * 2
-    m = math.pi * np.minimum(np.abs(r), 1 - np.abs(r))
-    return np.copysign(np.sin(m), r), np.where(np.abs(r) > 0.5, -1, 1) * np.cos(m)
+    m = np.minimum(np.abs(r), 1 - np.abs(r))
+    return np.copysign(np.sin(math.pi * m), r), np.where(np.abs(r) > 0.5, -1, 1) * np.sin(math.pi * (0.5 - m))
 
 
 def _plain_sinc_slope(t: Any, x: Any) -> Any:
