@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from .lang import DType, Kernel, Value, f32
 from .math import (
-    INF, _erf_small, erf, erfc, _erfcx, _exp_minus_square, _format, _poly, exp, exp_times, log, log1p, normal_cdf, sigmoid, tanh, x_times_exp,
+    INF,
+    _erf_small,
+    _erfcx,
+    _exp_minus_square,
+    _format,
+    _poly,
+    exp,
+    exp_times,
+    log,
+    log1p,
+    normal_cdf,
+    tanh,
+    x_times_exp,
 )  # fmt: skip
 
 # (x - tanh(x))/x³ in x², |x| <= 1.1

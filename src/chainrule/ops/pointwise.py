@@ -147,9 +147,17 @@ def _trunc_int(a: Any, b: Any) -> Any:
     return q + ((r != 0) & ((a < 0) != (b < 0))).astype(a.dtype)
 
 
-def scaled(x: Any, alpha: Any) -> Any:
-    """``alpha * x``, without the multiplication for 1."""
-    return x if isinstance(alpha, int | float) and alpha == 1 else mul_p.call(x, alpha)
+def scaled(x: Any, alpha: Any, other: Any = None) -> Any:
+    """``alpha * x`` for a sum with `other`, without the multiplication for 1; among booleans alpha is one too."""
+    if isinstance(alpha, int | float) and alpha == 1:
+        return x
+    if _is_bool(x) and _is_bool(other):
+        return mul_p.call(x, bool(alpha)) if isinstance(x, Tensor) else x and bool(alpha)
+    return mul_p.call(x, alpha)
+
+
+def _is_bool(x: Any) -> bool:
+    return x.dtype is dt.bool_ if isinstance(x, Tensor) else isinstance(x, bool)
 
 
 @public("add", methods="add", inplace="add_")
@@ -160,7 +168,7 @@ def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     tensor([21., 22.])
     """
     _check_alpha("add", input, other, alpha)
-    return add_p.call(input, scaled(other, alpha))
+    return add_p.call(input, scaled(other, alpha, input))
 
 
 def _check_alpha(name: str, a: Any, b: Any, alpha: Any) -> None:
@@ -291,7 +299,22 @@ asin_slope = slope(
 )
 asin = elementary("asin", np.arcsin, lambda t, y, x: asin_slope.call(t, x), "The inverse sine.", "arcsin")
 acos = elementary("acos", np.arccos, lambda t, y, x: -asin_slope.call(t, x), "The inverse cosine.", "arccos")
-atan = elementary("atan", np.arctan, lambda t, y, x: t / (x * x + 1), "The inverse tangent.", "arctan")
+
+
+def _atan_slope(t: Any, x: Any) -> Any:
+    if x.dtype.kind == "c":
+        return t / (x * x + 1)
+    h = np.hypot(x, x.dtype.type(1))  # the square would overflow half way
+    return t / h / h
+
+
+atan_slope = slope(
+    "atan_slope",
+    _atan_slope,
+    lambda k, t, x: k.select(builtins.abs(x) > 1e10, t / builtins.abs(x) / builtins.abs(x), t / k.fma(x, x, 1.0)),
+    lambda x: x * -2 / (x * x + 1),
+)
+atan = elementary("atan", np.arctan, lambda t, y, x: atan_slope.call(t, x), "The inverse tangent.", "arctan")
 sinh = elementary("sinh", np.sinh, lambda t, y, x: t * cosh.call(x), "The hyperbolic sine.")
 cosh = elementary("cosh", np.cosh, lambda t, y, x: t * sinh.call(x), "The hyperbolic cosine.")
 

@@ -54,11 +54,43 @@ def _j(n: int, x: Any) -> Any:
     return np.where(far, now, sc.jv(n, np.where(far, 0, x)))
 
 
+def _k(n: int, x: Any) -> Any:
+    import scipy.special as sc
+
+    # All terms are positive: the recurrence upwards loses nothing, and ends where K_0 and K_1 do.
+    before, now = sc.k0(x), sc.k1(x)
+    for j in range(1, n):
+        before, now = now, before + 2 * j / x * now
+    return now
+
+
+def _unscaled(y: Any, x: Any) -> Any:
+    """``y exp(|x|)``, in two steps: the exponential alone overflows before the product does."""
+    half = np.exp(np.abs(x) * 0.5)
+    return y * half * half
+
+
+def _first_kind(name: str) -> Any:
+    """I_0 or I_1 by SciPy, and up to the largest number where that says infinity too soon."""
+    value, scaled = scipy_special(name), scipy_special(f"{name}e")
+
+    def body(x: Any) -> Any:
+        y = value(x)
+        # One product finds out whether there is anything to look for.
+        if np.isfinite(np.vdot(w := np.ravel(y), w)):
+            return y
+        with np.errstate(all="ignore"):
+            return np.where(np.isinf(y) & np.isfinite(x), _unscaled(scaled(x), x), y).astype(y.dtype, copy=False)
+
+    body.__name__ = name
+    return body
+
+
 FIRST: dict[str, tuple[Pointwise, Pointwise]] = {}
 jn_p = _family("bessel_jn", _j, 0.5, -0.5)
 yn_p = _family("bessel_yn", scipy_special("yn"), 0.5, -0.5)
-in_p = _family("bessel_in", scipy_special("iv"), 0.5, 0.5)
-kn_p = _family("bessel_kn", scipy_special("kn"), -0.5, -0.5)
+in_p = _family("bessel_in", lambda n, x: _unscaled(scipy_special("ive")(n, x), x), 0.5, 0.5)
+kn_p = _family("bessel_kn", _k, -0.5, -0.5)
 
 bessel_j0 = unary("bessel_j0", scipy_special("j0"), lambda t, y, x: -t * bessel_j1.call(x), "The Bessel function J_0.")
 bessel_j1 = unary(
@@ -82,7 +114,7 @@ bessel_y1 = unary(
 )
 i0 = unary(
     "i0",
-    scipy_special("i0"),
+    _first_kind("i0"),
     lambda t, y, x: t * i1.call(x),
     "The modified Bessel function I_0.",
     "i0 special.i0 special.modified_bessel_i0",
@@ -90,7 +122,7 @@ i0 = unary(
 )
 i1 = unary(
     "i1",
-    scipy_special("i1"),
+    _first_kind("i1"),
     lambda t, y, x: t * ((i0.call(x) + in_p.call(x, n=2)) * 0.5),
     "The modified Bessel function I_1; its derivative at 0 is 1/2.",
     "special.i1 special.modified_bessel_i1",

@@ -152,7 +152,7 @@ def _difference(f: Any) -> Any:
 
 # -- elementary -------------------------------------------------------------------------------------------------------
 
-_LN2 = lambda: mp.log(2)  # noqa: E731
+_LN2 = lambda: mp.log(2)
 _add("exp", mp.exp, mp.exp, (-750, 712), scipy="np.exp")
 _add("exp2", lambda x: mp.power(2, x), lambda x: mp.power(2, x) * _LN2(), (-1080, 1026), scipy="np.exp2")
 _add("expm1", mp.expm1, mp.exp, (-750, 712), scipy="np.expm1")
@@ -196,7 +196,7 @@ def _special(name: str, value: Any, slope: Any, *spans: Any, **kw: Any) -> None:
     _add(f"special.{name}", value, slope, *spans, label=kw.pop("label", name), family="special", **kw)
 
 
-_C = lambda: 2 / mp.sqrt(mp.pi)  # noqa: E731
+_C = lambda: 2 / mp.sqrt(mp.pi)
 _special("erf", mp.erf, lambda x: _C() * mp.exp(-x * x), (-28, 28))
 _special("erfc", mp.erfc, lambda x: -_C() * mp.exp(-x * x), (-28, 28))
 _special("erfcx", lambda x: mp.exp(x * x) * mp.erfc(x), lambda x: 2 * x * mp.exp(x * x) * mp.erfc(x) - _C(), (-26, 1e8))
