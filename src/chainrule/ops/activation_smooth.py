@@ -20,18 +20,10 @@ from ..core.shapes import wrap_dim
 from ..core.tensor import Tensor
 from .activation import finish, in_place_function, need_float
 from .compiled import smooth
-from .pointwise import _sigmoid, abs, clamp_p, exp, ks, reciprocal, sgn, sigmoid, tanh, tanh_slope, where
+from .pointwise import _sigmoid, abs, clamp_p, exp, km, ks, reciprocal, sgn, sigmoid, tanh, tanh_slope, where
 from .random import draw
 from .reduce import _soft, amax, log_softmax_p, softmax_p
 from .special_erf import bell, plain_ndtr
-
-
-def km() -> Any:
-    """The functions of the kernels' loop language, imported when first compiled."""
-    from ..kernels import math as functions
-
-    return functions
-
 
 # -- elu, celu, selu ----------------------------------------------------------------------------------------------------
 

@@ -265,6 +265,13 @@ def slope(name: str, plain: Any, kernel: Any, curve: Any, least: int | None = No
     return p
 
 
+def km() -> Any:
+    """The functions of the kernels' loop language, imported when first compiled."""
+    from ..kernels import math
+
+    return math
+
+
 def ks() -> Any:
     """The special functions of the kernels' loop language, imported when first compiled."""
     from ..kernels import special
@@ -274,7 +281,7 @@ def ks() -> Any:
 
 exp = elementary("exp", np.exp, lambda t, y, x: t * y, "``e**x``.")
 exp2 = elementary("exp2", np.exp2, lambda t, y, x: t * (y * LN2), "``2**x``.", special="special.exp2")
-expm1_slope = slope("expm1_slope", lambda t, x: t * np.exp(x), lambda k, t, x: t * ks().exp(k, x), lambda x: 1)
+expm1_slope = slope("expm1_slope", lambda t, x: t * np.exp(x), lambda k, t, x: t * km().exp(k, x), lambda x: 1)
 expm1 = elementary(
     "expm1", np.expm1, lambda t, y, x: expm1_slope.call(t, x), "``e**x - 1``, accurate near 0.", special="special.expm1"
 )
@@ -386,7 +393,7 @@ sigmoid_pull = slope(
 )
 sigmoid = elementary(
     "sigmoid",
-    compiled("sigmoid", _sigmoid, lambda k, x: ks().sigmoid(k, x), least=0),
+    compiled("sigmoid", _sigmoid, lambda k, x: km().sigmoid(k, x), least=0),
     lambda t, y, x: sigmoid_pull.call(t, x),
     "``1 / (1 + e**-x)``.",
     special="special.expit nn.functional.sigmoid",

@@ -14,7 +14,7 @@ import numpy as np
 from ..core.op import pointwise
 from ..core.samples import Given, S, sample
 from .compiled import compiled
-from .pointwise import exp, ks, where
+from .pointwise import exp, km, ks, where
 from .special_base import gauss_legendre, in_double, real_only, scipy_special, unary
 
 TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
@@ -76,7 +76,7 @@ def _real(name: str, plain: Any, kernel: Any) -> Any:
 
 erf = unary(
     "erf",
-    _real("erf", scipy_special("erf"), lambda k, x: ks().erf(k, x)),
+    _real("erf", scipy_special("erf"), lambda k, x: km().erf(k, x)),
     lambda t, y, x: t * (bell(x, 1.0) * TWO_OVER_SQRT_PI),
     "The error function ``2/sqrt(pi) * integral of exp(-s**2) from 0 to x``.",
     "erf special.erf",
@@ -84,7 +84,7 @@ erf = unary(
 )
 erfc = unary(
     "erfc",
-    _real("erfc", _plain_erfc, lambda k, x: ks().erfc(k, x)),
+    _real("erfc", _plain_erfc, lambda k, x: km().erfc(k, x)),
     lambda t, y, x: t * (bell(x, 1.0) * -TWO_OVER_SQRT_PI),
     "``1 - erf(x)``, accurate in the right tail.",
     "erfc special.erfc",

@@ -19,7 +19,7 @@ import numpy as np
 
 from .exact import TABLE, Function
 
-TYPES = {"float32": np.float32, "float64": np.float64}
+TYPES: dict[str, Any] = {"float32": np.float32, "float64": np.float64}
 LIMITS = {"float32": 4.0, "float64": 8.0}
 DIGITS = {"float32": (24, -126), "float64": (53, -1022)}
 MANY = 1 << 14  # elements, enough for every compiled loop
@@ -45,7 +45,7 @@ def points(f: Function, dtype: str, n: int, seed: int = 0) -> list[np.ndarray]:
 
 
 def _span(a: float, b: float, near: tuple[float, ...], dtype: str, n: int, rng: Any) -> np.ndarray:
-    info = np.finfo(TYPES[dtype])  # type: ignore[call-overload]
+    info = np.finfo(TYPES[dtype])
     low, high = max(a, float(info.min)), min(b, float(info.max))
     steps = lambda k: 2.0 ** -rng.uniform(0, info.nmant + 1, k)
     parts = [rng.uniform(max(low, -10.0), min(high, 10.0), n // 4) if low < 10 and high > -10 else np.empty(0)]
@@ -60,8 +60,7 @@ def _span(a: float, b: float, near: tuple[float, ...], dtype: str, n: int, rng: 
         for end, inward in ((a, 1.0), (b, -1.0)):
             if np.isfinite(end) and end != 0:
                 parts.append(end + inward * steps(n // 8) * min(abs(end), 1.0))
-        for c in near:
-            parts.append(c + np.where(rng.random(n // 4) < 0.5, -1, 1) * steps(n // 4) * abs(c))
+        parts += [c + np.where(rng.random(n // 4) < 0.5, -1, 1) * steps(n // 4) * abs(c) for c in near]
         x = np.concatenate(parts).astype(TYPES[dtype])
     return x[(x > a) & (x < b) & np.isfinite(x) & (x != 0)]
 
@@ -208,10 +207,10 @@ def measure(label: str, dtype: str, n: int, slopes: bool = True, seed: int = 0) 
         want = exact(formula, xs)
         errors = np.maximum.reduce([ulps(v, want, dtype) for v in mine])
         worst = int(np.argmax(errors))
-        rivals = [None if v is None else float(ulps(v, want, dtype).max()) for v in (other, third)]
+        rival, second = (None if v is None else float(ulps(v, want, dtype).max()) for v in (other, third))
         at = tuple(float(x[worst]) for x in xs)
         moved = _conditioned(formula, xs, want, errors, dtype)
-        rows.append(Row(label, f.family, dtype, order, float(errors[worst]), *rivals, at, moved))
+        rows.append(Row(label, f.family, dtype, order, float(errors[worst]), rival, second, at, moved))
     return rows
 
 
