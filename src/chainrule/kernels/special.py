@@ -105,6 +105,15 @@ def bell(k: Kernel, x: Value, scale: float) -> Value:
     return k.select(x.eq(x), _exp_minus_square(k, x, scale), x)
 
 
+def erfcx(k: Kernel, a: Value) -> Value:
+    """exp(a²) erfc(a) for a >= 0"""
+    y = _erfcx(k, a)
+    if _format(a).erfcx_min > 0.0:
+        z = k.minimum(a, 0.5)
+        y = k.select(a < 0.5, (1.0 - _erf_small(k, z)) / _exp_minus_square(k, z, 1.0), y)
+    return y
+
+
 def ndtr(k: Kernel, x: Value) -> Value:
     """P(X <= x) for a standard normal X"""
     return normal_cdf(k, x)[0]
