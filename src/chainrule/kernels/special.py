@@ -11,7 +11,6 @@ from .math import (
     _format,
     _poly,
     exp,
-    exp_times,
     log,
     log1p,
     normal_cdf,
@@ -57,7 +56,7 @@ def _dtype(x: Value) -> DType:
 
 def sech2(k: Kernel, x: Value) -> Value:
     """tanh'(x) = 4 e / (1 + e)² with e = exp(-2|x|)"""
-    e = exp_times(k, -(abs(x) * 2.0), k.const(4.0, _dtype(x)))
+    e = exp(k, -(abs(x) * 2.0), k.const(4.0, _dtype(x)))
     d = k.fma(e, 0.25, 1.0)
     return e / (d * d)
 
@@ -82,7 +81,7 @@ def mish_slope(k: Kernel, x: Value) -> Value:
     u = exp(k, -abs(x))
     z = k.select(u > 0.0, x, 0.0)
     d = k.fma(u, u + 2.0, 2.0)
-    left = k.fma(x_times_exp(k, k.minimum(x, 0.0)) * 4.0, (u + 1.0) / d, u * (u + 2.0)) / d
+    left = k.fma(x_times_exp(k, x) * 4.0, (u + 1.0) / d, u * (u + 2.0)) / d
     v = k.fma(u, 2.0, 1.0)
     d = k.fma(u * 2.0, u, v)
     right = k.fma(z * 4.0 * u, u * (u + 1.0) / d, v) / d

@@ -14,7 +14,7 @@ import numpy as np
 from ..core.op import FLOAT_NUMS, ZERO, pointwise
 from ..core.samples import Given, S, sample
 from .compiled import compiled
-from .pointwise import km, ks, where
+from .pointwise import km, ks, slope, where
 from .special_base import gauss_legendre, in_double, real_only, scipy_special, unary
 
 TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
@@ -46,6 +46,7 @@ def bell(x: Any, scale: float) -> Any:
 def _plain_erfc(x: Any) -> Any:
     import scipy.special as sc
 
+    real_only("erfc", x)
     # SciPy's own ends with the normal numbers.
     z = np.clip(x, 5.0, 30.0)
     return np.where(x > 5, _bell(z, scale=1.0) * sc.erfcx(z), sc.erfc(x)).astype(x.dtype, copy=False)
@@ -55,37 +56,38 @@ def plain_ndtr(x: Any) -> Any:
     """The normal distribution function in NumPy and SciPy."""
     import scipy.special as sc
 
+    real_only("ndtr", x)
     # Left of -1 exp(-x**2 / 2) erfcx(-x / sqrt(2)) / 2: the rounding of x / sqrt(2) hardly matters to erfcx.
     z = np.clip(x, -60.0, -1.0)
     left = _bell(z, scale=0.5) * (sc.erfcx(z * -SQRT_HALF) * 0.5)
     return np.where(x < -1, left, sc.ndtr(x)).astype(x.dtype, copy=False)
 
 
-def _real(name: str, plain: Any, kernel: Any) -> Any:
-    """The body of a function on real arrays, compiled where there are kernels."""
-    run = compiled(name, plain, kernel, least=0)
-
-    def body(x: Any) -> Any:
-        if x.dtype.kind == "c":
-            real_only(name, x)
-        return run(x)
-
-    body.__name__ = name
-    return body
+def _bell_slope(name: str, factor: float, scale: float) -> Any:
+    """The op ``t factor exp(-scale x**2)``."""
+    return slope(
+        name,
+        lambda t, x: t * (_bell(x, scale=scale) * x.dtype.type(factor)),
+        lambda k, t, x: t * (ks().bell(k, x, scale) * factor),
+        lambda x: x * (-2 * scale),
+        least=0,
+    )
 
 
+erf_slope = _bell_slope("erf_slope", TWO_OVER_SQRT_PI, 1.0)
+ndtr_slope = _bell_slope("ndtr_slope", 1 / SQRT_2PI, 0.5)
 erf = unary(
     "erf",
-    _real("erf", scipy_special("erf"), lambda k, x: km().erf(k, x)),
-    lambda t, y, x: t * (bell(x, 1.0) * TWO_OVER_SQRT_PI),
+    compiled("erf", scipy_special("erf"), lambda k, x: km().erf(k, x)),
+    lambda t, y, x: erf_slope.call(t, x),
     "The error function ``2/sqrt(pi) * integral of exp(-s**2) from 0 to x``.",
     "erf special.erf",
     "erf",
 )
 erfc = unary(
     "erfc",
-    _real("erfc", _plain_erfc, lambda k, x: km().erfc(k, x)),
-    lambda t, y, x: t * (bell(x, 1.0) * -TWO_OVER_SQRT_PI),
+    compiled("erfc", _plain_erfc, lambda k, x: km().erfc(k, x), least=0),
+    lambda t, y, x: -erf_slope.call(t, x),
     "``1 - erf(x)``, accurate in the right tail.",
     "erfc special.erfc",
     "erfc",
@@ -124,9 +126,17 @@ ndtri_slope = _inverse_slope(
     (lambda x: np.minimum(x, 1 - x), lambda k, x: k.minimum(x, 1.0 - x)),
     1.0,
 )
+_erfinv64 = scipy_special("erfinv")
+
+
+def _erfinv(x: Any) -> Any:
+    # SciPy's algorithm for single precision is less accurate than a rounded double.
+    return _erfinv64(x.astype(np.float64)).astype(np.float32) if x.dtype == np.float32 else _erfinv64(x)
+
+
 erfinv = unary(
     "erfinv",
-    in_double(scipy_special("erfinv")),
+    _erfinv,
     lambda t, y, x: erfinv_slope.call(t, y, x),
     "The inverse of erf on (-1, 1); infinite at the ends.",
     "erfinv special.erfinv",
@@ -173,8 +183,8 @@ erfcx = unary(
 
 ndtr = unary(
     "ndtr",
-    _real("ndtr", plain_ndtr, lambda k, x: ks().ndtr(k, x)),
-    lambda t, y, x: t * normal_density(x),
+    compiled("ndtr", plain_ndtr, lambda k, x: ks().ndtr(k, x), least=0),
+    lambda t, y, x: ndtr_slope.call(t, x),
     "The distribution function of the standard normal, ``erfc(-x / sqrt(2)) / 2``.",
 )
 ndtri = unary(
@@ -185,14 +195,10 @@ ndtri = unary(
 )
 
 
-def normal_density(x: Any) -> Any:
-    """``exp(-x**2 / 2) / sqrt(2 pi)``."""
-    return bell(x, 0.5) * (1 / SQRT_2PI)
-
-
 def _plain_log_ndtr(x: Any) -> Any:
     import scipy.special as sc
 
+    real_only("log_ndtr", x)
     tail = np.log1p(-plain_ndtr(-np.maximum(x, 0)))
     return np.where(x > 0, tail, sc.log_ndtr(np.minimum(x, 0))).astype(x.dtype, copy=False)
 
@@ -218,7 +224,7 @@ def _hazard_rule(t: Any, y: Any, x: Any) -> Any:
 hazard_p = pointwise("hazard", _hazard, _hazard_rule, promote="float")
 log_ndtr = unary(
     "log_ndtr",
-    _real("log_ndtr", _plain_log_ndtr, lambda k, x: ks().log_ndtr(k, x)),
+    compiled("log_ndtr", _plain_log_ndtr, lambda k, x: ks().log_ndtr(k, x), least=0),
     lambda t, y, x: t * hazard_p.call(x),
     "``log(ndtr(x))``, accurate in both tails.",
 )
