@@ -255,8 +255,10 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     if input.ndim < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
     d = wrap_dim(dim, input.ndim)
-    if input.dtype.np in dt.HALVES:  # rounded once
-        return renorm(input.to(dt.float32), p, dim, maxnorm).to(input.dtype)
+    wide = dt.complex128 if input.dtype.category == dt.COMPLEX else dt.float64
+    if input.dtype is not wide and input.dtype.category >= dt.FLOAT:
+        # Rounded once: along the slice itself the gradient is what two terms leave of each other.
+        return renorm(input.to(wide), p, dim, maxnorm).to(input.dtype)
     n = vector_norm(input, p, tuple(i for i in range(-input.ndim, 0) if i != d), True)
     # The small number is PyTorch's.
     return input * where(n > maxnorm, maxnorm / (n + 1e-7), 1.0)

@@ -1,1 +1,1 @@
-"""How large the rounding errors are, beside PyTorch's: ``python -m chainrule.testing.precision reductions``."""
+"""How many digits are right: the library beside exact arithmetic, PyTorch and SciPy. ``python -m chainrule.testing.precision``."""

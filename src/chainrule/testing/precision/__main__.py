@@ -1,20 +1,19 @@
-"""``python -m chainrule.testing.precision NAME [options]``: one table of errors; each file of this package makes one."""
+"""``python -m chainrule.testing.precision [reductions] [functions] [options]``: all parts, or those named."""
 
 from __future__ import annotations
 
 import importlib
 import sys
 
-TABLES = {"functions": "functions", "reductions": "reductions"}
+PARTS = {"reductions": "chainrule.testing.precision.reductions", "functions": "chainrule.testing.precision.functions"}
 
 
 def main(args: list[str]) -> int:
-    """Make the table that the first argument names."""
-    if not args or args[0] not in TABLES:
-        print(f"usage: python -m chainrule.testing.precision {{{','.join(TABLES)}}} [--help]", file=sys.stderr)
-        return 2
-    return int(importlib.import_module(f"{__package__}.{TABLES[args[0]]}").main(args[1:]))
+    """Run the parts named among `args` (all, if none is); the rest of `args` goes to each. 1 where one falls short."""
+    named = [a for a in args if a in PARTS] or list(PARTS)
+    rest = [a for a in args if a not in PARTS]
+    return max(importlib.import_module(PARTS[name]).main(rest) for name in named)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    raise SystemExit(main(sys.argv[1:]))
