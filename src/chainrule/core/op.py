@@ -76,6 +76,7 @@ class Op:
     pull_rules: Any = None
     keep_one: tuple[bool, bool] | None = None
     rules: tuple[Any, ...] = ()
+    sizes: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -86,9 +87,10 @@ class Op:
         view: bool = False,
         differentiable: bool = True,
         integer_outputs: tuple[int, ...] = (),
+        sizes: tuple[str, ...] = (),
         doc: str | None = None,
     ) -> None:
-        self.name, self.impl = name, impl
+        self.name, self.impl, self.sizes = name, impl, sizes
         self.impls: dict[type, Callable[..., Any]] = {}
         self.batch_rule = batch
         self.view, self.differentiable, self.integer_outputs = view, differentiable, frozenset(integer_outputs)
@@ -244,6 +246,8 @@ class Op:
     def batched(self, size: int, args: list[Any], flags: list[bool], kw: dict[str, Any]) -> Any:
         """Run on arguments of which those with ``flags`` carry a batch axis in front; the result carries one too."""
         rule = self.batch_rule
+        for k in self.sizes:
+            kw = {**kw, k: (size, *kw[k])}
         if rule == "trailing":
             return self.bind(*args, **kw)
         if rule == "expand":
@@ -586,6 +590,7 @@ def op(
     view: bool = False,
     differentiable: bool = True,
     integer_outputs: tuple[int, ...] = (),
+    sizes: str = "",
 ) -> Callable[[Callable[..., Any]], Op]:
     """Declare a structured op from its body on NumPy arrays: tensors positional, static data keyword-only.
 
@@ -593,6 +598,10 @@ def op(
     suffices for ops of one tensor, ``"expand"`` for several tensors that need the same leading axes, and ``core`` (a
     signature such as ``"(m,n),(n,k)->(m,k)"``) for ops that broadcast their leading axes. Otherwise `batch` is a function
     ``batch(size, xs, batched, **static)``.
+
+    ``sizes`` names the static data that hold all sizes of an argument or of the result, so that a batch axis is added to
+    them too and a rule may take them for the shapes it sees. Static data that speak of trailing sizes alone are left alone:
+    their rules must leave leading axes alone as well.
     """
 
     def declare(f: Callable[..., Any]) -> Op:
@@ -604,6 +613,7 @@ def op(
             view=view,
             differentiable=differentiable,
             integer_outputs=integer_outputs,
+            sizes=tuple(sizes.split()),
         )
         if core is not None:
             o.core = [len([d for d in part.strip("() ").split(",") if d]) for part in core.split("->")[0].split("),")]

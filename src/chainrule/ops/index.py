@@ -437,13 +437,13 @@ def _open(i: Any, dim: int) -> tuple[Any, ...]:
     return tuple(grid)
 
 
-@op("gather", batch="expand")
+@op("gather", batch="expand", sizes="old")
 def gather_p(x: Any, i: Any, *, dim: int, old: tuple[int, ...]) -> Any:
     """``y[a][b] = x[i[a][b]][b]`` for dim 0, and so on, of an `x` of sizes `old`."""
     return x[_open(i, dim)]
 
 
-@op("scatter_add", batch="expand")
+@op("scatter_add", batch="expand", sizes="ss")
 def scatter_add_p(x: Any, i: Any, src: Any, *, dim: int, ss: tuple[int, ...]) -> Any:
     """`x` with ``src`` added at the places that gather would read."""
     out = x.astype(np.float32) if x.dtype in dt.HALVES else x.copy()
@@ -451,7 +451,7 @@ def scatter_add_p(x: Any, i: Any, src: Any, *, dim: int, ss: tuple[int, ...]) ->
     return out.astype(x.dtype, copy=False)
 
 
-@op("scatter", batch="expand")
+@op("scatter", batch="expand", sizes="ss")
 def scatter_p(x: Any, i: Any, src: Any, *, dim: int, ss: tuple[int, ...]) -> Any:
     """`x` with ``src`` written at the places that gather would read."""
     out = x.copy()
@@ -491,11 +491,10 @@ def _(t: Any, y: Any, x: Any, i: Any, src: Any, *, dim: int, ss: tuple[int, ...]
     return scatter_p(t[0], i, t[2], dim=dim, ss=ss)
 
 
-@op("scatter_winners", batch="trailing", differentiable=False)
+@op("scatter_winners", sizes="old", differentiable=False)
 def scatter_winners_p(i: Any, *, dim: int, old: tuple[int, ...]) -> Any:
     """True where a scatter's write is the last to its place."""
-    shape = i.shape[: i.ndim - len(old)] + old
-    last = np.full(shape, -1, np.int64)
+    last = np.full(old, -1, np.int64)
     number = np.arange(i.size).reshape(i.shape)
     last[_open(i, dim)] = number
     return last[_open(i, dim)] == number

@@ -35,6 +35,11 @@ def _split(x: Tensor, groups: int, rank: int) -> Tensor:
     return reshape(x, (*s[: k + 1], groups, n // groups))
 
 
+def _joined(g: Tensor, x: Tensor, rank: int) -> Tensor:
+    """What was computed by group, in the shape of `x`; examples may lie in front that `x` does not have."""
+    return reshape(g, (*sizes_of(g)[:-2], *sizes_of(x)[len(sizes_of(x)) - rank + 1 :]))
+
+
 def _per_group(v: Tensor) -> Tensor:
     """A statistic [..., N, G] beside the elements of a group."""
     return reshape(v, (*sizes_of(v), 1))
@@ -52,25 +57,25 @@ def _forward(x: Any, w: Any, b: Any, *, groups: int, rank: int, eps: float) -> A
     m = _mean(g)
     c = g - _per_group(m)
     r = rsqrt.call(_mean(c * c) + eps)
-    h = reshape(c * _per_group(r), tuple(sizes_of(xw)))
+    h = _joined(c * _per_group(r), xw, rank)
     return narrow(_affine(h, w, b, rank), x), stats(m, x), stats(r, x)
 
 
 def _tangent(ts: list[Any], y: Any, xs: list[Any], kw: dict[str, Any]) -> Any:
     (x, w, _), (tx, tw, tb), (_, m, r) = xs, ts, y
     groups, rank = kw["groups"], kw["rank"]
-    shape, r1 = tuple(sizes_of(x)), _per_group(r)
+    r1 = _per_group(r)
     h = (_split(wide(x), groups, rank) - _per_group(m)) * r1
     ty: Any = None
     tm = tr = None
     if tx is not None:
         t = _split(wide(tx), groups, rank)
         tm, th = _mean(t), _mean(h * t)
-        ty = reshape(r1 * (t - _per_group(tm) - h * _per_group(th)), shape)
+        ty = _joined(r1 * (t - _per_group(tm) - h * _per_group(th)), x, rank)
         ty = ty if w is None else ty * per_channel(w, rank)
         tr = -(r * r) * th
     if tw is not None:
-        part = reshape(h, shape) * per_channel(tw, rank)
+        part = _joined(h, x, rank) * per_channel(tw, rank)
         ty = part if ty is None else ty + part
     if tb is not None:
         ty = per_channel(tb, rank) if ty is None else ty + per_channel(tb, rank)
@@ -91,13 +96,10 @@ def _backward(gy: Any, x: Any, m: Any, r: Any, w: Any, gm: Any, gr: Any, *, grou
             gx = gx + _per_group(gm / n)
         if gr is not None:
             gx = gx - _per_group(gr * r * r / n) * h
-        s = tuple(sizes_of(gx))
-        out.append(narrow(reshape(gx, (*s[:-2], *sizes_of(x)[len(sizes_of(x)) - rank + 1 :])), x))
+        out.append(narrow(_joined(gx, x, rank), x))
     like = x if w is None else w
     if mask[1]:
-        s = tuple(sizes_of(h))
-        flat = reshape(h, (*s[:-2], *sizes_of(x)[len(sizes_of(x)) - rank + 1 :]))
-        out.append(narrow(total(g * flat, _over(rank)), like))
+        out.append(narrow(total(g * _joined(h, x, rank), _over(rank)), like))
     if mask[2]:
         out.append(narrow(total(g, _over(rank)), like))
     return tuple(out)

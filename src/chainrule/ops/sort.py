@@ -34,7 +34,7 @@ def _order(x: Any, dim: int, descending: bool) -> Any:
     return x.shape[dim] - 1 - back
 
 
-@op("sort", integer_outputs=(1,))
+@op("sort", integer_outputs=(1,), sizes="old")
 def sort_p(x: Any, *, dim: int, descending: bool, old: tuple[int, ...]) -> Any:
     """Values along `dim` in order, stably, and their old positions."""
     i = _order(x, dim, descending)

@@ -130,27 +130,32 @@ def _shares(count: np.ndarray, x: Tensor) -> Tensor:
 
 
 def read_through(x: Tensor, source: Geometry, target: Geometry) -> Tensor:
-    """`x`, laid out by `source`, read by `target`: linear in x; 0 outside of the source, the mean where it overlaps."""
+    """`x`, laid out by `source`, read by `target`: linear in x; 0 outside of the source, the mean where it overlaps.
+
+    Axes in front of those that `source` speaks of are examples, each with a storage of its own.
+    """
     at, inside, group, count = _meet(source, target)
+    lead = tuple(x.shape[: x.ndim - len(source[0])])
     if 0 in source[0] or 0 in target[0]:
-        return Tensor(np.zeros(target[0], x.dtype.np))
-    x = reshape(x, -1)
-    n = x.shape[0]
+        return Tensor(np.zeros(lead + target[0], x.dtype.np))
+    n = math.prod(source[0])
+    x = reshape(x, (*lead, n))
     if group is not None and count is not None:
         n = count.size
         x = _shares(count, _add(x, group, n))
-    return reshape(_masked(inside, _take(x, at, n)), target[0])
+    return reshape(_masked(inside, _take(x, at, n)), lead + target[0])
 
 
 def write_back(g: Tensor, source: Geometry, target: Geometry) -> Tensor:
     """The transpose of :func:`read_through`: `g`, laid out by `target`, added up in the elements of `source`."""
     at, inside, group, count = _meet(source, target)
+    lead = tuple(g.shape[: g.ndim - len(target[0])])
     if 0 in source[0] or 0 in target[0]:
-        return Tensor(np.zeros(source[0], g.dtype.np))
-    g = _masked(inside, reshape(g, -1))
+        return Tensor(np.zeros(lead + source[0], g.dtype.np))
+    g = _masked(inside, reshape(g, (*lead, math.prod(target[0]))))
     if group is None or count is None:
-        return reshape(_add(g, at, math.prod(source[0])), source[0])
-    return reshape(_take(_shares(count, _add(g, at, count.size)), group, count.size), source[0])
+        return reshape(_add(g, at, math.prod(source[0])), lead + source[0])
+    return reshape(_take(_shares(count, _add(g, at, count.size)), group, count.size), lead + source[0])
 
 
 # -- the op -----------------------------------------------------------------------------------------------------------
