@@ -19,6 +19,7 @@ from ..core.samples import S, sample
 from ..core.shapes import broadcast_shapes, infer_size, sizes, sizes_of, wrap_dim, wrap_dims, zeros
 from ..core.tensor import PAYLOADS, Tensor
 from ..core.views import adopt, meta, register_view, write_out
+from .in_each import same_size
 
 # -- primitives -------------------------------------------------------------------------------------------------------
 
@@ -718,7 +719,9 @@ def cat(tensors: Any, dim: int = 0, *, axis: int | None = None, out: Any = None)
             raise RuntimeError(
                 f"cat: tensors must have same number of dimensions: got {n} and {len(s)} (tensor number {i})"
             )
-        if any(a != b for k, (a, b) in enumerate(zip(ref, s, strict=True)) if k - n != d):
+        # Whole components go one after the other, whatever their sizes.
+        whole = d == -n and PAYLOADS and (hasattr(ref[0], "each") or hasattr(s[0], "each"))
+        if not whole and any(not same_size(a, b) for k, (a, b) in enumerate(zip(ref, s, strict=True)) if k - n != d):
             raise RuntimeError(
                 f"cat: sizes of tensors must match except in dimension {d + n}. Expected {list(ref)} but got {list(s)} for tensor number {i} in the list"
             )
@@ -749,14 +752,14 @@ def stack(tensors: Any, dim: int = 0) -> Tensor:
         raise RuntimeError("stack expects a non-empty TensorList")
     s = xs[0].shape
     for i, x in enumerate(xs):
-        if x.shape != s:
+        if x.shape != s and (len(x.shape) != len(s) or not all(map(same_size, x.shape, s))):
             raise RuntimeError(
                 f"stack expects each tensor to be equal size, but got {list(s)} at entry 0 and {list(x.shape)} at entry {i}"
             )
     n = len(s) + 1
     d = wrap_dim(dim, n)
     at = d + n
-    return cat([reshape(x, *s[:at], 1, *s[at:]) for x in xs], d)
+    return cat([reshape(x, *x.shape[:at], 1, *x.shape[at:]) for x in xs], d)
 
 
 # -- order ------------------------------------------------------------------------------------------------------------

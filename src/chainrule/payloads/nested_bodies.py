@@ -14,7 +14,7 @@ import numpy as np
 from ..core.errors import ChainruleError, missing
 from ..core.op import Op
 from ..core.tensor import PAYLOADS
-from ..ops import shape, statistics
+from ..ops import statistics
 from .nested import NestedArray, pack, pointwise_nested
 from .ragged import Nest, RaggedInt, is_ragged
 
@@ -231,8 +231,3 @@ for _p, _name in (
     (statistics.mode_index_p, "mode"),
 ):
     _chooses(_p, _name)
-
-
-@shape.undiagonal_p.on(NestedArray)
-def _(c: NestedArray, **kw: Any) -> Any:
-    return by_size(shape.undiagonal_p, (c,), kw, [c])

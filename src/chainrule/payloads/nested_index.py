@@ -10,7 +10,7 @@ from ..core import dtypes as dt
 from ..core.errors import ChainruleError
 from ..ops import index, loss_class
 from .nested import NestedArray, flat, pack, pick
-from .nested_shape import broadcast
+from .nested_shape import spread as repeated
 from .ragged import Geometry, Nest, RaggedInt, geometry_of, is_ragged
 
 ndarray = np.ndarray
@@ -194,7 +194,7 @@ def _(c: Any, i: Any, *, n: Any, r: int, s: int) -> Any:
 def spread(v: Any, lead: tuple[int, ...], n: int, columns: tuple[Any, ...]) -> Any:
     """An operand repeated to components of sizes `columns`, after leading axes."""
     if is_ragged(columns):
-        return broadcast(v, (*lead, n, *columns), len(columns))
+        return repeated(v, lead, geometry_of(columns, n))
     if isinstance(v, NestedArray):  # ragged dims of sizes that happen to be equal
         v = v.rows.reshape((*v.lead, n, *[int(c.most) if type(c) is RaggedInt else c for c in v.geometry.columns]))
     return np.broadcast_to(v, (*lead, n, *columns))
