@@ -108,7 +108,8 @@ def _(t: Any, y: Any, x: Any, *, shape: tuple[Any, ...]) -> Any:
 
 @unbind_nest_p.vjp
 def _(g: Any, y: Any, x: Any, *, shape: tuple[Any, ...]) -> Any:
-    return (nest_p.bind(cat([c.reshape(-1) for c in g]), shape=shape),)
+    k = len(shape) - 1
+    return (nest_p.bind(cat([c.flatten(-k) for c in g], -1), shape=shape),)
 
 
 def _as_tensor(c: Any, dtype: Any) -> Tensor:
