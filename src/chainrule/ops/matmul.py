@@ -134,7 +134,8 @@ def _rows(x: Tensor) -> Tensor:
     if x._interp is None and (matrix := getattr(x._value, "matrix", None)) is not None:
         return Tensor(matrix)
     s = sizes_of(x)
-    return x.reshape(-1, s[-1]) if x.is_nested else x.reshape(math.prod(s[:-1]), s[-1])
+    rows: Any = math.prod(s[:-1])
+    return x.reshape(rows if type(rows) in PAYLOADS else int(rows), s[-1])
 
 
 def _matmul_ga(g: Any, y: Any, a: Any, b: Any) -> Any:
