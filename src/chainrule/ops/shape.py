@@ -566,7 +566,12 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
             f"narrow: start ({start}) + length ({length}) exceeds dimension size ({size}) or length is negative"
             f"{size.less(start + length) if ragged else ''}"
         )
-    return take_slice(input, d, slice(start, start + length))
+    y = take_slice(input, d, slice(start, start + length))
+    # As many in every component: the size is no longer ragged.
+    if ragged and type(length) is int:
+        s = tuple(y.shape)
+        return reshape_p(y, shape=(*s[:d], length, *s[n + d + 1 :]), old=s)
+    return y
 
 
 def take_slice(x: Tensor, d: int, k: Any) -> Tensor:

@@ -141,6 +141,15 @@ def _input(rng: np.random.Generator, n: int) -> Value:
     return Value(tuple(dims), n)
 
 
+def found(v: Value) -> Value:
+    """The structure that joining components finds: ragged where sizes differ, in the first dim where none does."""
+    sizes = [v.sizes(d).copy() for d in range(len(v.dims))]
+    ragged = [bool((c != c[0]).any()) for c in sizes]
+    if not any(ragged):
+        ragged[0] = True
+    return Value(tuple(c if r else int(c[0]) for c, r in zip(sizes, ragged, strict=True)), v.n)
+
+
 def draw(seed: int, number: int) -> Program:
     """Program `number` of a seed."""
     from .steps import STEPS
@@ -149,6 +158,8 @@ def draw(seed: int, number: int) -> Program:
     n = int(rng.choice([0, 1, 2, 3, 4], p=[0.04, 0.1, 0.3, 0.4, 0.16]))
     first = _input(rng, n)
     p = Program(n, declared=bool(rng.random() < 0.7))
+    if not p.declared and n:
+        first = found(first)
     p.nests = [first] * int(rng.choice([1, 2], p=[0.6, 0.4]))
     p.values = list(p.nests)
     length = int(rng.integers(1, 6))

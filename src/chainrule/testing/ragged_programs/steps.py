@@ -17,7 +17,7 @@ from ...ops.assemble import stack
 from ...ops.create import tensor
 from ...ops.pointwise import where
 from ...ops.shape import cat
-from .program import Dim, Dims, Program, Step, Value
+from .program import Dim, Dims, Program, Step, Value, found
 
 F: Any = nn.functional
 Rng = np.random.Generator
@@ -165,6 +165,8 @@ def reduction(rng: Rng, p: Program) -> Step | None:
     many = int(rng.integers(1, len(v.dims) + 1)) if rng.random() < 0.4 else 1
     ds = tuple(sorted(-1 - int(d) for d in rng.choice(len(v.dims), many, replace=False)))
     least, f = REDUCE[name]
+    if name == "norm" and many > 2:
+        return None
     size = np.prod([v.sizes(d) for d in ds], axis=0)
     if (size < least).any() or (least and not all(v.has(d) for d in ds)):
         return None
@@ -270,7 +272,7 @@ def fewer(rng: Rng, p: Program) -> Step | None:
     if name == "last":
         return one(f"last {d}", i, lambda x: x[(..., -1, *t)], v, dropped(v.dims, (d,), False))
     if name == "narrow":
-        return one(f"narrow {d}", i, lambda x: x.narrow(d, 0, 1), v, replaced(v.dims, d, np.ones_like(m) if v.ragged(d) else 1))
+        return one(f"narrow {d}", i, lambda x: x.narrow(d, 0, 1), v, replaced(v.dims, d, 1))
     if name in ("head", "tail", "end", "steps", "none"):
         s = {"head": slice(None, 2), "tail": slice(1, None), "end": slice(-2, None), "steps": slice(None, None, 2), "none": slice(None, 0)}[name]
         size = np.array([len(range(int(q))[s]) for q in v.sizes(d)], np.int64)
@@ -618,14 +620,8 @@ def taken_apart(rng: Rng, p: Program) -> Step | None:
     if i is None or rng.random() < 0.5:
         return None
     v = p.values[i]
-    # Joined components are ragged where their sizes differ, in the first dim where none does.
-    cols = [v.sizes(d).copy() for d in range(len(v.dims))]
-    differs = [bool((c != c[0]).any()) for c in cols]
-    if not any(differs):
-        differs[0] = True
-    dims = tuple(c if r else int(c[0]) for c, r in zip(cols, differs, strict=True))
     f = lambda x: as_nested_tensor([(q + 1) * c for q, c in enumerate(x.unbind())])
-    return Step(f"unbind and join(v{i})", (i,), f, None, Value(dims, v.n), whole=lambda c: [(q + 1) * a for q, a in enumerate(c)])
+    return Step(f"unbind and join(v{i})", (i,), f, None, found(v), whole=lambda c: [(q + 1) * a for q, a in enumerate(c)])
 
 
 @step
