@@ -13,6 +13,7 @@ chainrule.Size([2])
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,8 @@ from .core.errors import ChainruleError
 from .core.op import op
 from .core.registry import public
 from .core.tensor import Tensor
-from .core.views import register_view
-from .ops.shape import cat, slice_p
+from .core.views import register_views
+from .ops.shape import slice_p
 from .payloads import nested_bodies as nested_bodies  # declares how ops run on nests
 from .payloads.nested import NestedArray, flat, padded, unpad
 from .payloads.ragged import Nest, Packing, RaggedInt, geometry_of
@@ -42,13 +43,13 @@ __all__ = [
 def _shape(shapes: list[tuple[int, ...]]) -> tuple[Any, ...]:
     """The shape of a nest of components of these shapes; dims that differ are ragged, and the first where none differs."""
     k = len(shapes[0]) if shapes else 1
-    for i, s in enumerate(shapes):
-        if len(s) != k:
-            raise ChainruleError(
-                f"nested_tensor: all components must have the same number of dims; component 0 has {k} (shape {list(shapes[0])}), "
-                f"component {i} has {len(s)} (shape {list(s)})"
-            )
-    sizes = np.array(shapes, np.int64).reshape(len(shapes), k)
+    if len(set(map(len, shapes))) > 1:
+        i, s = next((i, s) for i, s in enumerate(shapes) if len(s) != k)
+        raise ChainruleError(
+            f"nested_tensor: all components must have the same number of dims; component 0 has {k} (shape {list(shapes[0])}), "
+            f"component {i} has {len(s)} (shape {list(s)})"
+        )
+    sizes = np.fromiter(chain.from_iterable(shapes), np.int64, len(shapes) * k).reshape(len(shapes), k)
     ragged = (sizes != sizes[:1]).any(0) if shapes else np.zeros(k, bool)
     if k and not ragged.any():
         ragged[0] = True
@@ -89,8 +90,10 @@ unnest_p.vjp([lambda g, y, x, *, shape: nest_p.bind(g, shape=shape)])
 @op("unbind_nest")
 def unbind_nest_p(x: Any, *, shape: tuple[Any, ...]) -> Any:
     """The components of a nest of shape `shape`, as many tensors."""
-    g = x.geometry
-    at, sizes, lead = g.packing.offsets, g.packing.sizes.tolist(), x.lead
+    if not x.lead:
+        return tuple(x.components())
+    g, lead = x.geometry, x.lead
+    at, sizes = g.packing.offsets.tolist(), g.packing.sizes.tolist()
     inner = (slice(None),) * len(g.trail)
     return tuple(
         x.rows[(..., slice(a, b), *inner)].reshape((*lead, *s, *g.trail))
@@ -98,7 +101,29 @@ def unbind_nest_p(x: Any, *, shape: tuple[Any, ...]) -> Any:
     )
 
 
-unbind_nest_p.on(NestedArray)(unbind_nest_p.impl)  # type: ignore[arg-type]
+@op("join_nest", batch="expand")
+def join_nest_p(*xs: Any, shape: tuple[Any, ...]) -> Any:
+    """Components of one type as a nest of shape `shape`: the transpose of taking it apart."""
+    k, g = len(shape) - 1, geometry_of(shape[1:], int(shape[0]))
+    lead = xs[0].shape[: xs[0].ndim - k]
+    if not lead and g.u == 1:
+        return NestedArray(np.concatenate(xs), g)
+    rows = np.concatenate([x.reshape((*lead, int(np.prod(x.shape[x.ndim - k :])))) for x in xs], axis=-1)
+    return NestedArray(rows.reshape((*lead, *g.rows)), g)
+
+
+for _p in (unbind_nest_p, join_nest_p):
+    _p.on(NestedArray)(_p.impl)  # type: ignore[arg-type]
+
+
+@join_nest_p.jvp
+def _(t: Any, y: Any, *xs: Any, shape: tuple[Any, ...]) -> Any:
+    return join_nest_p(*t, shape=shape)
+
+
+@join_nest_p.vjp
+def _(g: Any, y: Any, *xs: Any, shape: tuple[Any, ...]) -> Any:
+    return unbind_nest_p(g, shape=shape)
 
 
 @unbind_nest_p.jvp
@@ -108,8 +133,7 @@ def _(t: Any, y: Any, x: Any, *, shape: tuple[Any, ...]) -> Any:
 
 @unbind_nest_p.vjp
 def _(g: Any, y: Any, x: Any, *, shape: tuple[Any, ...]) -> Any:
-    k = len(shape) - 1
-    return (nest_p.bind(cat([c.flatten(-k) for c in g], -1), shape=shape),)
+    return (join_nest_p(*g, shape=shape),)
 
 
 def _as_tensor(c: Any, dtype: Any) -> Tensor:
@@ -135,16 +159,29 @@ def as_nested_tensor(
     if isinstance(ts, Tensor):
         if ts.is_nested:
             return ts if dtype is None else ts.to(dtype)
-        parts = list(ts.unbind(0))
-    else:
-        parts = [_as_tensor(c, dtype) for c in _listed(ts)]
+        ts = ts.unbind(0)
+    parts = list(_listed(ts))
+    plain = _joined(parts) if parts else None
+    if plain is not None:
+        return plain if dtype is None else plain.to(dtype)
+    parts = [_as_tensor(c, dtype) for c in parts]
     shape = _shape([tuple(p.shape) for p in parts])
-    joined = (
-        cat([p.reshape(-1) for p in parts])
-        if parts
-        else Tensor(np.zeros(0, (dt.get_default_dtype() if dtype is None else dt.as_dtype(dtype)).np))
-    )
-    return nest_p(joined, shape=shape)
+    if not parts:
+        d = dt.get_default_dtype() if dtype is None else dt.as_dtype(dtype)
+        return nest_p(Tensor(np.zeros(0, d.np)), shape=shape)
+    d = dt.result_of((p.dtype, p.ndim) for p in parts)
+    return join_nest_p(*[p if p.dtype is d else p.to(d) for p in parts], shape=shape)
+
+
+def _joined(parts: list[Any]) -> Tensor | None:
+    """Arrays and tensors without history joined at once, or None where there are others, or several types."""
+    values = [c._value if isinstance(c, Tensor) and c._interp is None else c for c in parts]
+    if set(map(type, values)) != {np.ndarray}:
+        return None
+    types = {v.dtype for v in values}
+    if len(types) > 1 or values[0].dtype not in dt.FROM_NP:
+        return None
+    return Tensor(join_nest_p.impl(*values, shape=_shape([v.shape for v in values])))  # type: ignore[misc]
 
 
 def _listed(components: Any) -> Any:
@@ -178,13 +215,9 @@ def nested_tensor(
     >>> x.shape
     chainrule.Size([2, j2/1])
     """
-    if isinstance(tensor_list, Tensor) and not tensor_list.is_nested:
-        tensor_list = list(tensor_list.unbind(0))
-    parts = [
-        c.detach() if isinstance(c, Tensor) else c
-        for c in (tensor_list.unbind() if isinstance(tensor_list, Tensor) else _listed(tensor_list))
-    ]
-    t = as_nested_tensor(parts, dtype).detach().clone()
+    parts = tensor_list.unbind(0) if isinstance(tensor_list, Tensor) else _listed(tensor_list)
+    # Joining copies; what was made without history needs no other copy.
+    t = as_nested_tensor([c.detach() if isinstance(c, Tensor) and c._interp is not None else c for c in parts], dtype)
     t = Tensor(t._value, t._interp, t._aux)
     return t.requires_grad_() if requires_grad else t
 
@@ -410,6 +443,5 @@ def components(x: Tensor) -> tuple[Tensor, ...]:
         return ()
     cs = unbind_nest_p(x, shape=shape)
     rest = (slice(None),) * (len(shape) - 1)
-    for i, c in enumerate(cs):
-        register_view(slice_p, x, c, {"key": (i, *rest), "old": shape})
+    register_views(slice_p, x, cs, ({"key": (i, *rest), "old": shape} for i in range(len(cs))))
     return cs

@@ -100,6 +100,9 @@ class NestedArray:
         if self.lead:
             return [c for batch in self.rows for c in NestedArray(batch, g).components()]
         offsets = p.offsets.tolist()
+        rows = self.rows
+        if g.u == 1:
+            return [rows[a:b] for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
         sizes = p.sizes.tolist()
         return [
             self.rows[a:b].reshape((*s, *g.trail)) for a, b, s in zip(offsets[:-1], offsets[1:], sizes, strict=True)
