@@ -12,7 +12,9 @@ chainrule.Size([2])
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from typing import Any
 
@@ -161,7 +163,8 @@ def as_nested_tensor(
             return ts if dtype is None else ts.to(dtype)
         ts = ts.unbind(0)
     parts = list(_listed(ts))
-    plain = _joined(parts) if parts else None
+    with _no_collection():
+        plain = _joined(parts) if parts else None
     if plain is not None:
         return plain if dtype is None else plain.to(dtype)
     parts = [_as_tensor(c, dtype) for c in parts]
@@ -441,7 +444,20 @@ def components(x: Tensor) -> tuple[Tensor, ...]:
     shape = _whole(x, "unbind()")
     if not shape[0]:
         return ()
-    cs = unbind_nest_p(x, shape=shape)
     rest = (slice(None),) * (len(shape) - 1)
-    register_views(slice_p, x, cs, ({"key": (i, *rest), "old": shape} for i in range(len(cs))))
+    with _no_collection():
+        cs = unbind_nest_p(x, shape=shape)
+        register_views(slice_p, x, cs, ({"key": (i, *rest), "old": shape} for i in range(len(cs))))
     return cs
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Many objects that all stay: walking them again and again for garbage costs more than making them."""
+    on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if on:
+            gc.enable()

@@ -89,7 +89,11 @@ class Batching(Interpreter):
             own = hasattr(full[0], "each")
             shape = tuple(
                 [
-                    s if type(s) not in PAYLOADS or s.level is not None else type(s)(s.values, self) if own else s.moved(-1)
+                    s
+                    if type(s) not in PAYLOADS or s.level is not None
+                    else type(s)(s.values, self)
+                    if own
+                    else s.moved(-1)
                     for s in shape
                 ]
             )

@@ -8,7 +8,6 @@ was saved ever changes, and nobody sees PyTorch's "modified by an inplace operat
 
 from __future__ import annotations
 
-import gc
 import weakref
 from collections.abc import Iterable
 from typing import Any
@@ -62,16 +61,10 @@ def register_views(op: Any, base: Tensor, ys: Any, kws: Iterable[dict[str, Any]]
         chain = (*chain, DETACH)
     if r.views is None:
         r.views = []
-    collecting = gc.isenabled()
-    gc.disable()  # nothing here becomes garbage; walking many new objects again and again costs more than making them
-    try:
-        for y, kw in zip(ys, kws, strict=True):
-            m = y._meta = Meta()
-            m.base, m.chain = root, (*chain, (op, kw))
-            r.views.append(weakref.ref(y))
-    finally:
-        if collecting:
-            gc.enable()
+    for y, kw in zip(ys, kws, strict=True):
+        m = y._meta = Meta()
+        m.base, m.chain = root, (*chain, (op, kw))
+        r.views.append(weakref.ref(y))
 
 
 def register_detached(x: Tensor, y: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ The buffer has shape ``[*lead, rows, *trail]``. Leading axes are those of a vmap
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -102,7 +103,7 @@ class NestedArray:
         offsets = p.offsets.tolist()
         rows = self.rows
         if g.u == 1:
-            return [rows[a:b] for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+            return [rows[a:b] for a, b in pairwise(offsets)]
         sizes = p.sizes.tolist()
         return [
             self.rows[a:b].reshape((*s, *g.trail)) for a, b, s in zip(offsets[:-1], offsets[1:], sizes, strict=True)

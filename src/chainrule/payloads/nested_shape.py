@@ -137,11 +137,7 @@ def _(x: Any, *, shape: tuple[Any, ...], old: tuple[Any, ...]) -> Any:
 def _(g: Any, *, dim: tuple[int, ...], keepdim: bool, old: tuple[Any, ...]) -> Any:
     lead = tuple(g.shape[: g.ndim - (len(old) if keepdim else len(old) - len(dim))])
     if not keepdim:
-        g = (
-            reshaped(g, lead + reduce.kept(old, dim))
-            if isinstance(g, NestedArray)
-            else np.expand_dims(g, tuple(dim))
-        )
+        g = reshaped(g, lead + reduce.kept(old, dim)) if isinstance(g, NestedArray) else np.expand_dims(g, tuple(dim))
     return broadcast(g, lead + old)
 
 
@@ -336,6 +332,7 @@ def _triangular(name: str, below: bool) -> None:
 
 _triangular("tril", True)
 _triangular("triu", False)
+
 
 class Diagonal:
     """Where a diagonal of two dims of the components lies: its sizes, the diagonal last, and the places of its elements."""

@@ -37,10 +37,18 @@ def main() -> int:
             except Exception as e:
                 failed.append((number, mode))
                 tb = traceback.extract_tb(e.__traceback__)
-                at = next((f for f in reversed(tb) if "ragged_programs" not in f.filename and "chainrule" in f.filename), tb[-1])
-                kinds[f"{type(e).__name__} {at.filename.split('/')[-1]}:{at.lineno} {str(e).strip().splitlines()[0][:90] if str(e) else ''}"] += 1
+                at = next(
+                    (f for f in reversed(tb) if "ragged_programs" not in f.filename and "chainrule" in f.filename),
+                    tb[-1],
+                )
+                kinds[
+                    f"{type(e).__name__} {at.filename.split('/')[-1]}:{at.lineno} {str(e).strip().splitlines()[0][:90] if str(e) else ''}"
+                ] += 1
                 if len(failed) <= o.show:
-                    print(f"-- program {number} of seed {o.seed}, {mode}: {type(e).__name__}: {str(e)[:600]}\n{p}\n", flush=True)
+                    print(
+                        f"-- program {number} of seed {o.seed}, {mode}: {type(e).__name__}: {str(e)[:600]}\n{p}\n",
+                        flush=True,
+                    )
                 if mode == "value":
                     break
     for k, n in kinds.most_common(40):

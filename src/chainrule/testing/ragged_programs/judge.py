@@ -227,9 +227,7 @@ def per_component(c: Case) -> None:
 
 
 def per_component_second(c: Case) -> None:
-    _per_component(
-        c, lambda *a: func.jvp(grad(c.h, c.k), a[: c.k], a[c.k :])[1], True, "vmap of jvp of grad"
-    )
+    _per_component(c, lambda *a: func.jvp(grad(c.h, c.k), a[: c.k], a[c.k :])[1], True, "vmap of jvp of grad")
 
 
 def hessians(c: Case) -> None:

@@ -51,7 +51,9 @@ def weight(p: Program, *shape: int) -> int:
     return len(p.dense) - 1
 
 
-def one(text: str, i: int, f: Any, v: Value, dims: Dims, each: Any = None, real: bool = True, dense: tuple[int, ...] = ()) -> Step:
+def one(
+    text: str, i: int, f: Any, v: Value, dims: Dims, each: Any = None, real: bool = True, dense: tuple[int, ...] = ()
+) -> Step:
     """A step of one value."""
     args = ", ".join([f"v{i}", *[f"w{j}" for j in dense]])
     return Step(f"{text}({args})", (i,), f, each or f, Value(dims, v.n, real), dense)
@@ -110,7 +112,9 @@ def binary(rng: Rng, p: Program) -> Step | None:
     fit = []
     for j, w in enumerate(p.values):
         if w.real and w.n == v.n and len(w.dims) == len(v.dims):
-            if all(same(a, b) or (not isinstance(b, np.ndarray) and b == 1) for a, b in zip(v.dims, w.dims, strict=True)):
+            if all(
+                same(a, b) or (not isinstance(b, np.ndarray) and b == 1) for a, b in zip(v.dims, w.dims, strict=True)
+            ):
                 fit.append(j)
     j, name = pick(rng, fit), pick(rng, BINARY)
     f = BINARY[name]
@@ -262,7 +266,24 @@ def fewer(rng: Rng, p: Program) -> Step | None:
     d = dim_of(rng, v)
     m = v.dims[d]
     t = (slice(None),) * (-d - 1)
-    name = pick(rng, ("select", "last", "narrow", "head", "tail", "end", "steps", "index", "index list", "index_select", "topk", "diff", "none"))
+    name = pick(
+        rng,
+        (
+            "select",
+            "last",
+            "narrow",
+            "head",
+            "tail",
+            "end",
+            "steps",
+            "index",
+            "index list",
+            "index_select",
+            "topk",
+            "diff",
+            "none",
+        ),
+    )
     if name in ("select", "last", "narrow", "index", "index list", "index_select", "topk") and not v.has(d):
         return None
     at = int(np.min(v.sizes(d))) - 1 if v.n else 0
@@ -274,9 +295,21 @@ def fewer(rng: Rng, p: Program) -> Step | None:
     if name == "narrow":
         return one(f"narrow {d}", i, lambda x: x.narrow(d, 0, 1), v, replaced(v.dims, d, 1))
     if name in ("head", "tail", "end", "steps", "none"):
-        s = {"head": slice(None, 2), "tail": slice(1, None), "end": slice(-2, None), "steps": slice(None, None, 2), "none": slice(None, 0)}[name]
+        s = {
+            "head": slice(None, 2),
+            "tail": slice(1, None),
+            "end": slice(-2, None),
+            "steps": slice(None, None, 2),
+            "none": slice(None, 0),
+        }[name]
         size = np.array([len(range(int(q))[s]) for q in v.sizes(d)], np.int64)
-        return one(f"{name} {d}", i, lambda x: x[(..., s, *t)], v, replaced(v.dims, d, size if v.ragged(d) else len(range(m)[s])))
+        return one(
+            f"{name} {d}",
+            i,
+            lambda x: x[(..., s, *t)],
+            v,
+            replaced(v.dims, d, size if v.ragged(d) else len(range(m)[s])),
+        )
     if name in ("index", "index list", "index_select"):
         at = [0, at, 0] if name == "index_select" or rng.random() < 0.5 else [at, -1]
         index: Any = at if name == "index list" else tensor(at)
@@ -300,7 +333,10 @@ def pieces(rng: Rng, p: Program) -> Step | None:
         return one(f"split {d}", i, f, v, v.dims, None) if v.has(d) and v.n else None
     if v.dims[d] == 0:
         return None
-    f = pick(rng, (lambda x: stack(x.unbind(d)[::-1], d), lambda x: cat(x.chunk(2, d)[::-1], d), lambda x: cat(x.split(1, d), d)))
+    f = pick(
+        rng,
+        (lambda x: stack(x.unbind(d)[::-1], d), lambda x: cat(x.chunk(2, d)[::-1], d), lambda x: cat(x.split(1, d), d)),
+    )
     return one(f"unbind {d}", i, f, v, v.dims)
 
 
@@ -347,7 +383,13 @@ def padded(rng: Rng, p: Program) -> Step | None:
     a, b = int(rng.integers(-1, 3)), int(rng.integers(0, 3))
     if not v.has(d, max(-a, 0)):
         return None
-    return one(f"pad {d} {a} {b}", i, lambda x: F.pad(x, (0, 0) * (-d - 1) + (a, b), value=0.5), v, replaced(v.dims, d, v.dims[d] + (a + b)))
+    return one(
+        f"pad {d} {a} {b}",
+        i,
+        lambda x: F.pad(x, (0, 0) * (-d - 1) + (a, b), value=0.5),
+        v,
+        replaced(v.dims, d, v.dims[d] + (a + b)),
+    )
 
 
 # -- shapes -------------------------------------------------------------------------------------------------------------------
@@ -407,7 +449,13 @@ def repeated(rng: Rng, p: Program) -> Step | None:
     v = p.values[i]
     d = dim_of(rng, v)
     times = tuple(2 if q == d % len(v.dims) else 1 for q in range(len(v.dims)))
-    return one(f"repeat {d}", i, lambda x: x.repeat(*(1,) * (x.ndim - len(times)), *times), v, replaced(v.dims, d, v.dims[d] * 2))
+    return one(
+        f"repeat {d}",
+        i,
+        lambda x: x.repeat(*(1,) * (x.ndim - len(times)), *times),
+        v,
+        replaced(v.dims, d, v.dims[d] * 2),
+    )
 
 
 @step
@@ -421,7 +469,13 @@ def triangle(rng: Rng, p: Program) -> Step | None:
         return one(f"{name} {q}", i, lambda x: getattr(x, name)(q), v, v.dims)
     size = np.minimum(v.sizes(-2), v.sizes(-1))
     ragged = v.ragged(-1) or v.ragged(-2)
-    return one("diagonal", i, lambda x: x.diagonal(dim1=-2, dim2=-1), v, (*v.dims[:-2], size.copy() if ragged else int(min(v.dims[-2:]))))
+    return one(
+        "diagonal",
+        i,
+        lambda x: x.diagonal(dim1=-2, dim2=-1),
+        v,
+        (*v.dims[:-2], size.copy() if ragged else int(min(v.dims[-2:]))),
+    )
 
 
 # -- products and layers -------------------------------------------------------------------------------------------------------
@@ -458,7 +512,9 @@ def attention(rng: Rng, p: Program) -> Step | None:
     if i is None:
         return None
     v, causal = p.values[i], bool(rng.random() < 0.5)
-    return one(f"attention {causal}", i, lambda x: F.scaled_dot_product_attention(x, x.sin(), x, is_causal=causal), v, v.dims)
+    return one(
+        f"attention {causal}", i, lambda x: F.scaled_dot_product_attention(x, x.sin(), x, is_causal=causal), v, v.dims
+    )
 
 
 @step
@@ -571,7 +627,14 @@ def write_dense(rng: Rng, p: Program) -> Step | None:
     t = (slice(None),) * (-d - 1)
     rest = v.dims[len(v.dims) + d + 1 :] if d != -1 else ()
     shape = tuple(1 if isinstance(m, np.ndarray) else m for m in rest)
-    return one(f"write dense {d}", i, written(lambda y, w: y.__setitem__((..., 0, *t), w)), v, v.dims, dense=(weight(p, *shape),))
+    return one(
+        f"write dense {d}",
+        i,
+        written(lambda y, w: y.__setitem__((..., 0, *t), w)),
+        v,
+        v.dims,
+        dense=(weight(p, *shape),),
+    )
 
 
 # -- along the nesting dim ------------------------------------------------------------------------------------------------------
@@ -591,9 +654,26 @@ def components_moved(rng: Rng, p: Program) -> Step | None:
     if not n:
         return None
     name = pick(rng, ("flip", "roll", "index", "slice"))
-    order = {"flip": np.arange(n)[::-1], "roll": np.roll(np.arange(n), 1), "index": rng.integers(0, n, n), "slice": np.arange(n)[1:]}[name]
-    f: Any = {"flip": lambda x: x.flip(0), "roll": lambda x: x.roll(1, 0), "index": lambda x: x[tensor(order)], "slice": lambda x: x[1:]}[name]
-    return Step(f"components {name} {order.tolist()}(v{i})", (i,), f, None, _moved(v, order), whole=lambda c: [c[j] for j in order])
+    order = {
+        "flip": np.arange(n)[::-1],
+        "roll": np.roll(np.arange(n), 1),
+        "index": rng.integers(0, n, n),
+        "slice": np.arange(n)[1:],
+    }[name]
+    f: Any = {
+        "flip": lambda x: x.flip(0),
+        "roll": lambda x: x.roll(1, 0),
+        "index": lambda x: x[tensor(order)],
+        "slice": lambda x: x[1:],
+    }[name]
+    return Step(
+        f"components {name} {order.tolist()}(v{i})",
+        (i,),
+        f,
+        None,
+        _moved(v, order),
+        whole=lambda c: [c[j] for j in order],
+    )
 
 
 @step
@@ -607,8 +687,17 @@ def components_joined(rng: Rng, p: Program) -> Step | None:
                    for a, b in zip(v.dims, w.dims, strict=True))]  # fmt: skip
     j = pick(rng, fit)
     w = p.values[j]
-    dims = tuple(np.concatenate([a, b]) if isinstance(a, np.ndarray) else a for a, b in zip(v.dims, w.dims, strict=True))
-    return Step(f"cat 0(v{i}, v{j})", (i, j), lambda a, b: cat([a, 2 * b], 0), None, Value(dims, v.n + w.n), whole=lambda a, b: [*a, *[2 * c for c in b]])
+    dims = tuple(
+        np.concatenate([a, b]) if isinstance(a, np.ndarray) else a for a, b in zip(v.dims, w.dims, strict=True)
+    )
+    return Step(
+        f"cat 0(v{i}, v{j})",
+        (i, j),
+        lambda a, b: cat([a, 2 * b], 0),
+        None,
+        Value(dims, v.n + w.n),
+        whole=lambda a, b: [*a, *[2 * c for c in b]],
+    )
 
 
 @step
@@ -621,7 +710,9 @@ def taken_apart(rng: Rng, p: Program) -> Step | None:
         return None
     v = p.values[i]
     f = lambda x: as_nested_tensor([(q + 1) * c for q, c in enumerate(x.unbind())])
-    return Step(f"unbind and join(v{i})", (i,), f, None, found(v), whole=lambda c: [(q + 1) * a for q, a in enumerate(c)])
+    return Step(
+        f"unbind and join(v{i})", (i,), f, None, found(v), whole=lambda c: [(q + 1) * a for q, a in enumerate(c)]
+    )
 
 
 @step
@@ -632,7 +723,9 @@ def packed_values(rng: Rng, p: Program) -> Step | None:
         return None
     v = p.values[i]
     f = lambda x: x * x.values().sum()
-    return Step(f"times sum of values(v{i})", (i,), f, None, v, whole=lambda c: [a * sum(b.sum() for b in c) for a in c])
+    return Step(
+        f"times sum of values(v{i})", (i,), f, None, v, whole=lambda c: [a * sum(b.sum() for b in c) for a in c]
+    )
 
 
 __all__ = ["STEPS"]
