@@ -60,3 +60,19 @@ def in_each(*mapped: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 def _own(v: Any, x: Tensor) -> bool:
     """Whether an argument beside the nest `x` has an entry for each component."""
     return isinstance(v, Tensor) and v.ndim > 0 and v.shape[0] == x.shape[0]
+
+
+def by_sizes(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of a batch ``(N, C, *sizes)`` that on ragged sizes runs once for each that occurs; N may be the nesting dim."""
+
+    @functools.wraps(f)
+    def call(*args: Any, **kw: Any) -> Any:
+        x = args[0] if args else kw.get("input")
+        if not PAYLOADS or not isinstance(x, Tensor) or not any(type(s) in PAYLOADS for s in x.shape):
+            return f(*args, **kw)
+        from ..payloads.by_sizes import call_by_sizes, call_on_batch
+
+        args, kw = (args, kw) if args else ((x,), {k: v for k, v in kw.items() if k != "input"})
+        return (call_on_batch if whole_nest(x) else call_by_sizes)(f, args, kw)
+
+    return call

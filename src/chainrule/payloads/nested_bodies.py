@@ -173,6 +173,11 @@ def _gathered(
             cols.append(RaggedInt(v))
         else:
             cols.append(shapes[0][j])
+    return assembled(parts, cols, n, lead)
+
+
+def assembled(parts: list[tuple[ndarray, ndarray]], cols: list[Any], n: int, lead: tuple[int, ...]) -> Any:
+    """Arrays ``[*lead, members, ...]`` of groups of components as one nest of sizes `cols`, or array where none is ragged."""
     first = parts[0][1]
     none = (slice(None),) * len(lead)
     if not is_ragged(cols):

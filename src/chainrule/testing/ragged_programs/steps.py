@@ -550,6 +550,41 @@ def channel_norm(rng: Rng, p: Program) -> Step | None:
     return one(name, i, f, v, v.dims, lambda x: f(x.unsqueeze(0)).squeeze(0))
 
 
+def _windows(name: str, d: int, c: int) -> tuple[Any, Callable[[Any], Any], int | None, tuple[int, ...]]:
+    """A function of images ``[channels, *sizes]``, the size it makes of a size, its channels where they change, its weight's shape."""
+    if name == "conv":
+        f = F.conv1d if d == 1 else F.conv2d
+        return lambda x, w: f(x, w, padding=1), lambda m: m, 2, (2, c, *(3,) * d)
+    if name == "conv_transpose":
+        f = F.conv_transpose1d if d == 1 else F.conv_transpose2d
+        return lambda x, w: f(x, w, stride=2), lambda m: (m - 1) * 2 + 3, 2, (c, 2, *(3,) * d)
+    if name == "max_pool":
+        return (F.max_pool1d if d == 1 else F.max_pool2d), lambda m: m // 2, None, ()
+    if name == "avg_pool":
+        return (F.avg_pool1d if d == 1 else F.avg_pool2d), lambda m: m // 2, None, ()
+    if name == "adaptive":
+        f = F.adaptive_avg_pool1d if d == 1 else F.adaptive_avg_pool2d
+        return (lambda x, k: f(x, (2,) * d)), lambda m: m * 0 + 2, None, ()
+    return (lambda x, k: F.interpolate(x, scale_factor=2.0, mode="linear" if d == 1 else "bilinear")), lambda m: m * 2, None, ()
+
+
+@step
+def windows(rng: Rng, p: Program) -> Step | None:
+    i = chosen(rng, p, 2, lambda v: v.nested and not v.ragged(0) and v.has(0) and len(v.dims) < 4)
+    if i is None:
+        return None
+    v = p.values[i]
+    name = pick(rng, ("conv", "conv_transpose", "max_pool", "avg_pool", "adaptive", "interpolate"))
+    if not all(v.has(e, 2) for e in range(1, len(v.dims))):
+        return None
+    f, size, channels, shape = _windows(name, len(v.dims) - 1, v.dims[0])
+    g = f if shape else (lambda x: f(x, 2))
+    dims = tuple(2 if name == "adaptive" else size(m) for m in v.dims[1:])
+    out = (v.dims[0] if channels is None else channels, *dims)
+    w = (weight(p, *shape),) if shape else ()
+    return one(name, i, g, v, out, lambda x, *w: g(x.unsqueeze(0), *w).squeeze(0), dense=w)
+
+
 @step
 def classes(rng: Rng, p: Program) -> Step | None:
     i = chosen(rng, p, 2, lambda v: len(v.dims) == 2 and not v.ragged(-1) and v.has(-1))
