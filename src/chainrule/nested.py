@@ -29,15 +29,27 @@ from .core.views import register_views
 from .ops.shape import slice_p
 from .payloads import nested_bodies as nested_bodies  # declares how ops run on nests
 from .payloads.nested import NestedArray, flat, padded, unpad
+from .payloads.nested_exchange import from_arrow, from_awkward, to_arrow, to_awkward
+from .payloads.nested_graphs import segment_max, segment_mean, segment_min, segment_softmax, segment_sum
 from .payloads.ragged import Nest, Packing, RaggedInt, geometry_of
 
 __all__ = [
     "as_nested_tensor",
+    "from_arrow",
+    "from_awkward",
     "from_padded",
     "masked_select",
     "narrow",
     "nested_tensor",
     "nested_tensor_from_jagged",
+    "owners",
+    "segment_max",
+    "segment_mean",
+    "segment_min",
+    "segment_softmax",
+    "segment_sum",
+    "to_arrow",
+    "to_awkward",
     "to_padded_tensor",
 ]
 
@@ -422,6 +434,15 @@ def lengths(self: Tensor) -> Tensor:
     tensor([2, 1])
     """
     return Tensor(_packing(self, "lengths()").counts.copy())
+
+
+def owners(x: Tensor) -> Tensor:
+    """The number of the component that each packed row belongs to.
+
+    >>> chainrule.nested.owners(chainrule.nested.nested_tensor([[1.0, 2.0], [3.0]])).tolist()
+    [0, 0, 1]
+    """
+    return Tensor(_packing(x, "owners()").owner.copy())
 
 
 @public("", methods="_nested_tensor_size", out=False)

@@ -21,6 +21,13 @@ def whole_nest(x: Any) -> bool:
     return isinstance(x, Tensor) and x.is_nested and hasattr(x.shape[0], "each")
 
 
+def nest_like(values: Tensor, x: Tensor) -> Tensor:
+    """Packed values as a nest with the structure of `x`."""
+    from ..nested import nest_p
+
+    return nest_p(values.reshape(-1), shape=tuple(x.shape))
+
+
 def in_each(*mapped: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A function ``f(input, ..., dim, ...)`` that on a nested `input` runs in each component, along a dim of it.
 

@@ -326,6 +326,12 @@ def _getitem(self: Tensor, key: Any) -> Tensor:
         y = index_nested(self, key)
         if y is not None:
             return y
+    elif PAYLOADS and type(key) in (tuple, slice):
+        from ..payloads.nested_forms import slice_dense
+
+        y = slice_dense(self, key)
+        if y is not None:
+            return y
     plan = Plan(self, key)
     v = plan.view(self)
     if not plan.tensors:

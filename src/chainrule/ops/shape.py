@@ -5,6 +5,7 @@ The primitives act on trailing axes and leave leading ones alone, so a batch axi
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Sequence
 from typing import Any
@@ -201,9 +202,18 @@ def _zeros(x: Tensor) -> Tensor:
 def _(g: Any, y: Any, *xs: Any, dim: int, ns: tuple[int, ...]) -> Any:
     out, at = [], 0
     for n in ns:
-        out.append((lambda a, b: lambda: take_slice(g, dim, slice(a, b)))(at, at + n))
+        out.append(functools.partial(_part, g, dim, at, n))
         at = at + n
     return tuple(out)
+
+
+def _part(g: Tensor, d: int, at: Any, n: Any) -> Tensor:
+    """`n` entries of the dim `d` from `at` on; of a ragged dim they are as many in every component where `n` is a number."""
+    y = take_slice(g, d, slice(at, at + n))
+    s = tuple(y.shape)
+    if type(s[d]) not in PAYLOADS or type(n) in PAYLOADS:
+        return y
+    return reshape_p(y, shape=(*s[:d], n, *s[len(s) + d + 1 :]), old=s)
 
 
 # -- in-place changes of shape ---------------------------------------------------------------------------------------
@@ -502,7 +512,7 @@ def expand(self: Tensor, *size: Any, implicit: bool = False, **kw: Any) -> Tenso
                 raise RuntimeError(f"expand: size -1 isn't allowed in a leading, non-existing dimension {i}")
             full.append(have[i - k])
         else:
-            if i >= k and have[i - k] not in (1, n):
+            if i >= k and have[i - k] not in (1, n) and not same_size(have[i - k], n):
                 raise RuntimeError(
                     f"expand: the expanded size of the tensor ({n}) must match the existing size ({have[i - k]}) at "
                     f"non-singleton dimension {i}. Target sizes: {list(want)}. Tensor sizes: {list(have)}"
@@ -566,12 +576,7 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
             f"narrow: start ({start}) + length ({length}) exceeds dimension size ({size}) or length is negative"
             f"{size.less(start + length) if ragged else ''}"
         )
-    y = take_slice(input, d, slice(start, start + length))
-    # As many in every component: the size is no longer ragged.
-    if ragged and type(length) is int:
-        s = tuple(y.shape)
-        return reshape_p(y, shape=(*s[:d], length, *s[n + d + 1 :]), old=s)
-    return y
+    return _part(input, d, start, length)
 
 
 def take_slice(x: Tensor, d: int, k: Any) -> Tensor:

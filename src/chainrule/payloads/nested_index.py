@@ -212,6 +212,8 @@ def spread(v: Any, lead: tuple[int, ...], n: int, columns: tuple[Any, ...]) -> A
     """An operand repeated to components of sizes `columns`, after leading axes."""
     if is_ragged(columns):
         return repeated(v, lead, geometry_of(columns, n))
+    if not n:
+        return np.zeros((*lead, 0, *columns), v.dtype)
     if isinstance(v, NestedArray):  # ragged dims of sizes that happen to be equal
         v = v.rows.reshape((*v.lead, n, *[int(c.most) if type(c) is RaggedInt else c for c in v.geometry.columns]))
     return np.broadcast_to(v, (*lead, n, *columns))

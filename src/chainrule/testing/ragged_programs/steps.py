@@ -565,7 +565,12 @@ def _windows(name: str, d: int, c: int) -> tuple[Any, Callable[[Any], Any], int 
     if name == "adaptive":
         f = F.adaptive_avg_pool1d if d == 1 else F.adaptive_avg_pool2d
         return (lambda x, k: f(x, (2,) * d)), lambda m: m * 0 + 2, None, ()
-    return (lambda x, k: F.interpolate(x, scale_factor=2.0, mode="linear" if d == 1 else "bilinear")), lambda m: m * 2, None, ()
+    return (
+        (lambda x, k: F.interpolate(x, scale_factor=2.0, mode="linear" if d == 1 else "bilinear")),
+        lambda m: m * 2,
+        None,
+        (),
+    )
 
 
 @step
