@@ -46,7 +46,9 @@ def in_each(*mapped: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
             a = bound.arguments
             first = next(iter(a))
             x = a[first]
-            dims = {k: wrap_dim(a[k], x.ndim) for k in ("dim", "dim1", "dim2") if k in a} if whole_nest(x) else {}
+            dims: dict[str, int] = (
+                {k: wrap_dim(a[k], x.ndim) for k in ("dim", "dim1", "dim2") if k in a} if whole_nest(x) else {}
+            )
             if not dims or -x.ndim in dims.values():
                 return f(*args, **kw)
             a.update(dims)

@@ -192,8 +192,8 @@ def _(c: Any, i: Any, *, n: Any, r: int, s: int) -> Any:
         lead, front = c.lead, c.geometry.columns[: c.geometry.k - r - s]
     else:
         mid = c.ndim - r - s  # axes in front: leading ones, the components, dims of the components
-        at = max((v.at for v in (n, *rest) if type(v) is RaggedInt), default=0)
-        m = i.geometry.k - s if isinstance(i, NestedArray) else max(mid, i.ndim - s) - at - 1
+        ahead: int = max((v.at for v in (n, *rest) if type(v) is RaggedInt), default=0)
+        m = i.geometry.k - s if isinstance(i, NestedArray) else max(mid, i.ndim - s) - ahead - 1
         lead, front = tuple(c.shape[: max(mid - m - 1, 0)]), tuple(c.shape[max(mid - m, 0) : mid])
     if isinstance(i, NestedArray):
         own = i.geometry.columns[: i.geometry.k - s]

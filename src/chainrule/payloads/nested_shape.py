@@ -105,8 +105,8 @@ def permuted(x: NestedArray, perm: list[int]) -> NestedArray:
         found = g.packing.memo[key] = (blocks.element_at(owner, [coords[b] for b in back]), width, h)
     order, width, h = found
     lead = x.lead
-    blocks = np.ascontiguousarray(x.rows).reshape(*lead, g.packing.total * g.width // width if width else 0, width)
-    return NestedArray(blocks.take(order if width else order[:0], axis=-2).reshape(*lead, *h.rows), h)
+    flat_blocks = np.ascontiguousarray(x.rows).reshape(*lead, g.packing.total * g.width // width if width else 0, width)
+    return NestedArray(flat_blocks.take(order if width else order[:0], axis=-2).reshape(*lead, *h.rows), h)
 
 
 def broadcast(x: Any, full: tuple[Any, ...]) -> Any:

@@ -311,14 +311,14 @@ def fewer(rng: Rng, p: Program) -> Step | None:
             replaced(v.dims, d, size if v.ragged(d) else len(range(m)[s])),
         )
     if name in ("index", "index list", "index_select"):
-        at = [0, at, 0] if name == "index_select" or rng.random() < 0.5 else [at, -1]
-        index: Any = at if name == "index list" else tensor(at)
+        rows = [0, at, 0] if name == "index_select" or rng.random() < 0.5 else [at, -1]
+        index: Any = rows if name == "index list" else tensor(rows)
         f = (lambda x: x.index_select(d, index)) if name == "index_select" else (lambda x: x[(..., index, *t)])
-        return one(f"{name} {d} {at}", i, f, v, replaced(v.dims, d, len(at)))
+        return one(f"{name} {d} {rows}", i, f, v, replaced(v.dims, d, len(rows)))
     if name == "topk":
         return one(f"topk {d}", i, lambda x: x.topk(1, d).values, v, replaced(v.dims, d, 1))
-    size = np.maximum(m - 1, 0) if v.ragged(d) else max(m - 1, 0)
-    return one(f"diff {d}", i, lambda x: x.diff(dim=d), v, replaced(v.dims, d, size))
+    less: Dim = np.maximum(m - 1, 0) if v.ragged(d) else max(m - 1, 0)
+    return one(f"diff {d}", i, lambda x: x.diff(dim=d), v, replaced(v.dims, d, less))
 
 
 @step
