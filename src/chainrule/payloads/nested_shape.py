@@ -210,10 +210,17 @@ def _front_key(key: tuple[Any, ...], k: int, front: int) -> tuple[tuple[Any, ...
 def _own_sizes(x: ndarray, key: tuple[Any, ...]) -> NestedArray:
     """Dense components ``[*lead, n, *sizes]`` as a nest that is ragged in the dims of which each component takes a part of its own."""
     k = len(key)
-    mine = [isinstance(s, slice) and RaggedInt in (type(s.start), type(s.stop)) for s in key]
     n = count_of(tuple(v for s in key if isinstance(s, slice) for v in (s.start, s.stop)))
-    cols = [RaggedInt(np.full(n, m)) if r else m for m, r in zip(x.shape[x.ndim - k :], mine, strict=True)]
-    return pack(x, tuple(cols), n, x.shape[: x.ndim - k - 1])
+    return pack(x, _own_columns(x.shape[x.ndim - k :], key, n), n, x.shape[: x.ndim - k - 1])
+
+
+def _own(k: Any) -> bool:
+    """Whether each component takes a part of its own."""
+    return isinstance(k, slice) and RaggedInt in (type(k.start), type(k.stop))
+
+
+def _own_columns(sizes: tuple[int, ...], key: tuple[Any, ...], n: int) -> tuple[Any, ...]:
+    return tuple(RaggedInt(np.full(n, m)) if _own(k) else m for m, k in zip(sizes, key, strict=True))
 
 
 @shape.slice_p.on(NestedArray)
@@ -245,7 +252,10 @@ def _(x: Any, *, key: tuple[Any, ...], old: tuple[Any, ...]) -> Any:
 @shape.unslice_p.on(NestedArray)
 def _(c: Any, *, key: tuple[Any, ...], old: tuple[Any, ...]) -> Any:
     full = (*c.shape[: c.ndim - sum(isinstance(k, slice) for k in key)], *old)
-    if not is_ragged(full):
+    dense = None if is_ragged(full) else tuple(int(m) for m in full)
+    if dense is not None and any(map(_own, key)):  # parts of components of one size
+        full = (*full[: -len(key)], *_own_columns(full[-len(key) :], key, int(full[-len(key) - 1])))
+    elif dense is not None:
         out = np.zeros(full, c.dtype)
         out[(..., *key)] = c
         return out
@@ -265,7 +275,7 @@ def _(c: Any, *, key: tuple[Any, ...], old: tuple[Any, ...]) -> Any:
     # One advanced index, next to the leading axes: the others are slices, so no axis moves.
     spot = (..., slice(None) if target is None else target, *w.inner)
     part[spot] = flat(c).reshape(part[spot].shape)
-    return NestedArray(out, g)
+    return NestedArray(out, g) if dense is None else out.reshape(dense)
 
 
 # -- orders -----------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import numpy as np
 from ... import nn
 from ...core.tensor import Tensor
 from ...ops.assemble import stack
-from ...ops.create import tensor
+from ...ops.create import arange, tensor
 from ...ops.pointwise import where
 from ...ops.shape import cat
 from .program import Dim, Dims, Program, Step, Value, found
@@ -613,6 +613,26 @@ def of_sizes(rng: Rng, p: Program) -> Step | None:
     v = p.values[i]
     d = dim_of(rng, v)
     return one(f"over size {d}", i, lambda x: x / (x.shape[d] + 1), v, v.dims)
+
+
+@step
+def positions(rng: Rng, p: Program) -> Step | None:
+    """A table of positions cut to each component's size, and a range of it."""
+    i = chosen(rng, p, 1, lambda v: v.ragged(0) and len(v.dims) <= 2 and not any(map(v.ragged, range(1, len(v.dims)))))
+    if i is None:
+        return None
+    v = p.values[i]
+    if (v.sizes(0) > 40).any():
+        return None
+    rest = tuple(v.dims[1:])
+    if rng.random() < 0.5:
+        w = (weight(p, 40, *rest),)
+        return one(
+            "positions", i, lambda x, w: x + w[: x.shape[1]], v, v.dims, lambda c, w: c + w[: c.shape[0]], dense=w
+        )
+    column = lambda r: r if not rest else r.unsqueeze(-1)
+    f = lambda x: x * (column(arange(x.shape[1])) + 1)
+    return one("range", i, f, v, v.dims, lambda c: c * (column(arange(c.shape[0])) + 1))
 
 
 # -- writes -------------------------------------------------------------------------------------------------------------------
