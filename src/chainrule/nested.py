@@ -12,7 +12,10 @@ chainrule.Size([2])
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -22,19 +25,31 @@ from .core.errors import ChainruleError
 from .core.op import op
 from .core.registry import public
 from .core.tensor import Tensor
-from .core.views import register_view
-from .ops.shape import cat, slice_p
+from .core.views import register_views
+from .ops.shape import slice_p
 from .payloads import nested_bodies as nested_bodies  # declares how ops run on nests
 from .payloads.nested import NestedArray, flat, padded, unpad
+from .payloads.nested_exchange import from_arrow, from_awkward, to_arrow, to_awkward
+from .payloads.nested_graphs import segment_max, segment_mean, segment_min, segment_softmax, segment_sum
 from .payloads.ragged import Nest, Packing, RaggedInt, geometry_of
 
 __all__ = [
     "as_nested_tensor",
+    "from_arrow",
+    "from_awkward",
     "from_padded",
     "masked_select",
     "narrow",
     "nested_tensor",
     "nested_tensor_from_jagged",
+    "owners",
+    "segment_max",
+    "segment_mean",
+    "segment_min",
+    "segment_softmax",
+    "segment_sum",
+    "to_arrow",
+    "to_awkward",
     "to_padded_tensor",
 ]
 
@@ -42,13 +57,13 @@ __all__ = [
 def _shape(shapes: list[tuple[int, ...]]) -> tuple[Any, ...]:
     """The shape of a nest of components of these shapes; dims that differ are ragged, and the first where none differs."""
     k = len(shapes[0]) if shapes else 1
-    for i, s in enumerate(shapes):
-        if len(s) != k:
-            raise ChainruleError(
-                f"nested_tensor: all components must have the same number of dims; component 0 has {k} (shape {list(shapes[0])}), "
-                f"component {i} has {len(s)} (shape {list(s)})"
-            )
-    sizes = np.array(shapes, np.int64).reshape(len(shapes), k)
+    if len(set(map(len, shapes))) > 1:
+        i, s = next((i, s) for i, s in enumerate(shapes) if len(s) != k)
+        raise ChainruleError(
+            f"nested_tensor: all components must have the same number of dims; component 0 has {k} (shape {list(shapes[0])}), "
+            f"component {i} has {len(s)} (shape {list(s)})"
+        )
+    sizes = np.fromiter(chain.from_iterable(shapes), np.int64, len(shapes) * k).reshape(len(shapes), k)
     ragged = (sizes != sizes[:1]).any(0) if shapes else np.zeros(k, bool)
     if k and not ragged.any():
         ragged[0] = True
@@ -89,8 +104,10 @@ unnest_p.vjp([lambda g, y, x, *, shape: nest_p.bind(g, shape=shape)])
 @op("unbind_nest")
 def unbind_nest_p(x: Any, *, shape: tuple[Any, ...]) -> Any:
     """The components of a nest of shape `shape`, as many tensors."""
-    g = x.geometry
-    at, sizes, lead = g.packing.offsets, g.packing.sizes.tolist(), x.lead
+    if not x.lead:
+        return tuple(x.components())
+    g, lead = x.geometry, x.lead
+    at, sizes = g.packing.offsets.tolist(), g.packing.sizes.tolist()
     inner = (slice(None),) * len(g.trail)
     return tuple(
         x.rows[(..., slice(a, b), *inner)].reshape((*lead, *s, *g.trail))
@@ -98,7 +115,29 @@ def unbind_nest_p(x: Any, *, shape: tuple[Any, ...]) -> Any:
     )
 
 
-unbind_nest_p.on(NestedArray)(unbind_nest_p.impl)  # type: ignore[arg-type]
+@op("join_nest", batch="expand")
+def join_nest_p(*xs: Any, shape: tuple[Any, ...]) -> Any:
+    """Components of one type as a nest of shape `shape`: the transpose of taking it apart."""
+    k, g = len(shape) - 1, geometry_of(shape[1:], int(shape[0]))
+    lead = xs[0].shape[: xs[0].ndim - k]
+    if not lead and g.u == 1:
+        return NestedArray(np.concatenate(xs), g)
+    rows = np.concatenate([x.reshape((*lead, int(np.prod(x.shape[x.ndim - k :])))) for x in xs], axis=-1)
+    return NestedArray(rows.reshape((*lead, *g.rows)), g)
+
+
+for _p in (unbind_nest_p, join_nest_p):
+    _p.on(NestedArray)(_p.impl)  # type: ignore[arg-type]
+
+
+@join_nest_p.jvp
+def _(t: Any, y: Any, *xs: Any, shape: tuple[Any, ...]) -> Any:
+    return join_nest_p(*t, shape=shape)
+
+
+@join_nest_p.vjp
+def _(g: Any, y: Any, *xs: Any, shape: tuple[Any, ...]) -> Any:
+    return unbind_nest_p(g, shape=shape)
 
 
 @unbind_nest_p.jvp
@@ -108,7 +147,7 @@ def _(t: Any, y: Any, x: Any, *, shape: tuple[Any, ...]) -> Any:
 
 @unbind_nest_p.vjp
 def _(g: Any, y: Any, x: Any, *, shape: tuple[Any, ...]) -> Any:
-    return (nest_p.bind(cat([c.reshape(-1) for c in g]), shape=shape),)
+    return (join_nest_p(*g, shape=shape),)
 
 
 def _as_tensor(c: Any, dtype: Any) -> Tensor:
@@ -134,16 +173,30 @@ def as_nested_tensor(
     if isinstance(ts, Tensor):
         if ts.is_nested:
             return ts if dtype is None else ts.to(dtype)
-        parts = list(ts.unbind(0))
-    else:
-        parts = [_as_tensor(c, dtype) for c in _listed(ts)]
+        ts = ts.unbind(0)
+    parts = list(_listed(ts))
+    with _no_collection():
+        plain = _joined(parts) if parts else None
+    if plain is not None:
+        return plain if dtype is None else plain.to(dtype)
+    parts = [_as_tensor(c, dtype) for c in parts]
     shape = _shape([tuple(p.shape) for p in parts])
-    joined = (
-        cat([p.reshape(-1) for p in parts])
-        if parts
-        else Tensor(np.zeros(0, (dt.get_default_dtype() if dtype is None else dt.as_dtype(dtype)).np))
-    )
-    return nest_p(joined, shape=shape)
+    if not parts:
+        d = dt.get_default_dtype() if dtype is None else dt.as_dtype(dtype)
+        return nest_p(Tensor(np.zeros(0, d.np)), shape=shape)
+    d = dt.result_of((p.dtype, p.ndim) for p in parts)
+    return join_nest_p(*[p if p.dtype is d else p.to(d) for p in parts], shape=shape)
+
+
+def _joined(parts: list[Any]) -> Tensor | None:
+    """Arrays and tensors without history joined at once, or None where there are others, or several types."""
+    values = [c._value if isinstance(c, Tensor) and c._interp is None else c for c in parts]
+    if set(map(type, values)) != {np.ndarray}:
+        return None
+    types = {v.dtype for v in values}
+    if len(types) > 1 or values[0].dtype not in dt.FROM_NP:
+        return None
+    return Tensor(join_nest_p.impl(*values, shape=_shape([v.shape for v in values])))  # type: ignore[misc]
 
 
 def _listed(components: Any) -> Any:
@@ -177,13 +230,9 @@ def nested_tensor(
     >>> x.shape
     chainrule.Size([2, j2/1])
     """
-    if isinstance(tensor_list, Tensor) and not tensor_list.is_nested:
-        tensor_list = list(tensor_list.unbind(0))
-    parts = [
-        c.detach() if isinstance(c, Tensor) else c
-        for c in (tensor_list.unbind() if isinstance(tensor_list, Tensor) else _listed(tensor_list))
-    ]
-    t = as_nested_tensor(parts, dtype).detach().clone()
+    parts = tensor_list.unbind(0) if isinstance(tensor_list, Tensor) else _listed(tensor_list)
+    # Joining copies; what was made without history needs no other copy.
+    t = as_nested_tensor([c.detach() if isinstance(c, Tensor) and c._interp is not None else c for c in parts], dtype)
     t = Tensor(t._value, t._interp, t._aux)
     return t.requires_grad_() if requires_grad else t
 
@@ -387,6 +436,15 @@ def lengths(self: Tensor) -> Tensor:
     return Tensor(_packing(self, "lengths()").counts.copy())
 
 
+def owners(x: Tensor) -> Tensor:
+    """The number of the component that each packed row belongs to.
+
+    >>> chainrule.nested.owners(chainrule.nested.nested_tensor([[1.0, 2.0], [3.0]])).tolist()
+    [0, 0, 1]
+    """
+    return Tensor(_packing(x, "owners()").owner.copy())
+
+
 @public("", methods="_nested_tensor_size", out=False)
 def nested_sizes(self: Tensor) -> Tensor:
     """The matrix ``[components, dims]`` of sizes.
@@ -407,8 +465,20 @@ def components(x: Tensor) -> tuple[Tensor, ...]:
     shape = _whole(x, "unbind()")
     if not shape[0]:
         return ()
-    cs = unbind_nest_p(x, shape=shape)
     rest = (slice(None),) * (len(shape) - 1)
-    for i, c in enumerate(cs):
-        register_view(slice_p, x, c, {"key": (i, *rest), "old": shape})
+    with _no_collection():
+        cs = unbind_nest_p(x, shape=shape)
+        register_views(slice_p, x, cs, ({"key": (i, *rest), "old": shape} for i in range(len(cs))))
     return cs
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Many objects that all stay: walking them again and again for garbage costs more than making them."""
+    on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if on:
+            gc.enable()

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 def untag(level: Batching, v: Any) -> Any:
     """Static data or an argument with the ragged sizes of this level as the level below sees them."""
-    if type(v) in PAYLOADS and v.level is level:
-        return type(v)(v.values)
+    if type(v) in PAYLOADS:
+        return type(v)(v.values) if v.level is level else v.moved(1) if v.level is None else v
     if type(v) is tuple:
         return tuple([untag(level, s) for s in v])
     return slice(*[untag(level, s) for s in (v.start, v.stop, v.step)]) if type(v) is slice else v
@@ -80,9 +80,19 @@ class Batching(Interpreter):
         v = x._value
         full = v._value.shape if v._interp is None else v._interp.shape_of(v)
         shape = full[1:]
-        if PAYLOADS and full and hasattr(full[0], "each"):
-            # This level maps over the components of a nest: the ragged sizes are its own.
-            shape = tuple([type(s)(s.values, self) if type(s) in PAYLOADS and s.level is None else s for s in shape])
+        if PAYLOADS and full:
+            # Where this level maps over the components of a nest, the ragged sizes are its own.
+            own = hasattr(full[0], "each")
+            shape = tuple(
+                [
+                    s
+                    if type(s) not in PAYLOADS or s.level is not None
+                    else type(s)(s.values, self)
+                    if own
+                    else s.moved(-1)
+                    for s in shape
+                ]
+            )
         return shape
 
     def strides_of(self, x: Tensor) -> tuple[int, ...]:

@@ -286,7 +286,7 @@ def ragged_operands(args: tuple[Any, ...]) -> tuple[Any, ...]:
             v = a.values
             if v.dtype.kind == "f":
                 v = v.astype(next((innermost(t).dtype for t in tensors if is_float(t)), v.dtype))
-            a = Tensor(Tensor(v), a.level) if a.level is not None else Tensor(v.reshape((-1, *(1,) * (nd - 1))))
+            a = Tensor(Tensor(v), a.level) if a.level is not None else Tensor(v.reshape(a.tensor_shape(nd)))
         out.append(a)
     return tuple(out)
 

@@ -218,9 +218,9 @@ class Tensor:
     @property
     def layout(self) -> Any:
         """How the elements are laid out."""
-        from .device import strided
+        from .device import jagged, strided
 
-        return strided
+        return jagged if PAYLOADS and self.is_nested else strided
 
     # -- values -------------------------------------------------------------------------------------------------------
     def concrete(self, what: str) -> Any:

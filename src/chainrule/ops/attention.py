@@ -179,7 +179,12 @@ def _(g: Any, y: Any, q: Any, k: Any, v: Any, *, scale: float, causal: bool) -> 
 def _composed_back(scale: float, causal: bool) -> Any:
     from ..func import vjp
 
-    return lambda g, q, k, v: vjp(lambda q, k, v: compose(q, k, v, scale, causal), q, k, v)[1](g)
+    def back(g: Any, q: Any, k: Any, v: Any) -> Any:
+        lead = tuple(g.shape[:-2])  # a cotangent of its own for each example of a vmap that shares the inputs
+        q, k, v = (x if tuple(x.shape[:-2]) == lead else x.expand(*lead, *x.shape[-2:]) for x in (q, k, v))
+        return vjp(lambda q, k, v: compose(q, k, v, scale, causal), q, k, v)[1](g)
+
+    return back
 
 
 @attention_back_p.jvp

@@ -23,6 +23,7 @@ from ..core.op import Op, lift_rank, op
 from ..core.registry import public
 from ..core.samples import S, sample
 from ..core.tensor import Tensor
+from .in_each import by_sizes
 from .shape import permute_p, reshape
 
 BLOCK = 1 << 22  # bytes of columns at a time: they are written and read once, best without leaving the cache
@@ -427,8 +428,8 @@ def _declare(d: int) -> None:
         f"The transpose of conv{d}d as a linear map of its input: every input entry adds its multiple of the kernel.\n\n"
         f"    `input` is ``(N, C, {', '.join(axes)})`` or without N, `weight` ``(C, O / groups, *kernel)``.\n"
     )
-    public(f"conv{d}d nn.functional.conv{d}d", out=False)(conv)
-    public(f"conv_transpose{d}d nn.functional.conv_transpose{d}d", out=False)(conv_transpose)
+    public(f"conv{d}d nn.functional.conv{d}d", out=False)(by_sizes(conv))
+    public(f"conv_transpose{d}d nn.functional.conv_transpose{d}d", out=False)(by_sizes(conv_transpose))
 
 
 for _d in (1, 2, 3):

@@ -12,10 +12,11 @@ from ..core.op import op
 from ..core.registry import public
 from ..core.samples import S, sample
 from ..core.shapes import wrap_dim, zeros
-from ..core.tensor import Tensor
+from ..core.tensor import PAYLOADS, Tensor
 from ..core.views import write_out
 from . import shape as sh
 from .convert import clone_p, detach
+from .in_each import in_each, same_size
 from .shape import diagonal_p, slice_p
 
 # -- copies -----------------------------------------------------------------------------------------------------------
@@ -55,6 +56,8 @@ def _slice_key(name: str, x: Tensor, dim: int, start: Any, end: Any, step: int) 
     d = wrap_dim(dim, x.ndim)
     if step <= 0:
         raise RuntimeError(f"{name}: slice step must be positive, got {step}")
+    if type(x.shape[d]) in PAYLOADS:
+        return d, slice(start, end, step)
     a, b, _ = slice(start, end).indices(x.shape[d])
     return d, slice(a, max(a, b), step)
 
@@ -162,7 +165,7 @@ def _(g: Any, y: Any, x: Any, v: Any, **kw: Any) -> Any:
 
 
 def _fits(name: str, src: Tensor, want: tuple[int, ...], x: Tensor) -> Tensor:
-    if tuple(src.shape) != want:
+    if len(src.shape) != len(want) or not all(map(same_size, src.shape, want)):
         raise RuntimeError(
             f"{name}: expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(want)}"
         )
@@ -174,19 +177,21 @@ def _fits(name: str, src: Tensor, want: tuple[int, ...], x: Tensor) -> Tensor:
 def _scatter(name: str, x: Tensor, src: Tensor, d: int, k: Any) -> Tensor:
     s = tuple(x.shape)
     at = len(s) + d
-    want = s[:at] + (() if isinstance(k, int) else (len(range(k.start, k.stop, k.step)),)) + s[at + 1 :]
+    n = () if isinstance(k, int) else (s[at].sliced(k) if type(s[at]) in PAYLOADS else len(range(*k.indices(s[at]))),)
+    want = s[:at] + n + s[at + 1 :]
     key = (k, *(slice(None),) * (-d - 1))
     return set_slice_p(x, _fits(name, src, want, x), key=key, old=s[at:])
 
 
 @public("select_scatter", methods="select_scatter")
+@in_each("src")
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """A copy of `input` with entry `index` of `dim` replaced by `src`."""
     if input.ndim == 0:
         raise RuntimeError("select_scatter() cannot be applied to a 0-dim tensor.")
     d, i = wrap_dim(dim, input.ndim), int(index)
     n = input.shape[d]
-    if not -n <= i < n:
+    if not (n.covers(max(i + 1, -i)) if type(n) in PAYLOADS else -n <= i < n):
         raise IndexError(
             f"select_scatter(): index {i} out of range for tensor of size {list(input.shape)} at dimension {d + input.ndim}"
         )
@@ -194,6 +199,7 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
 
 
 @public("slice_scatter", methods="slice_scatter")
+@in_each("src")
 def slice_scatter(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:

@@ -16,6 +16,7 @@ from ..core.samples import Given, S, sample
 from ..core.shapes import broadcast_shapes, wrap_dim, zeros
 from ..core.tensor import PAYLOADS, Tensor
 from ..core.views import assign
+from .in_each import in_each
 from .pointwise import where_p
 from .shape import permute_p, slice_p
 
@@ -155,8 +156,13 @@ def _(g: Any, y: Any, x: Any, i: Any, v: Any, *, r: int, s: int) -> Any:
         won = last_writes_p(i, s=s)
         return where_p.call(won.reshape(*won.shape, *(1,) * r), gv, 0)
 
-    blank = zeros((*i.shape, *g.shape[g.ndim - r :]), g.dtype)
-    return lambda: set_rows_p(g, i, blank, r=r, s=s), None, written
+    def kept() -> Any:
+        shape = (*i.shape, *g.shape[g.ndim - r :])
+        if PAYLOADS and g.is_nested:  # the rows of components: with a dim for these, and theirs in front
+            shape = tuple(take_rows_p(g, i, r=r, s=s, n=g.shape[g.ndim - r - 1]).shape)
+        return set_rows_p(g, i, zeros(shape, g.dtype), r=r, s=s)
+
+    return kept, None, written
 
 
 @op("wrap_index", differentiable=False)
@@ -319,6 +325,12 @@ def _getitem(self: Tensor, key: Any) -> Tensor:
         y = index_nested(self, key)
         if y is not None:
             return y
+    elif PAYLOADS and type(key) in (tuple, slice):
+        from ..payloads.nested_forms import slice_dense
+
+        y = slice_dense(self, key)
+        if y is not None:
+            return y
     plan = Plan(self, key)
     v = plan.view(self)
     if not plan.tensors:
@@ -410,6 +422,7 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
 
 
 @public("index_select", methods="index_select", fresh=True)
+@in_each()
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """Entries `index` (a vector) of `dim`."""
     if index.ndim > 1:

@@ -14,6 +14,7 @@ from ..core.registry import public
 from ..core.samples import Given, S, sample
 from ..core.shapes import broadcast_shapes, wrap_dim, zeros
 from ..core.tensor import Tensor
+from .in_each import in_each, same_size
 from .index import add_rows_p, check_range_p, gather, index_write, put_rows, set_rows_p, take_rows_p, wrap_index_p
 from .pointwise import where, where_p
 
@@ -55,10 +56,10 @@ def _source(name: str, input: Tensor, d: int, index: Tensor, source: Tensor) -> 
         raise RuntimeError(
             f"{name}(): source must have as many dims as self: {list(source.shape)} and {list(input.shape)}"
         )
-    if source.shape[d] != n:
+    if not same_size(source.shape[d], n):
         raise IndexError(f"{name}(): Number of indices ({n}) should be equal to source.size(dim) ({source.shape[d]})")
     rest = [k for k in range(-source.ndim, 0) if k != d]
-    if input.ndim and any(source.shape[k] != input.shape[k] for k in rest):
+    if input.ndim and not all(same_size(source.shape[k], input.shape[k]) for k in rest):
         raise RuntimeError(
             f"{name}(): Source/destination tensor must have same slice shapes. Destination {list(input.shape)}, "
             f"source {list(source.shape)} at dimension {d + source.ndim}"
@@ -71,6 +72,7 @@ def _row_numbers(name: str, index: Tensor, n: int, d: int) -> Tensor:
 
 
 @public("index_add", methods="index_add", inplace="index_add_")
+@in_each("source")
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
     """`input` with ``alpha * source`` added at the entries `index` of `dim`; repeated indices add up."""
     d = wrap_dim(dim, input.ndim)
@@ -83,6 +85,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
 
 
 @public("index_copy", methods="index_copy", inplace="index_copy_")
+@in_each("source")
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """`input` with the entries `index` of `dim` replaced by those of `source`."""
     d = wrap_dim(dim, input.ndim)
@@ -93,6 +96,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
 
 
 @public("index_fill", methods="index_fill", inplace="index_fill_", out=False)
+@in_each()
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """`input` with the entries `index` of `dim` set to `value`, a number or a 0-d tensor."""
     d = wrap_dim(dim, input.ndim)

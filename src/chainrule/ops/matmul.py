@@ -17,6 +17,7 @@ from ..core.registry import public
 from ..core.samples import S, sample
 from ..core.shapes import broadcast_shapes, sizes_of
 from ..core.tensor import PAYLOADS, Tensor
+from .in_each import same_size
 from .pointwise import scaled
 from .shape import permute_p
 
@@ -154,7 +155,8 @@ def _rows(x: Tensor) -> Tensor:
     if x._interp is None and (matrix := getattr(x._value, "matrix", None)) is not None:
         return Tensor(matrix)
     s = sizes_of(x)
-    return x.reshape(-1, s[-1]) if x.is_nested else x.reshape(math.prod(s[:-1]), s[-1])
+    rows: Any = math.prod(s[:-1])
+    return x.reshape(rows if type(rows) in PAYLOADS else int(rows), s[-1])
 
 
 def _matmul_ga(g: Any, y: Any, a: Any, b: Any) -> Any:
@@ -207,7 +209,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     else:
         a = input.reshape(1, -1) if na == 1 else input
         b = other.reshape(-1, 1) if nb == 1 else other
-    if a.shape[-1] != b.shape[-2]:
+    if not same_size(a.shape[-1], b.shape[-2]):
         raise RuntimeError(
             f"matmul: mat1 and mat2 shapes cannot be multiplied (input {list(input.shape)} and other {list(other.shape)}): "
             f"the last dim of input must equal the {'only' if nb == 1 else 'second to last'} dim of other"

@@ -19,6 +19,7 @@ from ..core.registry import public
 from ..core.samples import Given, S, sample
 from ..core.tensor import Tensor
 from .conv import spread
+from .in_each import by_sizes
 from .pointwise import where_p
 
 # -- maps along an axis ---------------------------------------------------------------------------------------------------
@@ -236,6 +237,7 @@ def _avg_pool(
 
 
 @public("avg_pool1d nn.functional.avg_pool1d", out=False)
+@by_sizes
 def avg_pool1d(
     input: Tensor,
     kernel_size: Any,
@@ -249,6 +251,7 @@ def avg_pool1d(
 
 
 @public("nn.functional.avg_pool2d _C._nn.avg_pool2d", out=False)
+@by_sizes
 def avg_pool2d(
     input: Tensor,
     kernel_size: Any,
@@ -265,6 +268,7 @@ def avg_pool2d(
 
 
 @public("nn.functional.avg_pool3d _C._nn.avg_pool3d", out=False)
+@by_sizes
 def avg_pool3d(
     input: Tensor,
     kernel_size: Any,
@@ -323,7 +327,7 @@ def _declare_adaptive(d: int, names: str) -> Callable[..., Tensor]:
 
     pool.__name__ = pool.__qualname__ = f"adaptive_avg_pool{d}d"
     pool.__doc__ = f"The mean over `output_size` windows that share the last {d} dim(s) as evenly as they can."
-    return public(names, out=False)(pool)
+    return public(names, out=False)(by_sizes(pool))
 
 
 adaptive_avg_pool1d = _declare_adaptive(1, "adaptive_avg_pool1d nn.functional.adaptive_avg_pool1d")
@@ -353,7 +357,7 @@ def _declare_lp(d: int) -> None:
 
     pool.__name__ = pool.__qualname__ = f"lp_pool{d}d"
     pool.__doc__ = f"``(sum x^p)^(1/p)`` over windows of the last {d} dim(s), p = `norm_type`."
-    public(f"nn.functional.lp_pool{d}d", out=False)(pool)
+    public(f"nn.functional.lp_pool{d}d", out=False)(by_sizes(pool))
 
 
 for _d in (1, 2, 3):

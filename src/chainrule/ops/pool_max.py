@@ -20,6 +20,7 @@ from ..core.samples import Given, S, sample
 from ..core.shapes import zeros
 from ..core.tensor import Tensor
 from .conv import spread
+from .in_each import by_sizes
 from .index import add_rows_p, check_range_p, take_rows_p
 from .pointwise import where_p
 from .pool import Taps, adaptive_taps, check_adaptive, check_input, pooled, settings, target_sizes, window_taps
@@ -202,7 +203,7 @@ def _declare(d: int) -> None:
 def _publish(f: Callable[..., Any], name: str, names: str, doc: str) -> None:
     f.__name__ = f.__qualname__ = name
     f.__doc__ = doc
-    public(names, out=False)(f)
+    public(names, out=False)(by_sizes(f))
 
 
 for _d in (1, 2, 3):

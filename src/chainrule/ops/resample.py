@@ -16,6 +16,7 @@ from ..core import dtypes as dt
 from ..core.registry import public
 from ..core.samples import S, sample
 from ..core.tensor import Tensor
+from .in_each import by_sizes
 from .pool import Taps, adaptive_mean, axis_map_p, map_axes, widened
 
 # -- which entries, with which weights --------------------------------------------------------------------------------------
@@ -141,6 +142,7 @@ def _per_dim(name: str, what: str, v: Any, d: int) -> tuple[Any, ...]:
 
 
 @public("nn.functional.interpolate", out=False)
+@by_sizes
 def interpolate(
     input: Tensor,
     size: Any = None,

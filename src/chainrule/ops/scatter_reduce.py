@@ -16,6 +16,7 @@ from ..core.registry import public
 from ..core.samples import Given, S, sample
 from ..core.shapes import wrap_dim, zeros
 from ..core.tensor import Tensor
+from .in_each import whole_nest
 from .index import _one, check_index, check_range_p, gather_p, scatter_add_p
 from .index_rows import _source, _vector
 from .pointwise import where
@@ -264,7 +265,10 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
             f"embedding_bag: If per_sample_weights ({list(per_sample_weights.shape)}) is not None, then it must have "
             f"the same shape as the input ({list(input.shape)})"
         )
-    if input.ndim == 2:
+    if whole_nest(input) and input.ndim == 2:  # bags of sizes of their own
+        lengths, input = input.lengths(), input.values()
+        per_sample_weights = None if per_sample_weights is None else per_sample_weights.values()
+    elif input.ndim == 2:
         if offsets is not None:
             raise ValueError(
                 "embedding_bag: if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences."

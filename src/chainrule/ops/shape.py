@@ -5,6 +5,7 @@ The primitives act on trailing axes and leave leading ones alone, so a batch axi
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Sequence
 from typing import Any
@@ -19,6 +20,7 @@ from ..core.samples import S, sample
 from ..core.shapes import broadcast_shapes, infer_size, sizes, sizes_of, wrap_dim, wrap_dims, zeros
 from ..core.tensor import PAYLOADS, Tensor
 from ..core.views import adopt, meta, register_view, write_out
+from .in_each import same_size
 
 # -- primitives -------------------------------------------------------------------------------------------------------
 
@@ -200,9 +202,18 @@ def _zeros(x: Tensor) -> Tensor:
 def _(g: Any, y: Any, *xs: Any, dim: int, ns: tuple[int, ...]) -> Any:
     out, at = [], 0
     for n in ns:
-        out.append((lambda a, b: lambda: take_slice(g, dim, slice(a, b)))(at, at + n))
+        out.append(functools.partial(_part, g, dim, at, n))
         at = at + n
     return tuple(out)
+
+
+def _part(g: Tensor, d: int, at: Any, n: Any) -> Tensor:
+    """`n` entries of the dim `d` from `at` on; of a ragged dim they are as many in every component where `n` is a number."""
+    y = take_slice(g, d, slice(at, at + n))
+    s = tuple(y.shape)
+    if type(s[d]) not in PAYLOADS or type(n) in PAYLOADS:
+        return y
+    return reshape_p(y, shape=(*s[:d], n, *s[len(s) + d + 1 :]), old=s)
 
 
 # -- in-place changes of shape ---------------------------------------------------------------------------------------
@@ -501,7 +512,7 @@ def expand(self: Tensor, *size: Any, implicit: bool = False, **kw: Any) -> Tenso
                 raise RuntimeError(f"expand: size -1 isn't allowed in a leading, non-existing dimension {i}")
             full.append(have[i - k])
         else:
-            if i >= k and have[i - k] not in (1, n):
+            if i >= k and have[i - k] not in (1, n) and not same_size(have[i - k], n):
                 raise RuntimeError(
                     f"expand: the expanded size of the tensor ({n}) must match the existing size ({have[i - k]}) at "
                     f"non-singleton dimension {i}. Target sizes: {list(want)}. Tensor sizes: {list(have)}"
@@ -565,7 +576,7 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
             f"narrow: start ({start}) + length ({length}) exceeds dimension size ({size}) or length is negative"
             f"{size.less(start + length) if ragged else ''}"
         )
-    return take_slice(input, d, slice(start, start + length))
+    return _part(input, d, start, length)
 
 
 def take_slice(x: Tensor, d: int, k: Any) -> Tensor:
@@ -601,6 +612,8 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
         from ..nested import components
 
         return components(input)
+    if type(size) in PAYLOADS and size.agrees(size.most):  # as many in every component
+        size = size.most
     return tuple(take_slice(input, d, i) for i in range(size))
 
 
@@ -718,7 +731,9 @@ def cat(tensors: Any, dim: int = 0, *, axis: int | None = None, out: Any = None)
             raise RuntimeError(
                 f"cat: tensors must have same number of dimensions: got {n} and {len(s)} (tensor number {i})"
             )
-        if any(a != b for k, (a, b) in enumerate(zip(ref, s, strict=True)) if k - n != d):
+        # Whole components go one after the other, whatever their sizes.
+        whole = d == -n and PAYLOADS and (hasattr(ref[0], "each") or hasattr(s[0], "each"))
+        if not whole and any(not same_size(a, b) for k, (a, b) in enumerate(zip(ref, s, strict=True)) if k - n != d):
             raise RuntimeError(
                 f"cat: sizes of tensors must match except in dimension {d + n}. Expected {list(ref)} but got {list(s)} for tensor number {i} in the list"
             )
@@ -749,14 +764,14 @@ def stack(tensors: Any, dim: int = 0) -> Tensor:
         raise RuntimeError("stack expects a non-empty TensorList")
     s = xs[0].shape
     for i, x in enumerate(xs):
-        if x.shape != s:
+        if x.shape != s and (len(x.shape) != len(s) or not all(map(same_size, x.shape, s))):
             raise RuntimeError(
                 f"stack expects each tensor to be equal size, but got {list(s)} at entry 0 and {list(x.shape)} at entry {i}"
             )
     n = len(s) + 1
     d = wrap_dim(dim, n)
     at = d + n
-    return cat([reshape(x, *s[:at], 1, *s[at:]) for x in xs], d)
+    return cat([reshape(x, *x.shape[:at], 1, *x.shape[at:]) for x in xs], d)
 
 
 # -- order ------------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from ..core.registry import public
 from ..core.samples import Given, S, sample
 from ..core.shapes import wrap_dim, zeros
 from ..core.tensor import Tensor
+from .in_each import nest_like, whole_nest
 from .index import check_range_p, gather_p, scatter_add_p
 
 
@@ -113,6 +114,11 @@ def unique(
     dim: int | None = None,
 ) -> Any:
     """The different values (or slices of `dim`), in order; where each element went; how often each occurs."""
+    if dim is None and whole_nest(input):
+        if return_inverse:
+            y, inverse, *more = unique(input.values(), sorted, True, return_counts)
+            return y, nest_like(inverse, input), *more
+        return unique(input.values(), sorted, False, return_counts)
     if (one := _alone(input, dim, return_inverse, return_counts)) is not None:
         return one
     v = input.concrete("unique()")

@@ -14,7 +14,7 @@ from ..core.op import op
 from ..core.registry import public
 from ..core.samples import S, sample
 from ..core.shapes import wrap_dim
-from ..core.tensor import Tensor
+from ..core.tensor import PAYLOADS, Tensor
 from ..core.views import write_out
 from .extrema import check_size, chosen, ordered
 from .index import gather_p
@@ -196,6 +196,8 @@ def _quantile(name: str, input: Tensor, q: Any, dim: Any, keepdim: bool, interpo
     n = x.shape[-1]
     s = gather_p(x, sorting_p(x), dim=-1, old=tuple(x.shape))
     nan = x != x
+    if type(n) in PAYLOADS:  # as many as each row has, beside it
+        n = (nan | ~nan).sum(-1, True)
     flat = q.reshape(-1)
     if skip:
         top = ((~nan).sum(-1, True) - 1).clamp(min=0).to(x.dtype)

@@ -10,6 +10,7 @@ The buffer has shape ``[*lead, rows, *trail]``. Leading axes are those of a vmap
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -47,8 +48,10 @@ class NestedArray:
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        g = self.geometry
-        return g.shape if self.rows.ndim == len(g.trail) + 1 else (*self.lead, *g.shape)
+        g, lead = self.geometry, self.lead
+        if not lead:
+            return g.shape
+        return (*lead, *[s.moved(len(lead)) if type(s) is RaggedInt else s for s in g.shape])
 
     @property
     def ndim(self) -> int:
@@ -98,6 +101,9 @@ class NestedArray:
         if self.lead:
             return [c for batch in self.rows for c in NestedArray(batch, g).components()]
         offsets = p.offsets.tolist()
+        rows = self.rows
+        if g.u == 1:
+            return [rows[a:b] for a, b in pairwise(offsets)]
         sizes = p.sizes.tolist()
         return [
             self.rows[a:b].reshape((*s, *g.trail)) for a, b, s in zip(offsets[:-1], offsets[1:], sizes, strict=True)
@@ -151,19 +157,15 @@ def count_of(shape: tuple[Any, ...]) -> int:
     return next(len(s.values) for s in shape if type(s) is RaggedInt)
 
 
-def nest_at(full: tuple[Any, ...], seen: int) -> int:
-    """Where the nesting dim stands in a ragged shape, whose last `seen` sizes the mapped function knows."""
+def nest_at(full: tuple[Any, ...]) -> int:
+    """Where the nesting dim stands in a ragged shape: the ragged sizes in it know."""
     for i, s in enumerate(full):
         if type(s) is Nest:
             return i
     n = count_of(full)
-    at = len(full) - seen - 1
-    if at >= 0 and full[at] == n:
+    at = max(s.at for s in full if type(s) is RaggedInt)
+    if at < len(full) and type(full[at]) is not RaggedInt and full[at] == n:
         return at
-    first = next(i for i, s in enumerate(full) if type(s) is RaggedInt)
-    for i in range(first):
-        if full[i] == n:
-            return i
     raise ChainruleError(
         f"the shape {list(full)} has ragged sizes of {n} components, but no dim of that size in front of them"
     )

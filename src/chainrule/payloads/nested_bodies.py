@@ -14,7 +14,7 @@ import numpy as np
 from ..core.errors import ChainruleError, missing
 from ..core.op import Op
 from ..core.tensor import PAYLOADS
-from ..ops import shape, statistics
+from ..ops import statistics
 from .nested import NestedArray, pack, pointwise_nested
 from .ragged import Nest, RaggedInt, is_ragged
 
@@ -173,6 +173,11 @@ def _gathered(
             cols.append(RaggedInt(v))
         else:
             cols.append(shapes[0][j])
+    return assembled(parts, cols, n, lead)
+
+
+def assembled(parts: list[tuple[ndarray, ndarray]], cols: list[Any], n: int, lead: tuple[int, ...]) -> Any:
+    """Arrays ``[*lead, members, ...]`` of groups of components as one nest of sizes `cols`, or array where none is ragged."""
     first = parts[0][1]
     none = (slice(None),) * len(lead)
     if not is_ragged(cols):
@@ -231,8 +236,3 @@ for _p, _name in (
     (statistics.mode_index_p, "mode"),
 ):
     _chooses(_p, _name)
-
-
-@shape.undiagonal_p.on(NestedArray)
-def _(c: NestedArray, **kw: Any) -> Any:
-    return by_size(shape.undiagonal_p, (c,), kw, [c])

@@ -15,9 +15,9 @@ from ..core.dtypes import DType, bool_, get_default_dtype
 from ..core.errors import ChainruleError
 from ..core.shapes import zeros
 from ..core.tensor import Tensor
-from ..ops.shape import broadcast_tensors, take_slice
+from ..ops.shape import broadcast_tensors, slice_p, take_slice
 from .nested import NestedArray
-from .ragged import Nest, RaggedInt
+from .ragged import Nest, RaggedInt, geometry_of
 
 
 def draw_ragged(shape: tuple[Any, ...], sample: Callable[..., Any], rng: Any, levels: list[Any]) -> Tensor:
@@ -41,7 +41,49 @@ def arange_ragged(start: Any, end: Any, step: Any, d: DType) -> Tensor:
     n = -((start - end) // step)
     level = n.level
     n = RaggedInt(np.maximum(n.values, 0).astype(np.int64), level)
-    return ((zeros((n,), d) + 1).cumsum(-1) - 1) * step + start
+    # Outside of a map over the components the result has a dim for them.
+    shape = (n,) if level is not None else geometry_of((n,), len(n.values)).shape
+    return ((zeros(shape, d) + 1).cumsum(-1) - 1) * step + start
+
+
+def _bounds(k: Any) -> list[RaggedInt]:
+    return [v for v in (k.start, k.stop) if type(v) is RaggedInt] if isinstance(k, slice) else []
+
+
+def slice_dense(x: Tensor, key: Any) -> Tensor | None:
+    """``x[..., :sizes]`` of a dense tensor: for each component its own part; None where no bound is ragged.
+
+    Outside of a map over the components the result has a dim for them in front: that of `x`, where what is sliced stands behind
+    it, or a new one.
+    """
+    items = key if type(key) is tuple else (key,)
+    sizes = [v for k in items for v in _bounds(k)]
+    if not sizes:
+        return None
+    if Ellipsis in [k for k in items if not isinstance(k, Tensor)]:
+        at = next(i for i, k in enumerate(items) if k is Ellipsis)
+        items = (*items[:at], *(slice(None),) * (x.ndim - len(items) + 1), *items[at + 1 :])
+    if any(not isinstance(k, slice) for k in items[: max(i for i, k in enumerate(items) if _bounds(k)) + 1]):
+        raise ChainruleError(
+            "a slice with a ragged bound takes whole dims in front of it: x[:, :sizes]; index these afterwards"
+        )
+    n = len(sizes[0].values)
+    if sizes[0].level is None:
+        if _bounds(items[0]):
+            x = x.unsqueeze(0).expand(n, *x.shape)
+        elif x.shape[0] != n:
+            raise ChainruleError(
+                f"a slice with one bound for each of {n} components takes a part of each entry of dim 0, but there are {x.shape[0]}"
+            )
+        else:
+            items = items[1:]
+    own = tuple(k if _bounds(k) else slice(None) for k in items)
+    shape = tuple(x.shape) if sizes[0].level is not None else tuple(x.shape[1:])
+    y = slice_p(x, key=(*own, *(slice(None),) * (len(shape) - len(own))), old=shape)
+    rest = tuple(slice(None) if _bounds(k) else k for k in items)
+    if all(_whole(k) for k in rest):
+        return y
+    return y[rest if sizes[0].level is not None else (slice(None), *rest)]
 
 
 # -- x[...] ---------------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from ..core import dtypes as dt
 from ..core.errors import ChainruleError
 from ..ops import index, loss_class
 from .nested import NestedArray, flat, pack, pick
-from .nested_shape import broadcast
+from .nested_shape import spread as repeated
 from .ragged import Geometry, Nest, RaggedInt, geometry_of, is_ragged
 
 ndarray = np.ndarray
@@ -75,7 +75,7 @@ class _Places:
     """Where taking rows reads: the sizes of the result, and for each of its blocks the place in the flat buffer of `g`.
 
     `g` are components ``[*front, n, *rest]``; the index has ``[*front, *mid]`` (fewer or repeated dims in front, aligned from
-    the end), each component its own where it has an axis for them.
+    the end), each component its own where it has an axis for them, and each example of other vmaps where it has axes (`lead`) for these.
     """
 
     def __init__(self, g: Geometry, i: Any, r: int, s: int) -> None:
@@ -83,13 +83,8 @@ class _Places:
         cols = g.columns
         nested = isinstance(i, NestedArray)
         m = i.geometry.k - s if nested else min(i.ndim - s, d)
-        own = nested or i.ndim - s > d
-        if (nested and i.lead) or i.ndim - s > d + 1:
-            raise ChainruleError(
-                "an index of nested components that differs between the examples of another vmap cannot be used here; "
-                "map over the components innermost"
-            )
         sizes = i.geometry.columns if nested else i.shape[i.ndim - s - m :]
+        self.lead: tuple[int, ...] = i.lead if nested else i.shape[: max(i.ndim - s - m - 1, 0)]
         front = list(cols[:d])
         for q in range(m):
             if _one(front[d - m + q]):
@@ -102,19 +97,33 @@ class _Places:
         at = [np.zeros_like(c) if _one(n) else c for c, n in zip(coords[d - m : d], sizes, strict=False)]
         at += coords[d : d + s]
         if nested:
-            value = flat(i)[i.geometry.element_at(owner, at)]
+            value = flat(i, len(self.lead))[..., i.geometry.element_at(owner, at)]
         else:
-            value = i[(owner, *at)] if own else np.broadcast_to(i[tuple(at)], owner.shape)
+            if i.ndim - s > m:
+                at = [owner if i.shape[len(self.lead)] != 1 else np.zeros_like(owner), *at]
+            value = np.broadcast_to(i[(..., *at)], (*self.lead, *owner.shape))
         size = cols[d].values[owner] if type(cols[d]) is RaggedInt else cols[d]
-        bad = np.flatnonzero((value < -size) | (value >= size))
+        bad = np.argwhere((value < -size) | (value >= size))
         if len(bad):
+            q = bad[0][-1]
             raise IndexError(
-                f"index {value[bad[0]]} is out of bounds for dimension {d + 1} of component {owner[bad[0]]}, of size "
-                f"{size if np.ndim(size) == 0 else size[bad[0]]}"
+                f"index {value[tuple(bad[0])]} is out of bounds for dimension {d + 1} of component {owner[q]}, of size "
+                f"{size if np.ndim(size) == 0 else size[q]}"
             )
         value = np.where(value < 0, value + size, value)
         mine = [np.zeros_like(c) if _one(n) else c for c, n in zip(coords[:d], cols, strict=False)]
         self.place = geometry_of(cols[: g.k - tail], g.n).element_at(owner, [*mine, value, *coords[d + s :]])
+
+    def spots(self, lead: tuple[int, ...]) -> Any:
+        """The places as an index of blocks after leading axes."""
+        if self.place.ndim == 1:
+            return (..., self.place, slice(None))
+        return (*_grid(lead), np.broadcast_to(self.place, (*lead, self.place.shape[-1])))
+
+
+def _grid(lead: tuple[int, ...]) -> list[ndarray]:
+    """An index for each leading axis, to stand beside one more axis."""
+    return [np.arange(m).reshape((-1, *(1,) * (len(lead) - j))) for j, m in enumerate(lead)]
 
 
 def _equal_sized(x: ndarray, i: NestedArray, r: int, s: int) -> NestedArray:
@@ -147,8 +156,16 @@ def _(x: Any, i: Any, *, r: int, s: int, n: Any) -> Any:
         i = i.reshape(-1)
         return pick(x, np.where(i < 0, i + g.n, i))
     p = _Places(g, i, r, s)
-    y = flat(x, len(x.lead)).reshape((*x.lead, -1, p.width)).take(p.place, axis=-2)
-    return pack(y, p.columns, g.n, x.lead)
+    lead = np.broadcast_shapes(x.lead, p.lead)
+    blocks = flat(x, len(x.lead)).reshape((*x.lead, _blocks(g, p), p.width))
+    if p.lead:
+        return pack(np.broadcast_to(blocks, (*lead, *blocks.shape[-2:]))[p.spots(lead)], p.columns, g.n, lead)
+    return pack(blocks.take(p.place, axis=-2), p.columns, g.n, lead)
+
+
+def _blocks(g: Geometry, p: _Places) -> int:
+    """How many blocks the flat buffer has that move together."""
+    return g.packing.total * (g.width // p.width) if p.width else 0
 
 
 @index.add_rows_p.on(NestedArray)
@@ -175,7 +192,8 @@ def _(c: Any, i: Any, *, n: Any, r: int, s: int) -> Any:
         lead, front = c.lead, c.geometry.columns[: c.geometry.k - r - s]
     else:
         mid = c.ndim - r - s  # axes in front: leading ones, the components, dims of the components
-        m = i.geometry.k - s if isinstance(i, NestedArray) else max(mid - 1, 0)
+        ahead: int = max((v.at for v in (n, *rest) if type(v) is RaggedInt), default=0)
+        m = i.geometry.k - s if isinstance(i, NestedArray) else max(mid, i.ndim - s) - ahead - 1
         lead, front = tuple(c.shape[: max(mid - m - 1, 0)]), tuple(c.shape[max(mid - m, 0) : mid])
     if isinstance(i, NestedArray):
         own = i.geometry.columns[: i.geometry.k - s]
@@ -183,18 +201,19 @@ def _(c: Any, i: Any, *, n: Any, r: int, s: int) -> Any:
         front = tuple(b if _one(a) else a for a, b in zip(front, (*(1,) * (len(front) - len(own)), *own), strict=True))
     g = geometry_of((*front, n, *rest), count)
     p = _Places(g, i, r, s)
+    lead = np.broadcast_shapes(lead, p.lead)
     c = spread(c, lead, count, p.columns)
-    total = g.packing.total * g.width // max(p.width, 1)
-    out = np.zeros((*lead, total, p.width), np.float32 if c.dtype in dt.HALVES else c.dtype)
-    spot = (*(slice(None),) * len(lead), p.place)
-    np.add.at(out, spot, flat(c, len(lead)).reshape((*lead, len(p.place), p.width)))
+    out = np.zeros((*lead, _blocks(g, p), p.width), np.float32 if c.dtype in dt.HALVES else c.dtype)
+    np.add.at(out, p.spots(lead), flat(c, len(lead)).reshape((*lead, p.place.shape[-1], p.width)))
     return pack(out.astype(c.dtype, copy=False), g.columns, count, lead)
 
 
 def spread(v: Any, lead: tuple[int, ...], n: int, columns: tuple[Any, ...]) -> Any:
     """An operand repeated to components of sizes `columns`, after leading axes."""
     if is_ragged(columns):
-        return broadcast(v, (*lead, n, *columns), len(columns))
+        return repeated(v, lead, geometry_of(columns, n))
+    if not n:
+        return np.zeros((*lead, 0, *columns), v.dtype)
     if isinstance(v, NestedArray):  # ragged dims of sizes that happen to be equal
         v = v.rows.reshape((*v.lead, n, *[int(c.most) if type(c) is RaggedInt else c for c in v.geometry.columns]))
     return np.broadcast_to(v, (*lead, n, *columns))
@@ -228,16 +247,14 @@ def _(x: Any, i: Any, v: Any, *, r: int, s: int) -> Any:
     p = _Places(g, i, r, s)
     vl = v.lead if isinstance(v, NestedArray) else v.shape[: max(v.ndim - len(p.columns) - 1, 0)]
     values = spread(v, vl, n, p.columns)
-    lead = np.broadcast_shapes(lead, vl)
+    lead = np.broadcast_shapes(lead, vl, p.lead)
     old = (
         flat(x, len(x.lead))
         if isinstance(x, NestedArray)
         else np.broadcast_to(x, (*lead, n, *g.columns)).reshape((*lead, -1))
     )
-    out = np.array(np.broadcast_to(old, (*lead, old.shape[-1]))).reshape(
-        (*lead, old.shape[-1] // max(p.width, 1), p.width)
-    )
-    out[..., p.place, :] = flat(values, len(vl)).reshape((*vl, len(p.place), p.width))
+    out = np.array(np.broadcast_to(old, (*lead, old.shape[-1]))).reshape((*lead, _blocks(g, p), p.width))
+    out[p.spots(lead)] = flat(values, len(vl)).reshape((*vl, p.place.shape[-1], p.width))
     if isinstance(x, NestedArray):
         return NestedArray(out.reshape((*lead, *g.rows)), g)
     return out.reshape((*lead, n, *g.columns))
@@ -311,8 +328,7 @@ def _scatter(p: Any, add: bool) -> None:
         values = flat(src, src.ndim - x.geometry.k - 1)
         lead = np.broadcast_shapes(out.shape[:-1], place.shape[:-1], values.shape[:-1])
         out = np.array(np.broadcast_to(out, (*lead, out.shape[-1])))
-        grid = np.ogrid[tuple(slice(0, m) for m in lead)] if lead else ()
-        at = (*[a[..., None] for a in grid], np.broadcast_to(place, (*lead, place.shape[-1])))
+        at = (*_grid(lead), np.broadcast_to(place, (*lead, place.shape[-1])))
         if add:
             np.add.at(out, at, values)
         else:

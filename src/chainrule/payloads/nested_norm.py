@@ -47,6 +47,6 @@ def fused_body(op: Any) -> Any:
         packed = on_rows(op, list(vals), kw)
         if packed is not None:
             return packed
-        return tuple([y._value for y in op.body(*[v if v is None else Tensor(v) for v in vals], **kw)])
+        return tuple([y._value for y in op.plain(*[v if v is None else Tensor(v) for v in vals], **kw)])
 
     return run

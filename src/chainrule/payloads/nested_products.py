@@ -65,7 +65,8 @@ def _shared(b: ndarray, k: int) -> ndarray | None:
 def _rows_times(a: NestedArray, b: ndarray, d: Any, work: Any, bias: ndarray | None = None) -> NestedArray:
     """All packed rows times a matrix, plus a bias, in one product."""
     g = a.geometry
-    rows = a.rows.reshape((*a.lead, -1, g.trail[-1])).astype(work, copy=False)
+    count = g.packing.total * int(np.prod(g.trail[:-1]))
+    rows = a.rows.reshape((*a.lead, count, g.trail[-1])).astype(work, copy=False)
     b = b.astype(work, copy=False)
     if rows.ndim == b.ndim == 2:
         y = matmul.times(rows, b, bias)

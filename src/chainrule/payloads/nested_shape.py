@@ -9,7 +9,7 @@ import numpy as np
 from ..core import dtypes as dt
 from ..core.errors import ChainruleError
 from ..core.op import OPS
-from ..ops import convert, pad, pointwise, reduce, shape
+from ..ops import convert, copies, pad, pointwise, reduce, shape
 from .nested import NestedArray, count_of, differ, flat, nest_at, pack, pick, pointwise_nested, spread_rows
 from .ragged import Geometry, RaggedInt, bound, geometry_of, is_ragged, packing_of
 
@@ -24,8 +24,8 @@ pointwise.where_p.on(NestedArray)(lambda c, a, b: pointwise_nested(np.where, [c,
 # -- shape ------------------------------------------------------------------------------------------------------------
 
 
-def reshaped(x: Any, full: tuple[Any, ...], seen: int) -> Any:
-    """The elements with the shape `full`, whose last `seen` sizes the mapped function knows."""
+def reshaped(x: Any, full: tuple[Any, ...]) -> Any:
+    """The elements with the shape `full`."""
     a = x.rows if isinstance(x, NestedArray) else x
     if not is_ragged(full):
         return a.reshape(full)
@@ -35,7 +35,7 @@ def reshaped(x: Any, full: tuple[Any, ...], seen: int) -> Any:
         sizes = [(s.most if (s.values == s.most).all() else -1) if type(s) is RaggedInt else s for s in full]
         if -1 not in sizes and int(np.prod(sizes)) == a.size:
             return a.reshape(sizes)
-    at = nest_at(full, seen)
+    at = nest_at(full)
     g = geometry_of(full[at + 1 :], n)
     if isinstance(x, NestedArray) and x.geometry.n == n and x.geometry.packing is not g.packing:
         have, want = x.geometry.sizes.prod(1), g.sizes.prod(1)
@@ -50,7 +50,7 @@ def reshaped(x: Any, full: tuple[Any, ...], seen: int) -> Any:
 
 @shape.reshape_p.on(NestedArray)
 def _(x: Any, *, shape: tuple[Any, ...], old: tuple[Any, ...]) -> Any:
-    return reshaped(x, (*x.shape[: x.ndim - len(old)], *shape), len(shape))
+    return reshaped(x, (*x.shape[: x.ndim - len(old)], *shape))
 
 
 @shape.permute_p.on(NestedArray)
@@ -105,19 +105,22 @@ def permuted(x: NestedArray, perm: list[int]) -> NestedArray:
         found = g.packing.memo[key] = (blocks.element_at(owner, [coords[b] for b in back]), width, h)
     order, width, h = found
     lead = x.lead
-    return NestedArray(
-        np.ascontiguousarray(x.rows).reshape(*lead, -1, width).take(order, axis=-2).reshape(*lead, *h.rows), h
-    )
+    flat_blocks = np.ascontiguousarray(x.rows).reshape(*lead, g.packing.total * g.width // width if width else 0, width)
+    return NestedArray(flat_blocks.take(order if width else order[:0], axis=-2).reshape(*lead, *h.rows), h)
 
 
-def broadcast(x: Any, full: tuple[Any, ...], seen: int) -> Any:
+def broadcast(x: Any, full: tuple[Any, ...]) -> Any:
     """The operand repeated to the shape `full`."""
     if not is_ragged(full):
         return np.broadcast_to(x, full)
-    at = nest_at(full, seen)
-    g = geometry_of(full[at + 1 :], count_of(full))
+    at = nest_at(full)
+    return spread(x, full[:at], geometry_of(full[at + 1 :], count_of(full)))
+
+
+def spread(x: Any, lead: tuple[int, ...], g: Geometry) -> NestedArray:
+    """The operand repeated to leading axes and components of a geometry."""
     rows = spread_rows(x, g, "expand")
-    want = (*full[:at], *g.rows)
+    want = (*lead, *g.rows)
     return NestedArray(rows if np.shape(rows) == want else np.ascontiguousarray(np.broadcast_to(rows, want)), g)
 
 
@@ -125,20 +128,16 @@ def broadcast(x: Any, full: tuple[Any, ...], seen: int) -> Any:
 def _(x: Any, *, shape: tuple[Any, ...], old: tuple[Any, ...]) -> Any:
     lead = tuple(x.shape[: x.ndim - len(old)])
     if lead and len(shape) > len(old):
-        x = reshaped(x, (*lead, *(1,) * (len(shape) - len(old)), *x.shape[x.ndim - len(old) :]), len(shape))
-    return broadcast(x, (*lead, *shape), len(shape))
+        x = reshaped(x, (*lead, *(1,) * (len(shape) - len(old)), *x.shape[x.ndim - len(old) :]))
+    return broadcast(x, (*lead, *shape))
 
 
 @reduce.unsum_p.on(NestedArray)
 def _(g: Any, *, dim: tuple[int, ...], keepdim: bool, old: tuple[Any, ...]) -> Any:
     lead = tuple(g.shape[: g.ndim - (len(old) if keepdim else len(old) - len(dim))])
     if not keepdim:
-        g = (
-            reshaped(g, lead + reduce.kept(old, dim), len(old))
-            if isinstance(g, NestedArray)
-            else np.expand_dims(g, tuple(dim))
-        )
-    return broadcast(g, lead + old, len(old))
+        g = reshaped(g, lead + reduce.kept(old, dim)) if isinstance(g, NestedArray) else np.expand_dims(g, tuple(dim))
+    return broadcast(g, lead + old)
 
 
 # -- slices -----------------------------------------------------------------------------------------------------------
@@ -211,10 +210,17 @@ def _front_key(key: tuple[Any, ...], k: int, front: int) -> tuple[tuple[Any, ...
 def _own_sizes(x: ndarray, key: tuple[Any, ...]) -> NestedArray:
     """Dense components ``[*lead, n, *sizes]`` as a nest that is ragged in the dims of which each component takes a part of its own."""
     k = len(key)
-    mine = [isinstance(s, slice) and RaggedInt in (type(s.start), type(s.stop)) for s in key]
     n = count_of(tuple(v for s in key if isinstance(s, slice) for v in (s.start, s.stop)))
-    cols = [RaggedInt(np.full(n, m)) if r else m for m, r in zip(x.shape[x.ndim - k :], mine, strict=True)]
-    return pack(x, tuple(cols), n, x.shape[: x.ndim - k - 1])
+    return pack(x, _own_columns(x.shape[x.ndim - k :], key, n), n, x.shape[: x.ndim - k - 1])
+
+
+def _own(k: Any) -> bool:
+    """Whether each component takes a part of its own."""
+    return isinstance(k, slice) and RaggedInt in (type(k.start), type(k.stop))
+
+
+def _own_columns(sizes: tuple[int, ...], key: tuple[Any, ...], n: int) -> tuple[Any, ...]:
+    return tuple(RaggedInt(np.full(n, m)) if _own(k) else m for m, k in zip(sizes, key, strict=True))
 
 
 @shape.slice_p.on(NestedArray)
@@ -246,11 +252,14 @@ def _(x: Any, *, key: tuple[Any, ...], old: tuple[Any, ...]) -> Any:
 @shape.unslice_p.on(NestedArray)
 def _(c: Any, *, key: tuple[Any, ...], old: tuple[Any, ...]) -> Any:
     full = (*c.shape[: c.ndim - sum(isinstance(k, slice) for k in key)], *old)
-    if not is_ragged(full):
+    dense = None if is_ragged(full) else tuple(int(m) for m in full)
+    if dense is not None and any(map(_own, key)):  # parts of components of one size
+        full = (*full[: -len(key)], *_own_columns(full[-len(key) :], key, int(full[-len(key) - 1])))
+    elif dense is not None:
         out = np.zeros(full, c.dtype)
         out[(..., *key)] = c
         return out
-    at, n = nest_at(full, len(old)), count_of(full)
+    at, n = nest_at(full), count_of(full)
     g = geometry_of(full[at + 1 :], n)
     lead, first, key = _front_key(key, g.k, at)
     out = np.zeros((*full[:at], *g.rows), c.dtype)
@@ -266,7 +275,7 @@ def _(c: Any, *, key: tuple[Any, ...], old: tuple[Any, ...]) -> Any:
     # One advanced index, next to the leading axes: the others are slices, so no axis moves.
     spot = (..., slice(None) if target is None else target, *w.inner)
     part[spot] = flat(c).reshape(part[spot].shape)
-    return NestedArray(out, g)
+    return NestedArray(out, g) if dense is None else out.reshape(dense)
 
 
 # -- orders -----------------------------------------------------------------------------------------------------------
@@ -333,17 +342,90 @@ def _triangular(name: str, below: bool) -> None:
 _triangular("tril", True)
 _triangular("triu", False)
 
+
+class Diagonal:
+    """Where a diagonal of two dims of the components lies: its sizes, the diagonal last, and the places of its elements."""
+
+    def __init__(self, g: Geometry, offset: int, dims: tuple[int, int]) -> None:
+        if min(dims) < -g.k:
+            raise ChainruleError(f"diagonal: the nesting dim has none; shape {list(g.shape)}")
+        a, b = (d + g.k for d in dims)
+        down, right = max(-offset, 0), max(offset, 0)
+        size = np.minimum(g.sizes[:, a] - down, g.sizes[:, b] - right).clip(0)
+        ragged = RaggedInt in (type(g.columns[a]), type(g.columns[b]))
+        m, n = g.columns[a], g.columns[b]
+        length: Any = RaggedInt(size) if ragged else max(min(m - down, n - right), 0)
+        rest = [d for d in range(g.k) if d not in (a, b)]
+        self.columns = (*[g.columns[d] for d in rest], length)
+        owner, coords = geometry_of(self.columns, g.n).elements()
+        at: list[Any] = [None] * g.k
+        at[a], at[b] = coords[-1] + down, coords[-1] + right
+        for d, c in zip(rest, coords, strict=False):
+            at[d] = c
+        self.place = g.element_at(owner, at)
+
+
+def _diagonal(g: Geometry, offset: int, dims: tuple[int, int]) -> Diagonal:
+    key = ("diagonal", g.trail, offset, dims)
+    found = g.packing.memo.get(key)
+    if found is None:
+        found = g.packing.memo[key] = Diagonal(g, offset, dims)
+    return found
+
+
+@shape.diagonal_p.on(NestedArray)
+def _(x: NestedArray, *, offset: int, dim1: int, dim2: int, old: tuple[Any, ...]) -> Any:
+    d = _diagonal(x.geometry, offset, (dim1, dim2))
+    return pack(flat(x, len(x.lead)).take(d.place, axis=-1), d.columns, x.geometry.n, x.lead)
+
+
+@shape.undiagonal_p.on(NestedArray)
+def _(c: Any, *, offset: int, dim1: int, dim2: int, old: tuple[Any, ...]) -> Any:
+    full = (*c.shape[: c.ndim - len(old) + 1], *old)
+    if not is_ragged(full):
+        return shape.undiagonal_p.impl(c, offset=offset, dim1=dim1, dim2=dim2, old=old)  # type: ignore[misc]
+    at = nest_at(full)
+    g = geometry_of(full[at + 1 :], count_of(full))
+    out = np.zeros((*full[:at], g.packing.total * g.width), c.dtype)
+    out[..., _diagonal(g, offset, (dim1, dim2)).place] = flat(c, at)
+    return NestedArray(out.reshape((*full[:at], *g.rows)), g)
+
+
+@copies.set_slice_p.on(NestedArray)
+def _(x: NestedArray, v: Any, *, key: tuple[Any, ...], old: tuple[Any, ...]) -> NestedArray:
+    lead, first, key = _front_key(key, x.geometry.k, len(x.lead))
+    if first != slice(None) or any(k != slice(None) for k in lead):
+        raise ChainruleError("replacing whole components of a nested tensor is possible with x[i] = component")
+    w = window(x.geometry, key)
+    out: Any = x.rows.astype(np.result_type(x.dtype, v.dtype)) if x.dtype.kind != v.dtype.kind else x.rows.copy()
+    spot = (..., slice(None) if w.source is None else w.source, *w.inner)
+    out[spot] = flat(v).reshape(out[spot].shape)
+    return NestedArray(out, x.geometry)
+
+
 # -- joins and padding ------------------------------------------------------------------------------------------------
 
 
-def _alike(x: Any, g: Geometry) -> NestedArray:
-    """A dense operand as a nest with the ragged dims of `g`."""
-    if isinstance(x, NestedArray):
-        return x
-    sizes = x.shape[x.ndim - g.k :]
-    n = x.shape[x.ndim - g.k - 1]
-    cols = tuple(RaggedInt(np.full(n, m)) if type(c) is RaggedInt else m for m, c in zip(sizes, g.columns, strict=True))
-    return pack(x, cols, n, x.shape[: x.ndim - g.k - 1])
+def _alike(xs: tuple[Any, ...], along: int | None) -> list[NestedArray]:
+    """Operands as nests that are ragged in the same dims: where one of them is, or (`along` components) where they differ."""
+    k = next(x.geometry.k for x in xs if isinstance(x, NestedArray))
+    sizes = [x.geometry.columns if isinstance(x, NestedArray) else x.shape[x.ndim - k :] for x in xs]
+    ragged = [
+        any(type(c) is RaggedInt for c in cs) or (along == -1 and any(c != cs[0] for c in cs))
+        for cs in zip(*sizes, strict=True)
+    ]
+    out = []
+    for x, cs in zip(xs, sizes, strict=True):
+        n = x.geometry.n if isinstance(x, NestedArray) else x.shape[x.ndim - k - 1]
+        if isinstance(x, NestedArray) and all((type(c) is RaggedInt) == r for c, r in zip(cs, ragged, strict=True)):
+            out.append(x)
+            continue
+        cols = tuple(
+            RaggedInt(np.full(n, c)) if r and type(c) is not RaggedInt else c for c, r in zip(cs, ragged, strict=True)
+        )
+        lead = x.lead if isinstance(x, NestedArray) else x.shape[: x.ndim - k - 1]
+        out.append(pack(x.rows if isinstance(x, NestedArray) else x, cols, n, lead))
+    return out
 
 
 @shape.cat_p.on(NestedArray)
@@ -351,14 +433,14 @@ def _(*xs: Any, dim: int, ns: Any) -> Any:
     first = next((x for x in xs if isinstance(x, NestedArray)), None)
     if first is None:
         return np.concatenate(shape._common(xs), axis=dim)
-    g0 = first.geometry
     want = dt.result_of((dt.FROM_NP[x.dtype], x.ndim) for x in xs).np
-    parts = [_alike(x, g0).astype(want, copy=False) for x in xs]
-    d = dim + g0.k
+    d = dim + first.geometry.k
+    parts = [x.astype(want, copy=False) for x in _alike(xs, d)]
+    g0 = parts[0].geometry
     if d < -1:
         return NestedArray(np.concatenate([p.rows for p in parts], axis=dim + g0.u), g0)
     if d == -1:
-        return _cat_components(parts, g0)
+        return _cat_components(parts)
     for i, p in enumerate(parts):
         for j, (a, b) in enumerate(zip(g0.columns, p.geometry.columns, strict=True)):
             if j != d and not a == b:
@@ -383,26 +465,12 @@ def _(*xs: Any, dim: int, ns: Any) -> Any:
     return NestedArray(out, g)
 
 
-def _cat_components(parts: list[NestedArray], g0: Geometry) -> NestedArray:
+def _cat_components(parts: list[NestedArray]) -> NestedArray:
     """The components of several nests one after the other."""
-    cols: list[Any] = []
-    for j, c in enumerate(g0.columns):
-        sizes = [p.geometry.columns[j] for p in parts]
-        if any(type(s) is RaggedInt for s in sizes):
-            cols.append(
-                RaggedInt(
-                    np.concatenate(
-                        [
-                            s.values if type(s) is RaggedInt else np.full(p.geometry.n, s)
-                            for s, p in zip(sizes, parts, strict=True)
-                        ]
-                    )
-                )
-            )
-        elif any(s != c for s in sizes):
-            raise ChainruleError(f"cat: the nests differ in the uniform dimension {j + 1}: sizes {sizes}")
-        else:
-            cols.append(c)
+    cols = [
+        RaggedInt(np.concatenate([c.values for c in cs])) if type(cs[0]) is RaggedInt else cs[0]
+        for cs in zip(*[p.geometry.columns for p in parts], strict=True)
+    ]
     g = geometry_of(tuple(cols), sum(p.geometry.n for p in parts))
     flats = [flat(p, len(p.lead)) for p in parts]
     return NestedArray(np.concatenate(flats, axis=-1).reshape((*parts[0].lead, *g.rows)), g)

@@ -33,12 +33,23 @@ class lazy:
 
 
 class RaggedInt:
-    """A size with one value for each component; inside ``vmap`` it knows the level that maps over the components."""
+    """A size with one value for each component; inside ``vmap`` it knows the level that maps over the components.
 
-    __slots__ = ("level", "values")
+    `at` is the axis of the components in the arrays that the size speaks of: other vmaps put theirs in front.
+    """
 
-    def __init__(self, values: Any, level: Any = None) -> None:
-        self.values, self.level = values, level
+    __slots__ = ("at", "level", "values")
+
+    def __init__(self, values: Any, level: Any = None, at: int = 0) -> None:
+        self.values, self.level, self.at = values, level, at
+
+    def moved(self, by: int) -> RaggedInt:
+        """The size as a level sees it for which the components are `by` axes further back."""
+        return RaggedInt(self.values, self.level, self.at + by)
+
+    def tensor_shape(self, nd: int) -> tuple[int, ...]:
+        """The shape in which the sizes broadcast against an array of `nd` axes."""
+        return (*(1,) * self.at, -1, *(1,) * (nd - 1 - self.at))
 
     def __repr__(self) -> str:
         return "j" + "/".join(map(str, self.values[:4].tolist())) + ("/…" if len(self.values) > 4 else "")
@@ -72,9 +83,11 @@ class RaggedInt:
         return hash(self.values.tobytes())
 
     def _with(self, other: Any, f: Any) -> Any:
-        level = self.level or getattr(other, "level", None)
+        level, at = self.level or getattr(other, "level", None), max(self.at, getattr(other, "at", 0))
         with np.errstate(divide="ignore", invalid="ignore"):
-            return RaggedInt(np.asarray(f(self.values, other.values if isinstance(other, RaggedInt) else other)), level)
+            return RaggedInt(
+                np.asarray(f(self.values, other.values if isinstance(other, RaggedInt) else other)), level, at
+            )
 
     def __add__(self, o: Any) -> Any:
         return self._with(o, np.add)
@@ -109,7 +122,7 @@ class RaggedInt:
         return self._with(o, np.mod)
 
     def __neg__(self) -> Any:
-        return RaggedInt(-self.values, self.level)
+        return RaggedInt(-self.values, self.level, self.at)
 
     def __lt__(self, o: Any) -> bool:
         return self._truth(self.values < plain(o), "<", o, False)
@@ -142,6 +155,11 @@ class RaggedInt:
         """The greatest size."""
         return int(self.values.max(initial=0))
 
+    def agrees(self, other: Any) -> bool:
+        """Whether the size is `other` in every component: as `==`, but also of 1, where nothing is to be repeated."""
+        v = plain(other)
+        return (np.ndim(v) == 0 or len(v) == len(self.values)) and bool(np.all(self.values == v))
+
     def covers(self, other: Any) -> bool:
         """Whether every component has at least the size `other`."""
         return bool((self.values >= plain(other)).all())
@@ -162,7 +180,7 @@ class RaggedInt:
         """The size after slicing."""
         a, b = (bound(v, self.values, d) for v, d in ((key.start, 0), (key.stop, self.values)))
         step = 1 if key.step is None else int(key.step)
-        return RaggedInt(np.maximum(-(-(b - a) // step), 0), self.level)
+        return RaggedInt(np.maximum(-(-(b - a) // step), 0), self.level, self.at)
 
 
 def bound(v: Any, size: ndarray, default: Any) -> ndarray:

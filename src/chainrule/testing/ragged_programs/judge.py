@@ -1,0 +1,370 @@
+"""The judge: a program on a nest against the program on its components, in a mode; a difference raises AssertionError."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ... import func, nested
+from ...core.tensor import Tensor
+from ...core.tree import flatten
+from ...ops.create import tensor
+from ...payloads.ragged import RaggedInt, geometry_of
+from .program import Program, Value
+
+
+def components(v: Value, rng: np.random.Generator) -> list[np.ndarray]:
+    """Random components of a value's sizes."""
+    return [rng.normal(size=tuple(int(v.sizes(d)[i]) for d in range(len(v.dims)))) for i in range(v.n)]
+
+
+def as_nest(cs: list[np.ndarray], v: Value, declared: bool) -> Tensor:
+    """A nest of components: ragged as its sizes say, or (`declared`) in all dims that the program calls ragged."""
+    if not declared and cs:
+        return nested.nested_tensor(cs)
+    shape = geometry_of(tuple(RaggedInt(d) if isinstance(d, np.ndarray) else d for d in v.dims), v.n).shape
+    return nested.nest_p(Tensor(np.concatenate([np.zeros(0), *[c.reshape(-1) for c in cs]])), shape=shape)
+
+
+class Inputs:
+    """The arguments of a program, as nests and as lists of components."""
+
+    def __init__(self, p: Program, rng: np.random.Generator) -> None:
+        lists = [components(v, rng) for v in p.nests]
+        self.dense = [tensor(rng.normal(size=w.shape)) for w in p.dense]
+        self.nests = [as_nest(c, v, p.declared) for c, v in zip(lists, p.nests, strict=True)]
+        self.lists = [[tensor(a) for a in c] for c in lists]
+
+    @property
+    def a(self) -> tuple[Any, ...]:
+        return (*self.nests, *self.dense)
+
+    @property
+    def b(self) -> tuple[Any, ...]:
+        return (*self.lists, *self.dense)
+
+
+def arrays(tree: Any) -> list[np.ndarray]:
+    """All arrays of a result, nests by component."""
+    out: list[np.ndarray] = []
+    for t in flatten(tree)[0]:
+        if isinstance(t, Tensor):
+            out += [c.numpy(force=True) for c in t.unbind()] if t.is_nested else [t.numpy(force=True)]
+    return out
+
+
+def parts(y: Tensor) -> list[np.ndarray]:
+    """A result on nests by component."""
+    return [c.numpy(force=True) for c in y.unbind()] if y.is_nested else list(y.numpy(force=True))
+
+
+def close(got: list[np.ndarray], want: list[np.ndarray], what: str, tol: float = 1e-7) -> None:
+    """Equal numbers in equal shapes."""
+    assert len(got) == len(want), f"{what}: {len(got)} arrays, wanted {len(want)}"
+    for i, (x, y) in enumerate(zip(got, want, strict=True)):
+        assert x.shape == y.shape, f"{what}: part {i} has shape {x.shape}, wanted {y.shape}"
+        scale = max(1.0, float(np.max(np.abs(y), initial=0.0, where=np.isfinite(y)))) if y.dtype.kind == "f" else 1.0
+        np.testing.assert_allclose(x, y, rtol=tol, atol=tol * scale, err_msg=f"{what}, part {i}")
+
+
+def same_outputs(got: list[Tensor], want: list[list[Tensor]], what: str) -> None:
+    """The outputs of a program on nests equal those on lists of components."""
+    for j, (y, w) in enumerate(zip(got, want, strict=True)):
+        assert int(y.shape[0]) == len(w), f"{what}: output {j} has {y.shape[0]} components, wanted {len(w)}"
+        close(parts(y), [c.numpy(force=True) for c in w], f"{what}: output {j}")
+
+
+def structure(x: Tensor) -> tuple[Any, ...]:
+    """Which dims are ragged, and the sizes."""
+    return tuple((type(s) is RaggedInt, s.values.tolist() if type(s) is RaggedInt else int(s)) for s in x.shape)
+
+
+def same_structure(d: Tensor, x: Tensor, what: str) -> None:
+    """A derivative has the structure of its input."""
+    assert structure(d) == structure(x), f"{what}: a derivative of structure {structure(d)} for {structure(x)}"
+
+
+def total(ys: list[Any]) -> Any:
+    """One number of all real outputs, with derivatives of every order that depend on each element."""
+    t: Any = tensor(0.0, dtype=_f64())
+    for y in ys:
+        if isinstance(y, list):
+            t = t + total(y)
+        elif y.dtype.is_floating_point:
+            t = t + (y * y).sum() / 2 + y.sin().sum()
+    return t
+
+
+def _f64() -> Any:
+    from ... import float64
+
+    return float64
+
+
+def grad(f: Any, k: int) -> Any:
+    return func.grad(f, argnums=tuple(range(k)))
+
+
+def push(f: Any, t: tuple[Any, ...]) -> Any:
+    return lambda *a: func.jvp(f, a, t)[1]
+
+
+def dot(a: Any, b: Any) -> Any:
+    return sum(((u * v).sum() for u, v in zip(flatten(a)[0], flatten(b)[0], strict=True)), tensor(0.0, dtype=_f64()))
+
+
+class Case:
+    """A program with its inputs and two random directions."""
+
+    def __init__(self, p: Program, rng: np.random.Generator) -> None:
+        self.p, self.rng = p, rng
+        self.x, self.t, self.v = (Inputs(p, rng) for _ in range(3))
+        self.k = len(p.nests) + len(p.dense)
+        self.dims = (*(0,) * len(p.nests), *(None,) * len(p.dense))
+
+    def f(self, *a: Any) -> Any:
+        """The number on nests."""
+        return total(self.p.on_nests(*a))
+
+    def g(self, *a: Any) -> Any:
+        """The number on lists of components."""
+        return total(self.p.on_lists(*a))
+
+    def h(self, *a: Any) -> Any:
+        """The number of one component."""
+        return total(self.p.on_one(*a))
+
+    def mapped(self, *a: Any) -> Any:
+        """The number on nests, mapped over the components."""
+        return total(func.vmap(self.p.on_one, in_dims=self.dims)(*a))
+
+
+# -- modes ------------------------------------------------------------------------------------------------------------------
+
+
+def value(c: Case) -> None:
+    same_outputs(c.p.on_nests(*c.x.a), c.p.on_lists(*c.x.b), "value")
+
+
+def mapped_value(c: Case) -> None:
+    same_outputs(func.vmap(c.p.on_one, in_dims=c.dims)(*c.x.a), c.p.on_lists(*c.x.b), "vmap")
+
+
+def _first(c: Case, f: Any, what: str) -> None:
+    got, want = grad(f, c.k)(*c.x.a), grad(c.g, c.k)(*c.x.b)
+    for d, x in zip(got, c.x.a, strict=True):
+        same_structure(d, x, f"{what}: grad")
+    close(arrays(got), arrays(want), f"{what}: grad")
+    close(arrays(push(f, c.t.a)(*c.x.a)), arrays(push(c.g, c.t.b)(*c.x.b)), f"{what}: jvp")
+
+
+def first(c: Case) -> None:
+    _first(c, c.f, "nest")
+
+
+def first_mapped(c: Case) -> None:
+    _first(c, c.mapped, "vmap")
+
+
+def backward(c: Case) -> None:
+    leaves = [x.detach().clone().requires_grad_() for x in c.x.a]
+    y = c.f(*leaves)
+    want = grad(c.g, c.k)(*c.x.b)
+    if not y.requires_grad:
+        assert not any(a.any() for a in arrays(want)), "backward: nothing to differentiate"
+        return
+    y.backward()
+    for x, w in zip(leaves, want, strict=True):
+        if x.grad is None:
+            assert not any(a.any() for a in arrays(w)), "backward: a gradient is missing"
+        else:
+            same_structure(x.grad, x, "backward")
+            close(arrays(x.grad), arrays(w), "backward")
+
+
+_SECOND: dict[str, Callable[..., Any]] = {
+    "jvp of grad": lambda f, k, t, v: push(grad(f, k), t),
+    "grad of grad": lambda f, k, t, v: grad(lambda *a: dot(grad(f, k)(*a), t), k),
+    "grad of jvp": lambda f, k, t, v: grad(push(f, t), k),
+    "jvp of jvp": lambda f, k, t, v: push(push(f, t), v),
+}
+
+
+def _second(c: Case, f: Any, what: str) -> None:
+    for name, program in _SECOND.items():
+        if c.rng.random() < 0.5:
+            got = program(f, c.k, c.t.a, c.v.a)(*c.x.a)
+            want = program(c.g, c.k, c.t.b, c.v.b)(*c.x.b)
+            close(arrays(got), arrays(want), f"{what}: {name}")
+
+
+def second(c: Case) -> None:
+    _second(c, c.f, "nest")
+
+
+def second_mapped(c: Case) -> None:
+    _second(c, c.mapped, "vmap")
+
+
+def _per_component(c: Case, f: Any, extra: Any, what: str) -> None:
+    m = len(c.p.nests)
+    got = func.vmap(f, in_dims=(*c.dims, *(c.dims if extra else ())))(*c.x.a, *(c.t.a if extra else ()))
+    each = [
+        f(*[x[i] for x in c.x.lists], *c.x.dense, *([*[x[i] for x in c.t.lists], *c.t.dense] if extra else ()))
+        for i in range(c.p.n)
+    ]
+    for j, d in enumerate(got):
+        if c.p.n:
+            close(parts(d), [e[j].numpy() for e in each], f"{what}: argument {j}")
+        if j < m:
+            same_structure(d, c.x.nests[j], what)
+
+
+def per_component(c: Case) -> None:
+    _per_component(c, grad(c.h, c.k), False, "vmap of grad")
+
+
+def per_component_second(c: Case) -> None:
+    _per_component(c, lambda *a: func.jvp(grad(c.h, c.k), a[: c.k], a[c.k :])[1], True, "vmap of jvp of grad")
+
+
+def hessians(c: Case) -> None:
+    """A Hessian of each component's own size, contracted with a direction."""
+    count = [x.numel() for x in c.x.lists[0]]
+    if not 0 < sum(count) <= 40:
+        return
+    got = func.vmap(func.hessian(c.h), in_dims=c.dims)(*c.x.a)
+    want = [
+        func.hessian(c.h)(*[x[i] for x in c.x.lists], *c.x.dense).numpy() if m else np.zeros(2 * c.x.lists[0][i].shape)
+        for i, m in enumerate(count)
+    ]
+    if want:
+        close(parts(got), want, "vmap of hessian")
+
+
+def differences(c: Case) -> None:
+    """Forward mode on the nest against central differences of the nest's own values."""
+    h = 1e-5
+    move = lambda s: c.f(*[x + s * h * t for x, t in zip(c.x.a, c.t.a, strict=True)]).item()
+    got, want = push(c.f, c.t.a)(*c.x.a).item(), (move(1) - move(-1)) / (2 * h)
+    finer = (move(0.25) - move(-0.25)) / (0.5 * h)
+    size = max(1.0, abs(want), abs(c.f(*c.x.a).item()))
+    if abs(finer - want) < 1e-5 * size:  # no kink in between
+        assert abs(got - want) < 1e-4 * size, f"jvp {got}, differences {want}"
+
+
+class Ensemble:
+    """Members that share the nests: a scale for each, and (or) dense operands of their own."""
+
+    def __init__(self, c: Case) -> None:
+        self.c, rng = c, c.rng
+        self.size = int(rng.choice([1, 2, 3, max(c.p.n, 1)]))
+        own = [bool(rng.random() < 0.5) for _ in c.p.dense]
+        self.scales = tensor(rng.normal(size=self.size) + 1.5)
+        self.dense = [
+            tensor(rng.normal(size=(self.size, *w.shape))) if o else tensor(rng.normal(size=w.shape))
+            for w, o in zip(c.p.dense, own, strict=True)
+        ]
+        self.in_dims = (0, *(None,) * len(c.p.nests), *[0 if o else None for o in own])
+        self.own = own
+
+    def args(self, xs: list[Any]) -> tuple[Any, ...]:
+        return (self.scales, *xs, *self.dense)
+
+    def member(self, e: int, xs: list[Any]) -> tuple[Any, ...]:
+        return (self.scales[e], *xs, *[w[e] if o else w for w, o in zip(self.dense, self.own, strict=True)])
+
+    def on_nests(self, s: Any, *a: Any) -> Any:
+        m = len(self.c.p.nests)
+        return self.c.p.on_nests(a[0] * s, *a[1:m], *a[m:])
+
+    def on_lists(self, s: Any, *a: Any) -> Any:
+        m = len(self.c.p.nests)
+        return self.c.p.on_lists([x * s for x in a[0]], *a[1:m], *a[m:])
+
+
+def _members(y: Tensor) -> list[Tensor]:
+    return [y.select(0, e) for e in range(int(y.shape[0]))]
+
+
+def ensemble(c: Case) -> None:
+    e = Ensemble(c)
+    got = func.vmap(e.on_nests, in_dims=e.in_dims)(*e.args(c.x.nests))
+    for i in range(e.size):
+        same_outputs([_members(y)[i] for y in got], e.on_lists(*e.member(i, c.x.lists)), f"ensemble of {e.size}")
+
+
+def ensemble_first(c: Case) -> None:
+    e = Ensemble(c)
+    f, g = (lambda *a: total(e.on_nests(*a))), (lambda *a: total(e.on_lists(*a)))
+    k = c.k + 1
+    got = func.vmap(grad(f, k), in_dims=e.in_dims)(*e.args(c.x.nests))
+    want = [grad(g, k)(*e.member(i, c.x.lists)) for i in range(e.size)]
+    for i, w in enumerate(want):
+        mine = [_members(d)[i] for d in got]
+        for d, x in zip(mine[1 : 1 + len(c.x.nests)], c.x.nests, strict=True):
+            same_structure(d, x, f"ensemble of {e.size}")
+        close(arrays(mine), arrays(w), f"ensemble of {e.size}: vmap of grad")
+    summed = grad(lambda *a: total([func.vmap(f, in_dims=e.in_dims)(*a)]), k)(*e.args(c.x.nests))
+    loop = grad(lambda *a: total([g(*_pick(e, a, i)) for i in range(e.size)]), k)(*e.args(c.x.lists))
+    close(arrays(summed), arrays(loop), f"ensemble of {e.size}: grad of vmap")
+
+
+def _pick(e: Ensemble, a: tuple[Any, ...], i: int) -> list[Any]:
+    return [x[i] if d == 0 else x for x, d in zip(a, e.in_dims, strict=True)]
+
+
+def ensemble_second(c: Case) -> None:
+    e = Ensemble(c)
+    f, g = (lambda *a: total(e.on_nests(*a))), (lambda *a: total(e.on_lists(*a)))
+    k = c.k + 1
+    second = lambda h: lambda *a: func.jvp(grad(h, k), a, a)[1]
+    got = func.vmap(second(f), in_dims=e.in_dims)(*e.args(c.x.nests))
+    for i in range(e.size):
+        want = second(g)(*e.member(i, c.x.lists))
+        close(arrays([_members(d)[i] for d in got]), arrays(want), f"ensemble of {e.size}: vmap of jvp of grad")
+
+
+def ensemble_of_maps(c: Case) -> None:
+    """vmap over members of vmap over components, and the other way round."""
+    e = Ensemble(c)
+    one = lambda s, *a: c.p.on_one(a[0] * s, *a[1:])
+    inner = (None, *c.dims)
+    nestings = {
+        "members of components": func.vmap(func.vmap(one, in_dims=inner), in_dims=e.in_dims),
+        "gradients, members of components": func.vmap(
+            func.vmap(grad(lambda *a: total(one(*a)), c.k + 1), in_dims=inner), in_dims=e.in_dims
+        ),
+    }
+    for name, run in nestings.items():
+        got = run(*e.args(c.x.nests))
+        for i in range(e.size):
+            s, *rest = e.member(i, c.x.lists)
+            m = len(c.p.nests)
+            one_of = lambda j, s=s, rest=rest, m=m: (s, *[x[j] for x in rest[:m]], *rest[m:])
+            f = one if name.startswith("m") else grad(lambda *a: total(one(*a)), c.k + 1)
+            want = [f(*one_of(j)) for j in range(c.p.n)]
+            for q, y in enumerate(got):
+                member = _members(y)[i]
+                if want:
+                    close(parts(member), [w[q].numpy() for w in want], f"{name}: output {q}")
+
+
+ONE = {mapped_value, first_mapped, second_mapped, per_component, per_component_second, hessians, ensemble_of_maps}
+MODES: dict[str, Callable[[Case], None]] = {
+    f.__name__: f
+    for f in (
+        value, mapped_value, first, first_mapped, backward, second, second_mapped, per_component, per_component_second, hessians,
+        differences, ensemble, ensemble_first, ensemble_second, ensemble_of_maps,
+    )
+}  # fmt: skip
+
+
+def judge(p: Program, mode: str, seed: int = 0) -> None:
+    """Judge a program in a mode; modes that map over components pass over programs that mix them."""
+    f = MODES[mode]
+    if p.mixes and f in ONE:
+        return
+    f(Case(p, np.random.default_rng(seed)))
