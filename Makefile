@@ -14,6 +14,7 @@ CONFORMANCE_HTML ?= $(if $(ONLY)$(SAMPLES)$(SHARD)$(LIB),build,docs)/conformance
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check format conformance conformance-errors conformance-reference precision bench docs clean
+.PHONY: help demo test check format conformance conformance-errors conformance-reference mutants bench docs clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -61,6 +62,8 @@ conformance-reference: $(VENV)/.installed-test ## its reference inputs: values o
 
 precision: $(VENV)/.installed-test ## the digits of functions and reductions against exact arithmetic, beside PyTorch's and SciPy's
 	$(PY) -m chainrule.testing.precision $(if $(ONLY),--only $(ONLY))
+mutants: $(VENV)/.installed-test ## every rule of every op bent, one at a time: who notices? (ONLY= LIMIT=)
+	$(PY) -m chainrule.testing.mutants $(if $(ONLY),--only $(ONLY)) $(if $(LIMIT),--limit $(LIMIT)) --jobs 2
 
 bench: $(VENV)/.installed-bench ## the budgets, side by side with the peers in one process (BENCH="engine ...")
 	@mkdir -p build

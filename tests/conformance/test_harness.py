@@ -14,9 +14,10 @@ from chainrule.core.op import OPS, op
 from chainrule.testing.conformance.adapters import Library, load_library
 from chainrule.testing.conformance.calculus import differences, inner, mismatch
 from chainrule.testing.conformance.columns import COLUMNS
-from chainrule.testing.conformance.database import choose, select_entries
+from chainrule.testing.conformance.database import choose, samples_of, select_entries
 from chainrule.testing.conformance.entry import Options, judge_entry
 from chainrule.testing.conformance.extras import judge_errors
+from chainrule.testing.conformance.problem import Case, Oracle
 from chainrule.testing.conformance.runner import run_all
 
 
@@ -214,11 +215,25 @@ def test_inner_is_the_real_pairing() -> None:
     assert inner([np.array([1j])], [np.array([1.0])]) == 0.0
 
 
-def test_samples_are_spread_and_mostly_not_trivial() -> None:
-    trivial = [True, False, False, True, False, False, False]
-    assert choose(trivial, 1) == [1]
-    assert choose(trivial, 3) == [0, 1, 4]
-    assert choose(trivial, 0) == list(range(7))
+def test_samples_show_every_pattern() -> None:
+    trivial = [True, False, False, False, False]
+    patterns = [frozenset("a"), frozenset("b"), frozenset("bc"), frozenset("bc"), frozenset("bd")]
+    assert choose(trivial, patterns, 1) == [2]
+    assert choose(trivial, patterns, 3) == [0, 2, 4]
+    assert choose(trivial, patterns, 0) == list(range(5))
+    many = [frozenset({str(i)}) for i in range(20)]
+    assert len(choose([False] * 20, many, 3)) == 9
+
+
+@pytest.mark.parametrize("name", ["cdist", "nn.functional.linear"])
+def test_a_rule_is_not_judged_by_zeros_alone(name: str) -> None:
+    """One sample of cdist in the list has p = 0, whose gradient is zero."""
+    (entry,) = select_entries([name])
+    samples, chosen = samples_of(entry, torch.float64, 3, 0)
+    oracles = [Oracle(Case(entry, torch.float64, i, samples[i], 0)) for i in chosen]
+    assert any(o.has_gradient for o in oracles)
+    if name == "nn.functional.linear":
+        assert {len(samples[i].args) for i in chosen} == {1, 2}
 
 
 def _job(item: str, library: Library) -> str:

@@ -145,15 +145,16 @@ def central(f: Callable[..., Any], xs: list[Tensor], ts: list[Tensor], h: float 
 
 
 def expect(law: str, case: Any, got: Any, want: Any, tol: float) -> None:
-    """Raise unless `got` and `want` agree to `tol`, relative to their size."""
+    """Raise unless every element of `got` and `want` agrees to `tol`, relative to its size and a hundredth of the largest."""
     for a, b in zip(got, want, strict=True):
         a, b = np.asarray(a), np.asarray(b)
         if a.shape != b.shape:
             raise LawError(f"{law}: {case}: shape {a.shape}, expected {b.shape}")
         if not np.all(np.isfinite(a) == np.isfinite(b)):
             raise LawError(f"{law}: {case}: not finite where it should be, or the reverse")
-        scale = 1 + np.max(np.abs(b[np.isfinite(b)]), initial=0.0)
-        err = np.max(np.abs(np.where(np.isfinite(b), a - b, 0)), initial=0.0) / scale
+        size = np.where(np.isfinite(b), np.abs(b), 0.0)
+        scale = size + 1e-2 * np.max(size, initial=0.0) + 1e-4
+        err = np.max(np.where(np.isfinite(b), np.abs(a - b), 0) / scale, initial=0.0)
         if not err <= tol:
             raise LawError(f"{law}: {case}: relative error {err:.3g}, allowed {tol:g}")
 
@@ -217,6 +218,32 @@ def check_vmap(case: Case, rng: np.random.Generator, size: int = 3) -> None:
     _vmap_law(f"jvp of {case}", _jvp_map(f, n), [*xs, *ts], rng, size, every=False)
 
 
+def _examples(
+    f: Callable[..., Any], xs: list[Tensor], dims: Sequence[int | None], size: int
+) -> tuple[list[Any], list[Any]]:
+    """Stacked examples and `f` of each: rolled and scaled, so that other elements are the larger ones in each, or scaled alone."""
+
+    def stacked(roll: int) -> list[Tensor]:
+        batch = []
+        for x, d in zip(xs, dims, strict=True):
+            v = x.numpy()
+            if d is not None:
+                rolled = [np.roll(v.ravel(), roll * i).reshape(v.shape) for i in range(size)]
+                v = np.stack([a * (1 + 0.05 * i) for i, a in enumerate(rolled)], d)
+            batch.append(Tensor(v))
+        return batch
+
+    def each(batch: list[Tensor]) -> list[Any]:
+        return [f(*[b if d is None else b.select(d, i) for b, d in zip(batch, dims, strict=True)]) for i in range(size)]
+
+    batch = stacked(1)
+    try:
+        return batch, each(batch)
+    except Exception:  # rolled, a matrix may not be positive definite any more
+        batch = stacked(0)
+        return batch, each(batch)
+
+
 def _vmap_law(
     name: Any, f: Callable[..., Any], xs: list[Tensor], rng: np.random.Generator, size: int, every: bool
 ) -> None:
@@ -232,16 +259,8 @@ def _vmap_law(
         rank = max(x.ndim for x, p in zip(xs, picked, strict=True) if p)
         for at in range(rank + 1) if every else (0,):
             dims = tuple(min(at, x.ndim) if p else None for x, p in zip(xs, picked, strict=True))
-            batch = []
-            for x, d in zip(xs, dims, strict=True):
-                v = x.numpy()
-                if d is not None:
-                    v = np.stack([v * (1 + 0.05 * i) for i in range(size)], d)
-                batch.append(Tensor(v))
+            batch, each = _examples(f, xs, dims, size)
             got = func.vmap(f, in_dims=dims)(*batch)
-            each = [
-                f(*[b if d is None else b.select(d, i) for b, d in zip(batch, dims, strict=True)]) for i in range(size)
-            ]
             want = [np.stack([e[k].numpy() for e in each]) for k in range(len(each[0]))]
             expect(f"vmap over {dims}", name, [g.numpy() for g in got], want, 1e-9)
 

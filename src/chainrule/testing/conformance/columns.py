@@ -21,7 +21,7 @@ from .calculus import (
     mismatch,
     random_like,
 )
-from .problem import Case, Oracle, Problem
+from .problem import Case, Oracle, Problem, torch_name
 from .tree import leaves
 
 COLUMNS = (
@@ -174,10 +174,14 @@ class Judge:
     def value(self) -> None:
         """Equal to PyTorch: dtypes, shapes, values; values through the database's output function where it has one."""
         oracle, lib = self.oracle, self.lib
-        raw = leaves(self.problem.raw())
+        state = [self.problem.rebuilt(i, a) for i, a in oracle.written_before.items()]
+        raw = leaves(self.problem.raw(list(oracle.written_before), state))
         _same_kind(lib, raw, oracle.raw)
         if oracle.random:
             raise NotApplicable("random")
+        for i, (position, want) in enumerate(oracle.written_after.items()):
+            if text := mismatch(lib.numpy(state[i]), want, torch_name(oracle.problem.torch_leaf(position))):
+                raise Wrong(f"what the op writes to, argument {position}: {text}")
         problems = [
             self._difference(got, want, k, oracle.uninitialised)
             for k, (got, want) in enumerate(zip(raw, oracle.raw, strict=True))

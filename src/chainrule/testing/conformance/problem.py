@@ -13,7 +13,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .adapters import Library, Tensors, TorchLibrary, torch_to_numpy
-from .calculus import Arrays, differences, inner
+from .calculus import Arrays, differences, inner, random_like
 from .database import Entry, seed_for
 from .tree import leaves, map_tree
 
@@ -337,6 +337,17 @@ class Oracle:
             np.zeros(tuple(x.shape), torch_to_numpy(x).dtype) if g is None else torch_to_numpy(g)
             for g, x in zip(grads, inputs, strict=True)
         ]
+
+    @functools.cached_property
+    def has_gradient(self) -> bool:
+        """Whether PyTorch's gradient for some cotangent is not zero."""
+        if not self.outputs:
+            return False
+        spec = [(s, np.dtype("complex128" if d.startswith("complex") else "float64")) for d, s in self.output_spec()]
+        try:
+            return any(bool(np.any(g)) for g in self.vjp(random_like(self.case.rng, spec)))
+        except RuntimeError:
+            return True
 
     def random_gradient(self, cotangents: Sequence[np.ndarray]) -> bool:
         """Whether the gradient of a random sample changes with the seed, as the value does."""

@@ -7,13 +7,13 @@ argument of a batching rule. `recording` notes which slots a program goes throug
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ...core import dtypes as dt
 from ...core.dispatch import innermost
 from ...core.op import OPS, Op
 from ...core.tensor import Tensor
@@ -48,7 +48,7 @@ class Mutant:
 
 
 def ways(slot: Slot, kinds: frozenset[str]) -> list[Mutant]:
-    """The mutants of a slot, given what was seen in it: ``nonzero``, ``complex``, ``index``."""
+    """The mutants of a slot, given what was seen in it: ``nonzero``, ``complex``."""
     if slot.part in ("push", "pull"):
         names = ["scaled by 1.001", "dropped", *(["conjugated"] if "complex" in kinds else [])]
     elif slot.part == "saved":
@@ -81,7 +81,11 @@ def _list_rule(o: Op, part: str, rule: Any, bend: Bend) -> list[Any]:
     def each(i: int, r: Any) -> Any:
         if not callable(r) or isinstance(r, type):
             return r
-        return lambda t, y, *xs, **kw: bend(Slot(o.name, part, i), r(t, y, *xs, **kw))
+
+        def bent(t: Any, y: Any, *xs: Any, **kw: Any) -> Any:
+            return bend(Slot(o.name, part, i), r(t, y, *xs, **kw))
+
+        return bent
 
     return [each(i, r) for i, r in enumerate(rule)]
 
@@ -98,7 +102,9 @@ def _pull_rule(o: Op, rule: Any, bend: Bend) -> Any:
             g = type(g)(dense)
         gs = rule(g, y, *xs, **kw)
         one = type(gs) is not tuple and type(gs) is not list
-        out = [_through(v, lambda r, i=i: bend(Slot(o.name, "pull", i), r)) for i, v in enumerate((gs,) if one else gs)]
+        out = [
+            _through(v, functools.partial(bend, Slot(o.name, "pull", i))) for i, v in enumerate((gs,) if one else gs)
+        ]
         return out[0] if one else tuple(out)
 
     return bent
@@ -175,25 +181,36 @@ def mutated(m: Mutant) -> Iterator[None]:
 # -- recording --------------------------------------------------------------------------------------------------------
 
 
+_SEEN: list[dict[Slot, set[str]]] = []
+_WATCHED = contextlib.ExitStack()
+
+
+def watch_everything() -> None:
+    """From now on, and for good in this process, the slots of all ops are watched; see `recording`."""
+    for o in list(OPS.values()):
+        _WATCHED.enter_context(bending(o, _note))
+
+
 @contextlib.contextmanager
 def recording() -> Iterator[dict[Slot, set[str]]]:
-    """The slots that are gone through inside, with what was seen in them."""
-    seen: dict[Slot, set[str]] = {}
+    """The slots that are gone through inside, with what was seen in them, once `watch_everything` was called."""
+    _SEEN.append({})
+    try:
+        yield _SEEN[-1]
+    finally:
+        _SEEN.pop()
 
-    def note(slot: Slot, v: Any) -> Any:
-        kinds = seen.setdefault(slot, set())
-        if isinstance(v, Tensor):
-            a = np.asarray(innermost(v)) if isinstance(innermost(v), np.ndarray) else np.ones(1)
-            # Rolled by one, a batch of equal examples stays as it is.
-            if a.size and (np.any(a != np.roll(a, 1, 0)) if slot.part == "batch" and a.ndim else bool(np.any(a != 0))):
-                kinds.add("nonzero")
-                if v.dtype.category == dt.COMPLEX and np.any(a.imag):
-                    kinds.add("complex")
-            if v.dtype.category < dt.FLOAT:
-                kinds.add("index")
+
+def _note(slot: Slot, v: Any) -> Any:
+    if not _SEEN:
         return v
-
-    with contextlib.ExitStack() as stack:
-        for o in list(OPS.values()):
-            stack.enter_context(bending(o, note))
-        yield seen
+    kinds = _SEEN[-1].setdefault(slot, set())
+    if isinstance(v, Tensor) and not ("nonzero" in kinds and (slot.part == "batch" or "complex" in kinds)):
+        a = innermost(v)
+        a = a if isinstance(a, np.ndarray) else np.ones(1)
+        # Rolled by one, a batch of equal examples stays as it is.
+        if a.size and (np.any(a != np.roll(a, 1, 0)) if slot.part == "batch" and a.ndim else bool(np.any(a != 0))):
+            kinds.add("nonzero")
+            if a.dtype.kind == "c" and np.any(a.imag):
+                kinds.add("complex")
+    return v

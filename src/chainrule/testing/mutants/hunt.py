@@ -13,7 +13,7 @@ import multiprocessing
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +22,7 @@ import numpy as np
 from ...core.op import OPS
 from ...core.samples import SAMPLES
 from ..laws import LAWS, case_of
-from .bend import Mutant, Slot, mutated, recording, ways
+from .bend import Mutant, Slot, mutated, recording, watch_everything, ways
 
 TRIES = 12  # runs of a law that a mutant meets at most
 ENTRIES = 6  # entries of the database that a survivor of the laws meets at most
@@ -35,14 +35,18 @@ Kinds = dict[Slot, set[str]]
 class Map:
     """Which runs go through which slot, with their seconds, and what was seen in the slots."""
 
-    runs: dict[Slot, dict[Any, float]] = field(default_factory=lambda: defaultdict(dict))
+    runs: dict[tuple[Slot, str], dict[Any, float]] = field(default_factory=lambda: defaultdict(dict))
     kinds: Kinds = field(default_factory=lambda: defaultdict(set))
 
     def add(self, run: Any, seconds: float, seen: Kinds) -> None:
         for slot, kinds in seen.items():
-            if "nonzero" in kinds or slot not in self.kinds:
-                self.runs[slot][run] = seconds
+            for kind in kinds:
+                self.runs[slot, kind][run] = seconds
             self.kinds[slot] |= kinds
+
+    def of(self, m: Mutant) -> dict[Any, float]:
+        """The runs in which the mutant makes a difference at its slot."""
+        return self.runs[m.slot, "complex" if m.way == "conjugated" else "nonzero"]
 
 
 def _run(run: Run) -> None:
@@ -141,43 +145,47 @@ def _cheapest(runs: dict[Any, float], count: int) -> list[Any]:
 
 
 def _reason(m: Mutant, seen: Map) -> str:
-    laws = sorted({LAWS[r[2]].__name__ for r in seen.runs[m.slot] if isinstance(r, tuple)})
-    return f"gone through by {len(seen.runs[m.slot])} runs ({', '.join(laws) or 'none'})"
+    laws = sorted({LAWS[r[2]].__name__ for r in seen.of(m)})
+    return f"gone through by {len(seen.of(m))} runs ({', '.join(laws) or 'none'})"
 
 
 def hunt(only: Sequence[str], limit: int, jobs: int, matrix: bool) -> int:
     """Run it and print the kill rate; 0 when at least 99 of 100 mutants were noticed."""
     start, seen = time.perf_counter(), Map()
-    with multiprocessing.get_context("fork").Pool(jobs) as pool:
+    fork = multiprocessing.get_context("fork")
+    with fork.Pool(jobs, watch_everything) as pool:
         for found in pool.imap_unordered(_watch, range(len(SAMPLES)), chunksize=8):
             for run in found:
                 seen.add(*run)
+    with fork.Pool(jobs) as pool:
         mutants = all_mutants(seen, only)
         step = max(1, len(mutants) // limit) if limit else 1
         mutants = mutants[::step][: limit or None]
         print(
             f"{len(mutants)} mutants of {len({m.slot.op for m in mutants})} ops ({time.perf_counter() - start:.0f} s)"
         )
-        tasks = [(m, _cheapest(seen.runs[m.slot], TRIES)) for m in mutants]
+        tasks = [(m, _cheapest(seen.of(m), TRIES)) for m in mutants]
         left = [m for m, who in pool.imap_unordered(_by_law, tasks, chunksize=4) if who is None]
         by_laws = len(mutants) - len(left)
         print(f"{by_laws} noticed by the laws, {len(left)} left ({time.perf_counter() - start:.0f} s)")
         if left and matrix:
-            left = _meet_entries(pool, left)
+            with fork.Pool(jobs, watch_everything) as watchers:
+                touched = _touched_by_entries(watchers)
+            tasks_left = [(m, _cheapest(touched.of(m), ENTRIES)) for m in left]
+            left = [m for m, who in pool.imap_unordered(_by_entry, tasks_left) if who is None]
     _report(mutants, sorted(left), seen)
     print(f"{time.perf_counter() - start:.0f} s")
     return 0 if len(left) <= 0.01 * len(mutants) else 1
 
 
-def _meet_entries(pool: Any, left: Iterable[Mutant]) -> list[Mutant]:
+def _touched_by_entries(pool: Any) -> Map:
     from ..conformance.database import all_entries
 
     touched = Map()
     names = [e.name for e in all_entries() if _library().has(e)]
     for found in pool.imap_unordered(_watch_entry, names, chunksize=8):
         touched.add(*found)
-    tasks = [(m, _cheapest(touched.runs[m.slot], ENTRIES)) for m in left]
-    return [m for m, who in pool.imap_unordered(_by_entry, tasks) if who is None]
+    return touched
 
 
 def _report(mutants: Sequence[Mutant], left: Sequence[Mutant], seen: Map) -> None:
