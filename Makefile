@@ -13,7 +13,7 @@ CONFORMANCE_ARGS = $(if $(ONLY),--only $(ONLY)) $(if $(SAMPLES),--samples $(SAMP
 CONFORMANCE_HTML ?= $(if $(ONLY)$(SAMPLES)$(SHARD)$(LIB),build,docs)/conformance.html
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format conformance conformance-errors conformance-reference bench docs clean
+.PHONY: help demo test check format conformance conformance-errors conformance-reference programs bench docs clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -58,6 +58,10 @@ conformance-errors: $(VENV)/.installed-test ## its error inputs: each must raise
 conformance-reference: $(VENV)/.installed-test ## its reference inputs: values only
 	@mkdir -p build
 	$(PY) -m chainrule.testing.conformance reference $(CONFORMANCE_ARGS) --json build/conformance-reference.json
+
+programs: $(VENV)/.installed-test ## random mixed programs under every transform, failures made small (COUNT= SEED=)
+	@mkdir -p build
+	$(PY) -m chainrule.testing.programs --count $(or $(COUNT),1000) --seed $(or $(SEED),0) --jobs 2 --report build/programs.md
 
 bench: $(VENV)/.installed-bench ## the budgets, side by side with the peers in one process (BENCH="engine ...")
 	@mkdir -p build
