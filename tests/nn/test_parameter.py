@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import weakref
 from typing import Any
 
 import numpy as np
@@ -197,3 +198,14 @@ def test_writes_leave_alone_what_a_tape_saved(k: int) -> None:
         with cr.no_grad():
             WRITES[k](cr, p)
         np.testing.assert_array_equal(cr.autograd.grad(y, p)[0].numpy(), want.numpy())
+
+
+def test_a_copy_on_a_tape_does_not_keep_what_it_was_made_from() -> None:
+    p = cr.ones(3, 4, requires_grad=True)
+    y = p * 2
+    flat = y.T.reshape(-1)  # a copy
+    held = weakref.ref(y._value)
+    out = flat.sin().sum()
+    del y, flat
+    assert held() is None
+    assert cr.autograd.grad(out, p)[0].shape == (3, 4)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
-from numpy import ndarray
+from numpy import may_share_memory, ndarray
 
 from . import dtypes as dt
 from .dispatch import CUT, STACK, Interpreter, innermost
@@ -245,7 +245,9 @@ def _fit(x: Tensor, y: Tensor) -> tuple[tuple[int, ...], dt.DType] | None:
 def _hold(x: Tensor, y: Any) -> None:
     """Let a view hold the plain tensor whose memory it shows: who would write there sees that it is held."""
     if x._interp is None and type(y) is Tensor and y._interp is None:
-        meta(y).base = root_of(x)
+        a, b = x._value, y._value
+        if not type(a) is type(b) is ndarray or b.base is a or may_share_memory(a, b):  # a reshape may have made a copy
+            meta(y).base = root_of(x)
 
 
 class _Anomaly:
