@@ -14,7 +14,7 @@ from .core.forward import Forward
 from .core.reverse import Leaf, Reverse, reachable, walk_back, walk_forward
 from .core.shapes import sizes_of, unit, zeros
 from .core.tensor import PAYLOADS, Tensor
-from .core.tree import broadcast_prefix, flatten, tree_map, unflatten
+from .core.tree import broadcast_prefix, flatten, match, tree_map, unflatten
 from .core.views import assign, pin
 
 __all__ = [
@@ -105,9 +105,11 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     def pull(*cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         """Cotangents of the inputs from those of the output."""
         tree = cotangents[0] if len(cotangents) == 1 else cotangents
-        gs, gspec = flatten(tree)
-        if gspec != yspec and not (len(gs) == len(ys) == 1):
-            raise RuntimeError(f"vjp: the cotangent has the structure {gspec}, but the output has {yspec}")
+        gs = match(tree, yspec)
+        if gs is None:
+            gs, gspec = flatten(tree)
+            if not len(gs) == len(ys) == 1:
+                raise RuntimeError(f"vjp: the cotangent has the structure {gspec}, but the output has {yspec}")
         starts = []
         for n, g, y in zip(nodes, gs, low, strict=True):
             if n is not None and g is not None:
@@ -155,7 +157,7 @@ def _gradient(
     f: Any, argnums: Argnums, has_aux: bool, args: tuple[Any, ...], kw: dict[str, Any]
 ) -> tuple[Any, Any, Any]:
     """Gradient, value and auxiliary output of `f`."""
-    one = argnums == 0 and args and type(args[0]) is Tensor
+    one = argnums == 0 and args and isinstance(args[0], Tensor)
     if one:
         leaves = [args[0]]
     else:

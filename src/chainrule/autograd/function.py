@@ -19,7 +19,7 @@ class Context:
 
     def __init__(self, need: tuple[bool, ...], given: tuple[Any, ...]) -> None:
         self.needs_input_grad = need
-        self._given = given
+        self._given = given  # by weak reference: a tape must not keep what the caller lets go
         self.materialize_grads = True
         self._saved: list[tuple[str, Any]] = []
         self._now: tuple[list[Any], list[Any]] | None = None
@@ -61,12 +61,12 @@ class Context:
             j = next((k for k, o in enumerate(out) if o is t), None)
             self._saved.append(("in", i) if i is not None else ("out", j) if j is not None else ("const", t))
         self._to_save = ()
-        self._now = (args, list(out))
 
 
-def _itself(given: Any, seen: Any) -> Any:
+def _itself(ref: Any, seen: Any) -> Any:
     """The tensor that was handed in, if it still is what a level sees, or differs from that by a record that is off now."""
-    if not isinstance(given, Tensor) or seen is given:
+    given = None if ref is None else ref()
+    if given is None or seen is given:
         return seen
     same = given._value is seen._value and given._interp is seen._interp and given._aux is seen._aux
     i = given._interp
@@ -97,7 +97,10 @@ class Function:
                 f"{cls.__name__}.apply() takes no keyword arguments without a setup_context, got {', '.join(kw)}"
             )
         tensors = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
-        ctx = Context(tuple(isinstance(a, Tensor) and a._interp is not None and is_float(a) for a in args), args)
+        ctx = Context(
+            tuple(isinstance(a, Tensor) and a._interp is not None and is_float(a) for a in args),
+            tuple(weakref.ref(a) if isinstance(a, Tensor) else None for a in args),
+        )
         out = FunctionOp(cls, ctx, args, tensors).bind(*[args[i] for i in tensors])
         for k, i in ctx._dirty_places:
             assign(args[i], _as_tuple(out)[k], cls.__name__)
@@ -122,7 +125,8 @@ class FunctionOp(CustomOp):
 
     def __init__(self, cls: type[Function], ctx: Context, args: tuple[Any, ...], tensors: list[int]) -> None:
         super().__init__(cls.__name__, cls.forward)
-        self.cls, self.ctx, self.args, self.tensors = cls, ctx, args, tensors
+        self.cls, self.ctx, self.tensors = cls, ctx, tensors
+        self.args = tuple([None if isinstance(a, Tensor) else a for a in args])
         self.body = self._forward
         c = weakref.proxy(self)  # the rules are methods: no cycle through the op
         if hasattr(cls, "jvp"):
@@ -208,7 +212,7 @@ class FunctionOp(CustomOp):
                 f"function {self.name}.backward returned an incorrect number of gradients (expected {len(self.args)}, got {len(out)})"
             )
         for i, (v, a) in enumerate(zip(out, self.args, strict=False)):
-            if v is not None and not isinstance(a, Tensor):
+            if v is not None and i not in self.tensors:
                 raise RuntimeError(
                     f"function {self.name}.backward returned a gradient for argument {i}, which is no tensor but {type(a).__name__}; return None"
                 )

@@ -382,11 +382,10 @@ class _Flag(int):
 
 
 def _rebuild(cls: type, value: Any, requires_grad: bool) -> Tensor:
-    t = Tensor(value)
+    t = object.__new__(cls)
+    Tensor.__init__(t, value)
     if requires_grad:
         t.requires_grad_()
-    if cls is not Tensor:
-        t = t.as_subclass(cls)
     return t
 
 
