@@ -197,6 +197,55 @@ def call(m: Maker) -> Line | None:
     return Line("call", "{o} = {f}({0})", (a.name,), (m.var(made[1]),), made[0])
 
 
+def decorated(m: Maker) -> Line | None:
+    """A function that computes without history."""
+    if m.no_grad:
+        return None
+    a = m.pick()
+    m.no_grad, before, m.before_no_grad = True, m.before_no_grad, m.counter
+    made = a and m.function([a.shape], transform=False)
+    m.no_grad, m.before_no_grad = False, before
+    if a is None or not made:
+        return None
+    text = m.one(["cr.no_grad()({f})({0})", "cr.set_grad_enabled(False)({f})({0})"])
+    return Line("no_grad decorator", "{o} = " + text, (a.name,), (m.var(made[1], readonly=True),), made[0],
+                judge="{o} = ng({f}({0}))", marks=frozenset({"cut", "const"}))  # fmt: skip
+
+
+def composed(m: Maker) -> Line | None:
+    """Transforms of transforms in one expression."""
+    a = m.pick(lambda v: len(v.shape) == 2 and _numel(v.shape) <= 6)
+    made = a and m.function([a.shape[1:]], scalar=True)
+    if a is None or not made:
+        return None
+    n, k = a.shape
+    text, shape = m.one(
+        [
+            ("func.jacrev(func.vmap({f}))({0})", (n, n, k)),
+            ("func.jacfwd(func.vmap({f}))({0})", (n, n, k)),
+            ("func.grad(lambda u: func.vmap({f})(u).sum())({0})", (n, k)),
+            ("func.vmap(func.jacrev(func.grad({f})))({0})", (n, k, k)),
+            ("func.vmap(func.jacfwd(func.grad({f})))({0})", (n, k, k)),
+            ("func.vmap({f}, chunk_size=1)({0})", (n,)),
+            ("func.jvp(func.vmap({f}), ({0},), ({0},))[1]", (n,)),
+            ("func.vmap(lambda u: func.jvp(func.grad({f}), (u,), (u,))[1])({0})", (n, k)),
+            ("func.vmap(lambda u: func.vjp({f}, u)[1](u.sum())[0])({0})", (n, k)),
+            ("checkpoint(func.vmap({f}), {0}, use_reentrant=False)", (n,)),
+            ("func.vmap(lambda u: checkpoint({f}, u, use_reentrant=False))({0})", (n,)),
+            ("func.vmap(func.grad(lambda u: checkpoint({f}, u, use_reentrant=False)))({0})", (n, k)),
+        ]
+    )
+    if _numel(shape) > 2 * MAX_ELEMENTS:
+        return None
+    return Line(
+        text.replace("{f}", "f").replace("{0}", "a"),
+        "{o} = " + text,
+        (a.name,),
+        (m.var(shape, readonly=True),),
+        made[0],
+    )
+
+
 TRANSFORMS: list[Make] = [
     gradient,
     gradient,
@@ -213,6 +262,9 @@ TRANSFORMS: list[Make] = [
     checkpoint,
     checkpoint,
     call,
+    composed,
+    composed,
+    decorated,
 ]
 
 

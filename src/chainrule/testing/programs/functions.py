@@ -182,4 +182,14 @@ def custom(m: Maker) -> Line | None:
     return Line(name, text, (a.name, b.name), (m.var(a.shape),), judge="{o} = " + plain)
 
 
-FUNCTIONS: list[Make] = [function, function, function, custom]
+def custom_constant(m: Maker) -> Line | None:
+    """A custom op with an argument that is no tensor, and a rule that leaves one derivative out."""
+    a = m.pick()
+    if a is None:
+        return None
+    rule = m.one(["", "@{o}f.vjp\ndef _(g, y, a, k):\n    return g * k * cr.cos(a), None\n"])
+    text = f"@cr.custom_op\ndef {{o}}f(a, k):\n    return k * cr.sin(a)\n{rule}{{o}} = {{o}}f({{0}}, 0.7)"
+    return Line("custom_op constant", text, (a.name,), (m.var(a.shape),), judge="{o} = 0.7 * cr.sin({0})")
+
+
+FUNCTIONS: list[Make] = [function, function, function, custom, custom_constant]

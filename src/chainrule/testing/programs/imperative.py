@@ -50,7 +50,12 @@ def leaf(m: Maker) -> Line | None:
     if "clone" not in text and "detach" in text:
         m.readonly.add(a.root)
     return Line(
-        "leaf", "{o} = " + text, (a.name,), (out,), judge="{o} = " + judge, marks=CUT if "cut" in judge else frozenset({"const"})
+        "leaf",
+        "{o} = " + text,
+        (a.name,),
+        (out,),
+        judge="{o} = " + judge,
+        marks=CUT if "cut" in judge else frozenset({"const"}),
     )
 
 
@@ -159,4 +164,31 @@ def data_write(m: Maker) -> Line | None:
     )
 
 
-INNER: list[Make] = [inner_gradient, inner_gradient, inner_gradient, inner_gradient, observer, data_write]
+def training(m: Maker) -> Line | None:
+    """A step of gradient descent on a leaf, by hand or by an optimizer: a write without history."""
+    if m.no_grad:
+        return None
+    a = m.pick()
+    b = a and m.pick(lambda v: v.shape == a.shape)
+    if a is None or b is None:
+        return None
+    loss = m.one(LOSS).replace("{w}", "{o}w")
+    start = m.constant(a.shape)
+    text = f"{{o}}w = nn.Parameter({start})\n{loss}.backward(inputs=[{{o}}w])\n" + m.one(
+        [
+            "with cr.no_grad():\n    {o}w -= 0.1 * {o}w.grad\n",
+            "cr.optim.SGD([{o}w], lr=0.1).step()\n",
+            "{o}w.data.sub_(0.1 * {o}w.grad)\n",
+        ]
+    )
+    judge = f"{{o}}w = {start}.requires_grad_()\n({{o}}g,) = autograd.grad({loss}, {{o}}w, create_graph=True)\n"
+    # Through .data no tangent is written either.
+    word = "cut" if ".data" in text else "ng"
+    judge += f"{{o}}w = {start} - {word}(0.1 * {{o}}g)\n"
+    use = "{o} = cr.sin({o}w) * {1}"
+    return Line(
+        "training", text + use, (a.name, b.name), (m.var(a.shape),), judge=judge + use, marks=frozenset({"cut"})
+    )
+
+
+INNER: list[Make] = [inner_gradient, inner_gradient, inner_gradient, inner_gradient, observer, data_write, training]

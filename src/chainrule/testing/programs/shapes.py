@@ -37,7 +37,8 @@ def view(m: Maker) -> Line | None:
         ),
         ("{0}.reshape(-1)", (_numel(a.shape),)),
         (f"{{0}}.unfold({d}, 1, 1)", before + (size,) + after + (1,)),
-        ("{0}.flatten()", (_numel(a.shape),)),
+        # Of a row, flatten is the row itself, and not a view of it.
+        ("{0}.flatten()" if n > 1 else "{0}.view(-1)", (_numel(a.shape),)),
         ("{0}.permute(" + ", ".join(str(k) for k in reversed(range(n))) + ")", a.shape[::-1]),
     ]
     judge = None
@@ -266,4 +267,37 @@ def nested_sum(m: Maker) -> Line | None:
     return Line("nested", text, (a.name, b.name), (m.var(b.shape),), judge="{o} = cr.sin({1}) * 0.5")
 
 
-NESTED: list[Make] = [nested, nested_sum]
+def nested_rows(m: Maker) -> Line | None:
+    """Matrices of two heights through an op over their rows."""
+    a = m.pick(lambda v: len(v.shape) == 2 and v.shape[1] >= 2)
+    b = a and m.pick(lambda v: len(v.shape) == 2 and v.shape[1] == a.shape[1])
+    if a is None or b is None:
+        return None
+    n = a.shape[1]
+    op = m.one(
+        [
+            f"F.layer_norm({{n}}, ({n},), eps=0.1)",
+            "F.softmax({n}, -1)",
+            f"F.linear({{n}}, {m.constant((2, n))})",
+            "cr.tanh({n}) * {n}",
+        ]
+    )
+    size = max(a.shape[0], b.shape[0])
+    width = 2 if "linear" in op else n
+    text = (
+        "{o}n = cr.nested.as_nested_tensor([{0}, {1}])\n"
+        "{o} = cr.nested.to_padded_tensor(" + op.replace("{n}", "{o}n") + ", 0.0)"
+    )
+    pads = [
+        f"F.pad({op.replace('{n}', '{' + str(k) + '}')}, (0, 0, 0, {size - v.shape[0]}))" for k, v in enumerate((a, b))
+    ]
+    return Line(
+        "nested rows",
+        text,
+        (a.name, b.name),
+        (m.var((2, size, width)),),
+        judge=f"{{o}} = cr.stack([{', '.join(pads)}])",
+    )
+
+
+NESTED: list[Make] = [nested, nested_sum, nested_rows]
