@@ -129,7 +129,7 @@ def test_embedding_bag(mode: str) -> None:
 def test_unique_and_isin() -> None:
     x = nested.nested_tensor([[3, 1], [1]])
     assert ct.unique(x).tolist() == [1, 3]
-    y, inverse, counts = ct.unique(x, return_inverse=True, return_counts=True)
+    _, inverse, counts = ct.unique(x, return_inverse=True, return_counts=True)
     assert (inverse.tolist(), counts.tolist()) == ([[1, 0], [0]], [2, 1])
     assert ct.isin(x, ct.tensor([3])).tolist() == [[True, False], [False]]
 

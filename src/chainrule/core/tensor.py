@@ -382,7 +382,7 @@ class _Flag(int):
 
 
 def _rebuild(cls: type, value: Any, requires_grad: bool) -> Tensor:
-    t = object.__new__(cls)
+    t: Tensor = object.__new__(cls)
     Tensor.__init__(t, value)
     if requires_grad:
         t.requires_grad_()
