@@ -482,3 +482,7 @@ def _no_collection() -> Iterator[None]:
     finally:
         if on:
             gc.enable()
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -14,3 +14,7 @@ from .core.tree import Spec, flatten, leaves, register, unflatten
 from .core.tree import tree_map as map
 
 __all__ = ["Spec", "flatten", "leaves", "map", "register", "unflatten"]
+
+
+def __dir__() -> list[str]:
+    return __all__

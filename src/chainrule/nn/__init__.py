@@ -19,3 +19,7 @@ __all__ = [
     "utils",
 ]
 __all__ += modules.__all__
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -42,3 +42,7 @@ __all__ = [
     "Unflatten",
 ]
 __all__ += thin.__all__
+
+
+def __dir__() -> list[str]:
+    return __all__
