@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import numpy as np
 
@@ -30,7 +30,7 @@ ndarray = np.ndarray
 PAYLOADS: dict[type, Callable[..., Any]] = {}
 
 
-class Size(tuple):
+class Size(tuple[int, ...]):
     """The shape of a tensor: a tuple with ``numel()``."""
 
     __slots__ = ()
@@ -45,11 +45,15 @@ class Size(tuple):
     def __repr__(self) -> str:
         return f"chainrule.Size([{', '.join(map(str, self))}])"
 
+    @overload
+    def __getitem__(self, i: SupportsIndex) -> int: ...
+    @overload
+    def __getitem__(self, i: slice) -> Size: ...
     def __getitem__(self, i: Any) -> Any:
         r = tuple.__getitem__(self, i)
         return Size(r) if isinstance(i, slice) else r
 
-    def __add__(self, other: Any) -> Size:
+    def __add__(self, other: Any) -> Size:  # type: ignore[override]
         return Size(tuple.__add__(self, tuple(other)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from typing import Any
 
@@ -84,7 +85,7 @@ class _Watch:
             if isinstance(a, Tensor) and a.requires_grad:
                 a = a.view_as(a) if hasattr(a, "view_as") else a + 0
                 self.left += 1
-                a.register_hook(lambda g, k=k: self._arrived(k, g))
+                a.register_hook(functools.partial(self._arrived, k))
             out.append(a)
         return tuple(out)
 

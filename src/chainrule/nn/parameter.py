@@ -104,6 +104,7 @@ class Buffer(Tensor, metaclass=_Marked):
     """A tensor that is state but no weight: ``Buffer(data, persistent=True)``."""
 
     mark = "_is_buffer"
+    persistent: bool
 
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
         """A tensor that shares the memory of `data`, marked as a buffer."""

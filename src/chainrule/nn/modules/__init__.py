@@ -15,8 +15,7 @@ from .normalization import (
     LayerNorm,
     RMSNorm,
 )
-
-globals().update({name: getattr(thin, name) for name in thin.__all__})
+from .thin import *
 
 __all__ = [
     "BatchNorm1d",
