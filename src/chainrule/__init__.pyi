@@ -1,4 +1,5 @@
 """chainrule: differentiable NumPy. PyTorch's operators and derivative rules, JAX's composable transforms, ragged tensors."""
+
 # Written by `make surface` from the declarations of the ops.
 # ruff: noqa
 # fmt: off
@@ -40,7 +41,7 @@ class FloatTensor(Tensor):
 class Generator:
     """A source of random numbers: ``Generator().manual_seed(0)``."""
     def __init__(self, device: DeviceLike = 'cpu') -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        ...
     def manual_seed(self, seed: _int) -> Generator:
         """Start anew from a seed."""
     def initial_seed(self) -> _int:
@@ -249,17 +250,17 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: _int = 0) 
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
     """The number of successes in `count` trials of probability `prob`."""
 def bitwise_and(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
-    ...
+    """The and of two integers, bit by bit, or of two truth values."""
 def bitwise_left_shift(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """``input << other``; bits that leave the type are lost."""
 def bitwise_not(input: Operand, *, out: Tensor | None = None) -> Tensor:
-    ...
+    """An integer with every bit turned around, or the other truth value."""
 def bitwise_or(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
-    ...
+    """The or of two integers, bit by bit, or of two truth values."""
 def bitwise_right_shift(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """``input >> other``, which keeps the sign."""
 def bitwise_xor(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
-    ...
+    """The xor of two integers, bit by bit, or of two truth values."""
 def blackman_window(window_length: _int, periodic: _bool = True, *, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, pin_memory: _bool | None = None, requires_grad: _bool = False) -> Tensor:
     """``w[n] = 0.42 - 0.5 cos(2 pi n / N) + 0.08 cos(4 pi n / N)``, N the length if `periodic`, else one less."""
 def block_diag(*tensors: Tensor | Sequence[Tensor]) -> Tensor:
@@ -535,7 +536,7 @@ def floor(input: Operand, *, out: Tensor | None = None) -> Tensor:
 def floor_(self: Tensor) -> Tensor:
     """In-place version of :meth:`floor`."""
 def floor_divide(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
-    ...
+    """``input // other``, rounded down."""
 def fmax(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """The larger one; a number beats NaN."""
 def fmin(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
@@ -700,7 +701,7 @@ def isin(elements: Operand, test_elements: Operand, *, assume_unique: _bool = Fa
 def isinf(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """Whether infinite (in either part)."""
 def isnan(input: Operand, *, out: Tensor | None = None) -> Tensor:
-    ...
+    """Whether it is NaN; a complex number is where a part of it is."""
 def isneginf(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """Whether negative infinity."""
 def isposinf(input: Operand, *, out: Tensor | None = None) -> Tensor:
@@ -721,9 +722,9 @@ def kthvalue(input: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False, *, 
 def layer_norm(input: Tensor, normalized_shape: Sequence[_int], weight: Operand | None = None, bias: Tensor | None = None, eps: _float = 1e-05, cudnn_enable: _bool = True) -> Tensor:
     """``(x - mean) / sqrt(var + eps) * weight + bias`` over the last dims, those of `normalized_shape`."""
 class layout:
-    ...
+    """A layout or a memory format; `strided` and `contiguous_format` are all that there is to choose here."""
     def __init__(self, name: _str) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        ...
 def lcm(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """The least common multiple."""
 def lcm_(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
@@ -887,11 +888,11 @@ def movedim(input: Tensor, source: Ints, destination: Ints) -> Tensor:
 def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`input` sorted along dim 0."""
 def mul(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
-    ...
+    """``input * other``."""
 def multinomial(input: Tensor, num_samples: _int, replacement: _bool = False, *, generator: Generator | None = None, out: Tensor | None = None) -> Tensor:
     """Indices drawn from each row with probabilities proportional to `input`, with or without replacement."""
 def multiply(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
-    ...
+    """``input * other``."""
 def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A matrix times a vector."""
 def mvlgamma(input: Tensor, p: _int, *, out: Tensor | None = None) -> Tensor:

@@ -1,4 +1,5 @@
 """Linear algebra: decompositions, solvers, norms and functions of matrices, with their derivatives; filled by the ops."""
+
 # Written by `make surface` from the declarations of the ops.
 # ruff: noqa
 # fmt: off

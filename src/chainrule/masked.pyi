@@ -1,4 +1,5 @@
 """Reductions and normalisations of the elements that a mask selects; filled by the ops."""
+
 # Written by `make surface` from the declarations of the ops.
 # ruff: noqa
 # fmt: off

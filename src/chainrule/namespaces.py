@@ -7,10 +7,10 @@ import inspect
 import re
 import sys
 from collections.abc import Iterator
-from types import FunctionType, ModuleType
+from types import ModuleType
 from typing import Any
 
-from .core.registry import PUBLIC, address, fill
+from .core.registry import PUBLIC, address, fill, house
 
 
 def install(root: ModuleType) -> None:
@@ -52,11 +52,10 @@ def result_types() -> Iterator[type]:
 
 
 def public_names(root: ModuleType, modules: tuple[str, ...]) -> list[str]:
-    """The root's `modules` and all that is in it and no module; functions imported from the engine get it as their home."""
+    """The root's `modules`, and all that is in it and is no module."""
     names = set(modules)
     for name, value in vars(root).items():
         if not name.startswith("_") and not isinstance(value, ModuleType) and name != "annotations":
             names.add(name)
-            if isinstance(value, FunctionType) and value.__module__.startswith(f"{root.__name__}.core."):
-                address(value, name)
+    house(root.__name__, sorted(names))
     return sorted(names)

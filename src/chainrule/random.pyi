@@ -1,4 +1,5 @@
 """The state of the random number generator; filled by the ops."""
+
 # Written by `make surface` from the declarations of the ops.
 # ruff: noqa
 # fmt: off

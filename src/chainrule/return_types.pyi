@@ -1,4 +1,5 @@
 """The named tuples that functions return, such as ``linalg.svd``; filled by the ops."""
+
 # Written by `make surface` from the declarations of the ops.
 # ruff: noqa
 # fmt: off

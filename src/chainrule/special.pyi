@@ -1,4 +1,5 @@
 """Special functions; filled by the ops."""
+
 # Written by `make surface` from the declarations of the ops.
 # ruff: noqa
 # fmt: off

@@ -7,6 +7,7 @@ from chainrule import Tensor, nn
 from chainrule.linalg import svdd  # mistake: there is no such name
 
 x = cr.randn(3, 3)
+svdd(x)
 cr.sinn(x)  # mistake: a misspelt function
 x.summ()  # mistake: a misspelt method
 cr.softmax(x, dimension=0)  # mistake: an unknown keyword

@@ -6,6 +6,8 @@ from typing import Any
 
 
 class _Name:
+    """A layout or a memory format; `strided` and `contiguous_format` are all that there is to choose here."""
+
     __slots__ = ("name",)
 
     def __init__(self, name: str) -> None:

@@ -1,4 +1,5 @@
 """What the ops attach to Tensor: methods, operators, properties."""
+
 # Written by `make surface` from the declarations of the ops.
 # ruff: noqa
 # fmt: off
@@ -29,7 +30,7 @@ class Methods:
     def __add__(self, other: Operand, /) -> Tensor:
         ...
     def __and__(self, other: Operand, /) -> Tensor:
-        ...
+        """The and of two integers, bit by bit, or of two truth values."""
     __array_priority__: _float
     def __contains__(self, element: _object) -> _bool:
         """Whether one of the elements equals `element`."""
@@ -41,7 +42,7 @@ class Methods:
         """The CPU, in DLPack's numbers."""
     def __eq__(self, other: _object) -> Tensor: ...  # type: ignore[override]
     def __floordiv__(self, other: Operand, /) -> Tensor:
-        ...
+        """``input // other``, rounded down."""
     def __ge__(self, other: Operand, /) -> Tensor:
         """``input >= other``."""
     def __getitem__(self, key: Any) -> Tensor:
@@ -63,7 +64,7 @@ class Methods:
     def __imul__(self, other: Operand, /) -> Self:
         """In-place version of :meth:`__imul`."""
     def __invert__(self) -> Tensor:
-        ...
+        """An integer with every bit turned around, or the other truth value."""
     def __ior__(self, other: Operand, /) -> Self:
         """In-place version of :meth:`__ior`."""
     def __ipow__(self, exponent: Operand) -> Self:
@@ -87,12 +88,12 @@ class Methods:
     def __mod__(self, other: Operand, /) -> Tensor:
         """``a - floor(a / b) b``: the remainder with the sign of `other`."""
     def __mul__(self, other: Operand, /) -> Tensor:
-        ...
+        """``input * other``."""
     def __ne__(self, other: _object) -> Tensor: ...  # type: ignore[override]
     def __neg__(self) -> Tensor:
         """``-x``."""
     def __or__(self, other: Operand, /) -> Tensor:
-        """Return self|value."""
+        """The or of two integers, bit by bit, or of two truth values."""
     def __pos__(self) -> Tensor:
         ...
     def __pow__(self, exponent: Operand) -> Tensor:
@@ -114,7 +115,7 @@ class Methods:
     def __rmul__(self, other: Operand) -> Tensor:
         ...
     def __ror__(self, other: Operand) -> Tensor:
-        """Return value|self."""
+        ...
     def __rpow__(self, other: Operand) -> Tensor:
         ...
     def __rrshift__(self, other: Operand) -> Tensor:
@@ -134,7 +135,7 @@ class Methods:
     def __truediv__(self, other: Operand, /) -> Tensor:
         ...
     def __xor__(self, other: Operand, /) -> Tensor:
-        ...
+        """The xor of two integers, bit by bit, or of two truth values."""
     def _nested_tensor_size(self) -> Tensor:
         """The matrix ``[components, dims]`` of sizes."""
     def abs(self) -> Tensor:
@@ -278,7 +279,7 @@ class Methods:
     def bincount(self, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
         """How often, or with what total weight, each number from 0 on occurs in a vector of non-negative integers."""
     def bitwise_and(self, other: Operand, /) -> Tensor:
-        ...
+        """The and of two integers, bit by bit, or of two truth values."""
     def bitwise_and_(self, other: Operand, /) -> Self:
         """In-place version of :meth:`bitwise_and`."""
     def bitwise_left_shift(self, other: Operand, /) -> Tensor:
@@ -286,11 +287,11 @@ class Methods:
     def bitwise_left_shift_(self, other: Operand, /) -> Self:
         """In-place version of :meth:`bitwise_left_shift`."""
     def bitwise_not(self) -> Tensor:
-        ...
+        """An integer with every bit turned around, or the other truth value."""
     def bitwise_not_(self) -> Self:
         """In-place version of :meth:`bitwise_not`."""
     def bitwise_or(self, other: Operand, /) -> Tensor:
-        ...
+        """The or of two integers, bit by bit, or of two truth values."""
     def bitwise_or_(self, other: Operand, /) -> Self:
         """In-place version of :meth:`bitwise_or`."""
     def bitwise_right_shift(self, other: Operand, /) -> Tensor:
@@ -298,7 +299,7 @@ class Methods:
     def bitwise_right_shift_(self, other: Operand, /) -> Self:
         """In-place version of :meth:`bitwise_right_shift`."""
     def bitwise_xor(self, other: Operand, /) -> Tensor:
-        ...
+        """The xor of two integers, bit by bit, or of two truth values."""
     def bitwise_xor_(self, other: Operand, /) -> Self:
         """In-place version of :meth:`bitwise_xor`."""
     def bmm(self, mat2: Tensor) -> Tensor:
@@ -515,7 +516,7 @@ class Methods:
     def floor_(self) -> Self:
         """In-place version of :meth:`floor`."""
     def floor_divide(self, other: Operand, /) -> Tensor:
-        ...
+        """``input // other``, rounded down."""
     def floor_divide_(self, other: Operand, /) -> Self:
         """In-place version of :meth:`floor_divide`."""
     def fmax(self, other: Operand, *, out: Tensor | None = None) -> Tensor:
@@ -662,7 +663,7 @@ class Methods:
     def isinf(self) -> Tensor:
         """Whether infinite (in either part)."""
     def isnan(self) -> Tensor:
-        ...
+        """Whether it is NaN; a complex number is where a part of it is."""
     def isneginf(self) -> Tensor:
         """Whether negative infinity."""
     def isposinf(self) -> Tensor:
@@ -832,13 +833,13 @@ class Methods:
     def msort(self) -> Tensor:
         """`input` sorted along dim 0."""
     def mul(self, other: Operand, /) -> Tensor:
-        ...
+        """``input * other``."""
     def mul_(self, other: Operand, /) -> Self:
         """In-place version of :meth:`mul`."""
     def multinomial(self, num_samples: _int, replacement: _bool = False, *, generator: Generator | None = None, out: Tensor | None = None) -> Tensor:
         """Indices drawn from each row with probabilities proportional to `input`, with or without replacement."""
     def multiply(self, other: Operand, /) -> Tensor:
-        ...
+        """``input * other``."""
     def multiply_(self, other: Operand, /) -> Self:
         """In-place version of :meth:`multiply`."""
     def mv(self, vec: Tensor) -> Tensor:

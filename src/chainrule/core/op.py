@@ -108,6 +108,9 @@ class Op:
     def __repr__(self) -> str:
         return f"<op {self.name}>"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _op_named, (self.name,)
+
     # -- declaring rules ----------------------------------------------------------------------------------------------
     def jvp(self, rule: Any = None, *, sparse: bool = False) -> Any:
         """Declare the forward rule ``rule(t, y, *xs, **static) -> tangent(s)``.
@@ -259,6 +262,10 @@ class Op:
         if callable(rule):
             return rule(size, args, flags, **kw)
         raise missing(self.name, "batching rule")
+
+
+def _op_named(name: str) -> Op:
+    return OPS[name]
 
 
 def ragged_level(args: tuple[Any, ...], kw: dict[str, Any]) -> Any:

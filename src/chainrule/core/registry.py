@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from .declared import show_declaration
 from .op import Op, Pointwise, is_operand, rules_arity
 from .tensor import Tensor
 from .views import assign, write_out
@@ -163,11 +165,14 @@ def public(
             claim(n, f)
             PUBLIC[n] = target
             address(target, n)
+        if hasattr(target, "op"):
+            show_declaration(target)
         as_method: Any = _pointwise_method(f) if isinstance(f, Pointwise) else _bindable(f) if isinstance(f, Op) else f
         for n in methods.split():
             attach(n, _operator(f, as_method) if n in OPERATORS else as_method, f)
         for n in inplace.split():
-            attach(n, in_place(as_method, n), f)
+            attach(n, method := in_place(as_method, n), f)
+            show_declaration(method)
         return f
 
     return register
@@ -230,6 +235,7 @@ def _pointwise_method(p: Pointwise) -> Callable[..., Any]:
         call.__doc__ = p.__doc__
         if signature is not None:
             call.__signature__ = signature  # type: ignore[attr-defined]
+            show_declaration(call)
     return p.call
 
 
@@ -241,6 +247,16 @@ def prop(name: str) -> Callable[[F], F]:
         return f
 
     return register
+
+
+def house(module: str, names: list[str]) -> None:
+    """Make a public module the home of the functions that it imports from the inside."""
+    space = module.partition(".")[2]
+    for name in names:
+        f = getattr(sys.modules[module], name, None)
+        private = getattr(f, "__module__", "").startswith(("chainrule.core.", "chainrule.payloads."))
+        if private and hasattr(f, "__qualname__") and not isinstance(f, type):  # a class stays where its source is
+            address(f, f"{space}.{name}" if space else name)
 
 
 def fill(module: Any, prefix: str) -> list[str]:

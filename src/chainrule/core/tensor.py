@@ -30,7 +30,7 @@ ndarray = np.ndarray
 PAYLOADS: dict[type, Callable[..., Any]] = {}
 
 
-class Size(tuple[int, ...]):
+class Size(tuple[Any, ...]):  # a ragged size is no int
     """The shape of a tensor: a tuple with ``numel()``."""
 
     __slots__ = ()
@@ -46,7 +46,7 @@ class Size(tuple[int, ...]):
         return f"chainrule.Size([{', '.join(map(str, self))}])"
 
     @overload
-    def __getitem__(self, i: SupportsIndex) -> int: ...
+    def __getitem__(self, i: SupportsIndex) -> Any: ...
     @overload
     def __getitem__(self, i: slice) -> Size: ...
     def __getitem__(self, i: Any) -> Any:

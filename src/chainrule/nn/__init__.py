@@ -9,7 +9,6 @@ from .parameter import Buffer, Parameter
 
 __all__ = [
     "Buffer",
-    "Module",
     "Parameter",
     "functional",
     "functional_call",

@@ -1,4 +1,5 @@
 """The functions of neural networks, without state: what the ops publish under ``nn.functional``."""
+
 # Written by `make surface` from the declarations of the ops.
 # ruff: noqa
 # fmt: off

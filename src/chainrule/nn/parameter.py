@@ -112,3 +112,13 @@ class Buffer(Tensor, metaclass=_Marked):
         x.__dict__["_is_buffer"] = True
         x.__dict__["persistent"] = persistent
         return x
+
+
+__all__ = [
+    "Buffer",
+    "Parameter",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,4 +1,5 @@
 """Modules that only hold the options of a function: activations, dropout, distances, losses, paddings of shapes."""
+
 # Written by `make surface` from the declarations of the ops.
 # ruff: noqa
 # fmt: off
@@ -196,7 +197,7 @@ class RReLU(Thin):
 class PReLU(Module):
     """``max(x, 0) + a min(x, 0)`` with a learned `a`, one or one a channel."""
     def __init__(self, num_parameters: _int = 1, init: _float = 0.25, device: DeviceLike | None = None, dtype: DTypeLike | None = None) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        ...
     def forward(self, input: Tensor) -> Tensor:
         """``max(x, 0) + a min(x, 0)``."""
     def extra_repr(self) -> _str:

@@ -23,6 +23,7 @@ NAMESPACES = ("fft", "linalg", "masked", "nn.functional", "random", "signal.wind
 _BUILTINS = ("bool", "complex", "float", "int", "object", "str", "tuple", "type")
 _NAMED = re.compile(rf"(?<![.\w])({'|'.join(_BUILTINS)})\b(?!:)")
 _HEAD = '''"""{doc}"""
+
 # Written by `make surface` from the declarations of the ops.
 # ruff: noqa
 # fmt: off
@@ -46,12 +47,17 @@ def outdated() -> dict[Path, str]:
 def stubs() -> dict[str, str]:
     """Every stub: its path within the package and its text."""
     importlib.import_module("chainrule.nested")  # it attaches methods
-    out = {"__init__.pyi": _root(), "core/methods.pyi": _methods(), "return_types.pyi": _results(), "nn/modules/thin.pyi": _thin()}
+    out = {
+        "__init__.pyi": _root(),
+        "core/methods.pyi": _methods(),
+        "return_types.pyi": _results(),
+        "nn/modules/thin.pyi": _thin(),
+    }
     for space in NAMESPACES:
         module = importlib.import_module(f"chainrule.{space}")
         parts = [_head(module, "." * (space.count(".") + 1)), _all(module.__all__)]
         parts += [_member(name, getattr(module, name)) for name in module.__all__]
-        out[space.replace(".", "/") + ".pyi"] = "\n".join(parts)
+        out[space.replace(".", "/") + ".pyi"] = "\n".join(parts) + "\n"
     return out
 
 
@@ -86,7 +92,9 @@ def _root() -> str:
         elif callable(value):
             parts.append(_imported(name, inspect.unwrap(value)))
         else:
-            parts.append(f"{name}: {_python('None' if value is None else type(value).__name__.replace('_Name', 'Layout'))}")
+            parts.append(
+                f"{name}: {_python('None' if value is None else type(value).__name__.replace('_Name', 'Layout'))}"
+            )
     return "\n".join(parts) + "\n"
 
 
@@ -123,7 +131,9 @@ def _results() -> str:
         kinds = inspect.get_annotations(cls)
         for field in cls._fields:
             kind = kinds.get(field) or words.FIELDS.get(f"{name}.{field}", "Tensor")
-            parts.append(f"    {field}: {_python(getattr(kind, '__forward_arg__', None) or getattr(kind, '__name__', kind))}")
+            parts.append(
+                f"    {field}: {_python(getattr(kind, '__forward_arg__', None) or getattr(kind, '__name__', kind))}"
+            )
     return "\n".join(parts) + "\n"
 
 
@@ -143,9 +153,13 @@ def _thin() -> str:
         parts.append(f"class {name}({'Thin' if issubclass(cls, thin.Thin) else 'Module'}):\n    {_doc(cls)}")
         if issubclass(cls, thin.Thin):
             options = ", ".join(_option(k, v) for k, v in cls.options.items())
-            parts.append(f"    def __init__(self, {options}) -> None: ..." if options else "    def __init__(self) -> None: ...")
+            parts.append(
+                f"    def __init__(self, {options}) -> None: ..." if options else "    def __init__(self) -> None: ..."
+            )
         else:
-            parts += [_function(k, v, method=True, plain=True) for k, v in vars(cls).items() if isinstance(v, FunctionType)]
+            parts += [
+                _function(k, v, method=True, plain=True) for k, v in vars(cls).items() if isinstance(v, FunctionType)
+            ]
             if name == "PReLU":
                 parts.append("    weight: Parameter")
     return "\n".join(parts) + "\n"
@@ -171,7 +185,10 @@ def _class(name: str, cls: Any) -> str:
         return f"{name} = Layout"
     if isinstance(cls, type) and type(cls) is not type:  # FloatTensor and its like are called, and asked by isinstance
         return f"class {name}(Tensor):\n    {_doc(cls)}\n    def __init__(self, *args: Any, device: DeviceLike | None = None) -> None: ..."
-    parts = [f"class {name}({', '.join(b.__name__ for b in cls.__bases__ if b is not object)}):".replace("()", ""), f"    {_doc(cls)}"]
+    parts = [
+        f"class {name}({', '.join(b.__name__ for b in cls.__bases__ if b is not object)}):".replace("()", ""),
+        f"    {_doc(cls)}",
+    ]
     for k, v in vars(cls).items():
         if isinstance(v, FunctionType) and (k == "__init__" or not k.startswith("_")):
             parts.append(_function(k, v, method=True, plain=True))
@@ -192,7 +209,9 @@ def _function(name: str, f: Callable[..., Any], method: bool = False, plain: boo
     """``def name(...)``, with a decorator for each where there are several ways to call it."""
     pad = "    " if method else ""
     ways = () if plain else words.SEVERAL.get(f"Tensor.{name}" if method else name) or words.SEVERAL.get(name, ())
-    texts = [re.sub(r"^\(input: Tensor", "(self", w) if method else w for w in ways] or _signatures(name, f, method, plain)
+    texts = [re.sub(r"^\(input: Tensor", "(self", w) if method else w for w in ways] or _signatures(
+        name, f, method, plain
+    )
     out = []
     for text in texts:
         mark = f"{pad}@overload\n" if len(texts) > 1 else ""
@@ -231,7 +250,13 @@ def _returns(name: str, s: inspect.Signature, f: Any, plain: bool, method: bool)
     kind = "" if s.return_annotation is s.empty else str(s.return_annotation)
     if plain:
         return kind or "None"
-    if method and name.endswith("_") and kind == "Tensor" and (not name.startswith("__") or name.startswith("__i")) and name != "__invert__":
+    if (
+        method
+        and name.endswith("_")
+        and kind == "Tensor"
+        and (not name.startswith("__") or name.startswith("__i"))
+        and name != "__invert__"
+    ):
         return "Self"
     known = hasattr(f, "op") or name in OPERATORS or name in words.TENSORS
     return "Tensor" if known else kind or "Any"
@@ -252,7 +277,9 @@ def _parameters(parameters: list[inspect.Parameter], returns: str, method: bool)
         if p.name.startswith("_") and p.default is not p.empty and len(p.name) > 1:
             continue  # not for callers
         star = "*" if p.kind is p.VAR_POSITIONAL else "**" if p.kind is p.VAR_KEYWORD else ""
-        out.append(f"{star}{p.name}: {_type(p, returns)}" + ("" if p.default is p.empty else f" = {_default(p.default)}"))
+        out.append(
+            f"{star}{p.name}: {_type(p, returns)}" + ("" if p.default is p.empty else f" = {_default(p.default)}")
+        )
     if before is inspect.Parameter.POSITIONAL_ONLY and len(out) > 1:
         out.append("/")
     if out and out[-1] == "*":
@@ -279,7 +306,9 @@ def _default(value: Any) -> str:
 
 def _python(kind: Any) -> str:
     """A type as the stub writes it."""
-    return _NAMED.sub(r"_\1", str(kind).replace("dt.DType", "DType").replace("np.ndarray", "Any").replace("_Any", "Any"))
+    return _NAMED.sub(
+        r"_\1", str(kind).replace("dt.DType", "DType").replace("np.ndarray", "Any").replace("_Any", "Any")
+    )
 
 
 def _doc(f: Any) -> str:
@@ -288,5 +317,5 @@ def _doc(f: Any) -> str:
 
 
 def _first_line(f: Any) -> str:
-    line = (inspect.getdoc(f) or "").partition("\n")[0].replace("\\", "\\\\").replace('"""', "'''")
+    line = inspect.cleandoc(f.__doc__ or "").partition("\n")[0].replace("\\", "\\\\").replace('"""', "'''")
     return line + " " if line.endswith('"') else line

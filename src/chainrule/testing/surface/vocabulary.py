@@ -35,9 +35,12 @@ _WORDS = {
 TYPES = {name: kind for names, kind in _WORDS.items() for name in names.split()}
 
 # Parameters that gather: ``*shape`` takes sizes one by one or together.
-GATHERED = {"tensors": "Tensor | Sequence[Tensor]", "shapes": "Sequence[int]", "sizes_": "Ints", "operands": "Any"} | {
-    name: "Ints" for name in ("shape", "dims", "size", "sizes")
-}
+GATHERED = {
+    "tensors": "Tensor | Sequence[Tensor]",
+    "shapes": "Sequence[int]",
+    "sizes_": "Ints",
+    "operands": "Any",
+} | dict.fromkeys(("shape", "dims", "size", "sizes"), "Ints")
 
 # Flags that change what a function returns: a tensor without them.
 FLAGS = ("return_indices", "return_inverse", "return_counts", "as_tuple")
@@ -94,7 +97,7 @@ _SEVERAL = {
     ),
     "repeat": ("(input: Tensor, *sizes: Ints) -> Tensor", "(input: Tensor, *, repeats: Ints) -> Tensor"),
     "to": (
-        f"(input: Tensor, dtype: DTypeLike, non_blocking: bool = False, copy: bool = False, *, "
+        "(input: Tensor, dtype: DTypeLike, non_blocking: bool = False, copy: bool = False, *, "
         "memory_format: Layout | None = None) -> Tensor",
         f"(input: Tensor, device: DeviceLike | None = None, dtype: DTypeLike | None = None, {_TO}) -> Tensor",
         "(input: Tensor, other: Tensor, non_blocking: bool = False, copy: bool = False, *, "
@@ -120,7 +123,13 @@ _SEVERAL = {
 SEVERAL = {name: ways for names, ways in _SEVERAL.items() for name in names.split()}
 
 # Attributes whose declaration does not say what they are.
-ATTRIBUTES = {"grad": "Tensor | None", "data": "Tensor", "__array_priority__": "float", "retains_grad": "bool", "output_nr": "int"}
+ATTRIBUTES = {
+    "grad": "Tensor | None",
+    "data": "Tensor",
+    "__array_priority__": "float",
+    "retains_grad": "bool",
+    "output_nr": "int",
+}
 FIELDS = {"HistogramDD.bin_edges": "tuple[Tensor, ...]"}
 # Functions that return a tensor, though they do not say so.
 TENSORS = frozenset(
