@@ -2,7 +2,7 @@
 
 from . import functional, init, modules, parameter, utils
 from .functional_call import functional_call, stack_module_state
-from .module import Module
+from .module import Module as Module
 from .modules import *
 from .modules.thin import *
 from .parameter import Buffer, Parameter
