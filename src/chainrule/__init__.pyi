@@ -69,21 +69,21 @@ from .core.tensor import Size as Size
 from .core.tensor import Tensor as Tensor
 def abs(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The absolute value; its derivative at 0 is 0."""
-def abs_(self: Tensor) -> Tensor:
+def abs_(self: Tensor, /) -> Tensor:
     """In-place version of :meth:`abs`."""
 def absolute(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The absolute value; its derivative at 0 is 0."""
 def acos(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The inverse cosine."""
-def acos_(self: Tensor) -> Tensor:
+def acos_(self: Tensor, /) -> Tensor:
     """In-place version of :meth:`acos`."""
 def acosh(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The inverse hyperbolic cosine."""
-def acosh_(self: Tensor) -> Tensor:
+def acosh_(self: Tensor, /) -> Tensor:
     """In-place version of :meth:`acosh`."""
-def adaptive_avg_pool1d(input: Tensor, output_size: _int | Sequence[_int | None]) -> Tensor:
+def adaptive_avg_pool1d(input: Tensor, output_size: _int | Sequence[_int | None] | None) -> Tensor:
     """The mean over `output_size` windows that share the last 1 dim(s) as evenly as they can."""
-def adaptive_max_pool1d(input: Tensor, output_size: _int | Sequence[_int | None], return_indices: _bool = True) -> _tuple[Tensor, Tensor]:
+def adaptive_max_pool1d(input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: _bool = True) -> _tuple[Tensor, Tensor]:
     """adaptive_max_pool1d and the places of the maxima in the last 1 dim(s), flattened."""
 def add(input: Operand, other: Operand, *, alpha: Operand = 1, out: Tensor | None = None) -> Tensor:
     """``input + alpha * other``."""
@@ -136,29 +136,29 @@ def arange(*, start: Operand = 0, end: Operand, step: Operand = 1, out: Tensor |
     """``start, start + step, ...`` up to but not including `end`."""
 def arccos(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The inverse cosine."""
-def arccos_(self: Tensor) -> Tensor:
+def arccos_(self: Tensor, /) -> Tensor:
     """In-place version of :meth:`arccos`."""
 def arccosh(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The inverse hyperbolic cosine."""
-def arccosh_(self: Tensor) -> Tensor:
+def arccosh_(self: Tensor, /) -> Tensor:
     """In-place version of :meth:`arccosh`."""
 def arcsin(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The inverse sine."""
-def arcsin_(self: Tensor) -> Tensor:
+def arcsin_(self: Tensor, /) -> Tensor:
     """In-place version of :meth:`arcsin`."""
 def arcsinh(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The inverse hyperbolic sine."""
-def arcsinh_(self: Tensor) -> Tensor:
+def arcsinh_(self: Tensor, /) -> Tensor:
     """In-place version of :meth:`arcsinh`."""
 def arctan(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The inverse tangent."""
 def arctan2(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """The angle of the point (other, input); its derivative at the origin is 0."""
-def arctan_(self: Tensor) -> Tensor:
+def arctan_(self: Tensor, /) -> Tensor:
     """In-place version of :meth:`arctan`."""
 def arctanh(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The inverse hyperbolic tangent."""
-def arctanh_(self: Tensor) -> Tensor:
+def arctanh_(self: Tensor, /) -> Tensor:
     """In-place version of :meth:`arctanh`."""
 def are_deterministic_algorithms_enabled() -> _bool:
     """What was asked for with ``use_deterministic_algorithms``."""
@@ -184,21 +184,21 @@ def asarray(data: Any, dtype: DTypeLike | None = None, device: DeviceLike | None
     """`data` as a tensor, sharing memory where it can."""
 def asin(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The inverse sine."""
-def asin_(self: Tensor) -> Tensor:
+def asin_(self: Tensor, /) -> Tensor:
     """In-place version of :meth:`asin`."""
 def asinh(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The inverse hyperbolic sine."""
-def asinh_(self: Tensor) -> Tensor:
+def asinh_(self: Tensor, /) -> Tensor:
     """In-place version of :meth:`asinh`."""
 def atan(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The inverse tangent."""
 def atan2(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """The angle of the point (other, input); its derivative at the origin is 0."""
-def atan_(self: Tensor) -> Tensor:
+def atan_(self: Tensor, /) -> Tensor:
     """In-place version of :meth:`atan`."""
 def atanh(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The inverse hyperbolic tangent."""
-def atanh_(self: Tensor) -> Tensor:
+def atanh_(self: Tensor, /) -> Tensor:
     """In-place version of :meth:`atanh`."""
 @overload
 def atleast_1d(tensor: Tensor, /) -> Tensor:
@@ -234,7 +234,7 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Operand = 1,
     """``beta * input + alpha * (batch1 @ batch2)``, batch by batch."""
 def bartlett_window(window_length: _int, periodic: _bool = True, *, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, pin_memory: _bool | None = None, requires_grad: _bool = False) -> Tensor:
     """``w[n] = 1 - |2 n / N - 1|``, N the length if `periodic`, else one less."""
-def batch_norm(input: Tensor, weight: Operand, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: _bool, momentum: _float, eps: _float, cudnn_enabled: _bool = True) -> Tensor:
+def batch_norm(input: Tensor, weight: Operand | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: _bool, momentum: _float, eps: _float, cudnn_enabled: _bool = True) -> Tensor:
     """``(x - mean) / sqrt(var + eps) * weight + bias`` for each channel, in ATen's order of arguments."""
 def batch_norm_backward(grad_out: Tensor, input: Tensor, weight: Tensor, running_mean: Tensor | None, running_var: Tensor | None, save_mean: Tensor | None, save_var: Tensor | None, update: _bool, eps: _float, output_mask: Sequence[_bool], reserve: Tensor | None) -> _tuple[Any, Any, Any]:
     """The gradients of batch norm; `reserve` belongs to other devices."""
@@ -286,7 +286,7 @@ def cdist(x1: Tensor, x2: Tensor, p: _float = 2.0, compute_mode: _str = 'use_mm_
 cdouble: DType
 def ceil(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The smallest integer not below x."""
-def ceil_(self: Tensor) -> Tensor:
+def ceil_(self: Tensor, /) -> Tensor:
     """In-place version of :meth:`ceil`."""
 def celu(input: Tensor, alpha: _float = 1.0) -> Tensor:
     """``max(input, 0) + min(alpha * (e**(input / alpha) - 1), 0)``."""
@@ -298,8 +298,8 @@ def chain_matmul(*tensors: Tensor | Sequence[Tensor], out: Tensor | None = None)
 chalf: DType
 def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
     """Channel ``g k + i`` (of g groups) moved to ``i g + k``: the groups interleaved."""
-channels_last: layout
-channels_last_3d: layout
+channels_last: Layout
+channels_last_3d: Layout
 def cholesky(input: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The triangular factor of a Hermitian positive-definite matrix."""
 def cholesky_inverse(L: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
@@ -326,7 +326,7 @@ def clip_(input: Tensor, min: Operand | None = None, max: Operand | None = None)
     """In-place version of :meth:`clip`."""
 def clone(input: Tensor, *, memory_format: Layout | None = None) -> Tensor:
     """A copy of `input`, differentiable."""
-def col2im(input: Tensor, output_size: _int | Sequence[_int | None], kernel_size: Ints, dilation: Ints = 1, padding: Ints | _str = 0, stride: Ints = 1) -> Tensor:
+def col2im(input: Tensor, output_size: _int | Sequence[_int | None] | None, kernel_size: Ints, dilation: Ints = 1, padding: Ints | _str = 0, stride: Ints = 1) -> Tensor:
     """Columns added up to images, the transpose of unfold: ``(N, C * kh * kw, patches) -> (N, C, H, W)``."""
 def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Vectors as columns, joined along dim 1."""
@@ -351,7 +351,7 @@ def constant_pad_nd(input: Tensor, pad: Sequence[_int], value: Operand = 0) -> T
     """The last dims padded by ``pad = (before last, after last, before last but one, ...)`` with `value`."""
 def contiguous(input: Tensor, memory_format: Layout | None = None) -> Tensor:
     """`input` itself if its elements lie in row-major order, else a copy that does."""
-contiguous_format: layout
+contiguous_format: Layout
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints | _str = 0, dilation: Ints = 1, groups: _int = 1) -> Tensor:
     """``y[n, o, p] = bias[o] + sum_(c, k) weight[o, c, k] input[n, c, stride p + dilation k - padding]`` over L."""
 def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints | _str = 0, dilation: Ints = 1, groups: _int = 1) -> Tensor:
@@ -374,11 +374,11 @@ def corrcoef(input: Tensor) -> Tensor:
     """``cov_ij / sqrt(cov_ii cov_jj)``, limited to [-1, 1]."""
 def cos(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The cosine."""
-def cos_(self: Tensor) -> Tensor:
+def cos_(self: Tensor, /) -> Tensor:
     """In-place version of :meth:`cos`."""
 def cosh(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The hyperbolic cosine."""
-def cosh_(self: Tensor) -> Tensor:
+def cosh_(self: Tensor, /) -> Tensor:
     """In-place version of :meth:`cosh`."""
 def cosine_embedding_loss(*args: Any, **kw: Any) -> Tensor:
     """``cosine_embedding_loss(input1, input2, target, margin, reduction)``: ``1 - cos(input1, input2)`` where the target is 1, ``max(0, cos - margin)`` where it is -1."""
@@ -406,7 +406,7 @@ from .custom import custom_op as custom_op
 default_generator: Generator
 def deg2rad(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``pi x / 180``."""
-def deg2rad_(self: Tensor) -> Tensor:
+def deg2rad_(self: Tensor, /) -> Tensor:
     """In-place version of :meth:`deg2rad`."""
 def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The determinant; its derivatives are polynomials in A, for singular matrices as for others."""
@@ -471,11 +471,11 @@ def equal(input: Tensor, other: Tensor) -> _bool:
     """Whether both have the same shape and the same elements (NaN differs from itself)."""
 def erf(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The error function ``2/sqrt(pi) * integral of exp(-s**2) from 0 to x``."""
-def erf_(self: Tensor) -> Tensor:
+def erf_(self: Tensor, /) -> Tensor:
     """In-place version of :meth:`erf`."""
 def erfc(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``1 - erf(x)``, accurate in the right tail."""
-def erfc_(self: Tensor) -> Tensor:
+def erfc_(self: Tensor, /) -> Tensor:
     """In-place version of :meth:`erfc`."""
 def erfinv(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The inverse of erf on (-1, 1); infinite at the ends."""
@@ -483,15 +483,15 @@ def exp(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``e**x``."""
 def exp2(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``2**x``."""
-def exp2_(self: Tensor) -> Tensor:
+def exp2_(self: Tensor, /) -> Tensor:
     """In-place version of :meth:`exp2`."""
-def exp_(self: Tensor) -> Tensor:
+def exp_(self: Tensor, /) -> Tensor:
     """In-place version of :meth:`exp`."""
 def expand_copy(self: Tensor, *size: Ints, implicit: _bool = False, **kw: Any) -> Tensor:
     """A copy of what :func:`expand` gives."""
 def expm1(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``e**x - 1``, accurate near 0."""
-def expm1_(self: Tensor) -> Tensor:
+def expm1_(self: Tensor, /) -> Tensor:
     """In-place version of :meth:`expm1`."""
 def eye(n: _int, m: _int | None = None, *, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, pin_memory: _bool | None = None, out: Tensor | None = None) -> Tensor:
     """The n-by-m matrix with ones on the diagonal."""
@@ -511,7 +511,7 @@ def fill_(self: Tensor, value: Operand) -> Tensor:
 from .core.dtypes import finfo as finfo
 def fix(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """x without its fraction."""
-def fix_(self: Tensor) -> Tensor:
+def fix_(self: Tensor, /) -> Tensor:
     """In-place version of :meth:`fix`."""
 def flatten(input: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
     """The dims from `start_dim` to `end_dim` joined into one."""
@@ -533,7 +533,7 @@ def float_power(input: Operand, exponent: Operand, *, out: Tensor | None = None)
     """``input ** exponent`` in double precision (complex where an argument is)."""
 def floor(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The largest integer not above x."""
-def floor_(self: Tensor) -> Tensor:
+def floor_(self: Tensor, /) -> Tensor:
     """In-place version of :meth:`floor`."""
 def floor_divide(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """``input // other``, rounded down."""
@@ -545,7 +545,7 @@ def fmod(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor
     """``a - trunc(a / b) b``: the remainder with the sign of `input`."""
 def frac(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``x - trunc(x)``."""
-def frac_(self: Tensor) -> Tensor:
+def frac_(self: Tensor, /) -> Tensor:
     """In-place version of :meth:`frac`."""
 def frexp(input: Tensor, *, out: Tensor | Sequence[Tensor] | None = None) -> _tuple[Tensor, Tensor]:
     """Mantissa in [0.5, 1) and exponent: ``input == mantissa * 2**exponent``."""
@@ -587,7 +587,7 @@ def get_num_threads() -> _int:
     """The number of threads that compiled kernels use."""
 def get_rng_state() -> Any:
     """The default generator's state."""
-def gradient(input: Tensor, *, spacing: Operand | None = None, dim: Ints | None = None, edge_order: _int = 1) -> _tuple[Tensor, ...]:
+def gradient(input: Tensor, *, spacing: Operand | Sequence[Operand] | None = None, dim: Ints | None = None, edge_order: _int = 1) -> _tuple[Tensor, ...]:
     """Partial derivatives of sampled values along each of `dim`, by central differences."""
 def greater(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """``input > other``."""
@@ -630,7 +630,7 @@ def hypot(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tenso
     """``sqrt(a**2 + b**2)`` without overflow."""
 def i0(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The modified Bessel function I_0."""
-def i0_(self: Tensor) -> Tensor:
+def i0_(self: Tensor, /) -> Tensor:
     """In-place version of :meth:`i0`."""
 def igamma(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``P(a, x) = 1/Gamma(a) * integral of s**(a-1) e**-s from 0 to x``, with a = `input` and x = `other`."""
@@ -661,7 +661,7 @@ def initial_seed() -> _int:
     """The seed of the default generator."""
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The sum of products over the last dims of both."""
-def instance_norm(input: Tensor, weight: Operand, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, use_input_stats: _bool, momentum: _float, eps: _float, cudnn_enabled: _bool = True) -> Tensor:
+def instance_norm(input: Tensor, weight: Operand | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, use_input_stats: _bool, momentum: _float, eps: _float, cudnn_enabled: _bool = True) -> Tensor:
     """``(x - mean) / sqrt(var + eps) * weight + bias`` of each channel of each example, in ATen's order of arguments."""
 int: DType
 int16: DType
@@ -710,7 +710,7 @@ def isreal(input: Tensor) -> Tensor:
     """Whether the imaginary part is 0."""
 def istft(input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, normalized: _bool = False, onesided: _bool | None = None, length: _int | None = None, return_complex: _bool = False) -> Tensor:
     """The signal whose stft is nearest to `input` in the sense of least squares."""
-jagged: layout
+jagged: Layout
 def kaiser_window(window_length: _int, periodic: _bool = True, beta: _float = 12.0, *, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, pin_memory: _bool | None = None, requires_grad: _bool = False) -> Tensor:
     """``w[n] = I0(beta sqrt(1 - (2 n / N - 1)^2)) / I0(beta)``, N the length if `periodic`, else one less."""
 def kl_div(*args: Any, **kw: Any) -> Tensor:
@@ -721,10 +721,7 @@ def kthvalue(input: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False, *, 
     """The `k`-th smallest entry along `dim`, counted from 1: ``(values, indices)``."""
 def layer_norm(input: Tensor, normalized_shape: Sequence[_int], weight: Operand | None = None, bias: Tensor | None = None, eps: _float = 1e-05, cudnn_enable: _bool = True) -> Tensor:
     """``(x - mean) / sqrt(var + eps) * weight + bias`` over the last dims, those of `normalized_shape`."""
-class layout:
-    """A layout or a memory format; `strided` and `contiguous_format` are all that there is to choose here."""
-    def __init__(self, name: _str) -> None:
-        ...
+layout = Layout
 def lcm(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """The least common multiple."""
 def lcm_(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
@@ -735,7 +732,7 @@ def ldexp_(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tens
     """In-place version of :meth:`ldexp`."""
 def le(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """``input <= other``."""
-def lerp(input: Tensor, end: Tensor, weight: Operand, *, out: Tensor | None = None) -> Tensor:
+def lerp(input: Tensor, end: Tensor, weight: Operand | None, *, out: Tensor | None = None) -> Tensor:
     """``input + weight * (end - input)``, exact at weights 0 and 1; `weight` is a number or a tensor."""
 def less(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """``input < other``."""
@@ -752,17 +749,17 @@ def log(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The natural logarithm."""
 def log10(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The logarithm to base 10."""
-def log10_(self: Tensor) -> Tensor:
+def log10_(self: Tensor, /) -> Tensor:
     """In-place version of :meth:`log10`."""
 def log1p(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``log(1 + x)``, accurate near 0."""
-def log1p_(self: Tensor) -> Tensor:
+def log1p_(self: Tensor, /) -> Tensor:
     """In-place version of :meth:`log1p`."""
 def log2(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The logarithm to base 2."""
-def log2_(self: Tensor) -> Tensor:
+def log2_(self: Tensor, /) -> Tensor:
     """In-place version of :meth:`log2`."""
-def log_(self: Tensor) -> Tensor:
+def log_(self: Tensor, /) -> Tensor:
     """In-place version of :meth:`log`."""
 def log_sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``log(1 / (1 + e**-input))``, accurate in both tails."""
@@ -918,9 +915,9 @@ def narrow(input: Tensor, dim: _int, start: Operand, length: _int) -> Tensor:
     """`length` entries of `dim` from `start` on."""
 def narrow_copy(input: Tensor, dim: _int, start: Operand, length: _int) -> Tensor:
     """A copy of what :func:`narrow` gives."""
-def native_batch_norm(input: Tensor, weight: Operand, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: _bool, momentum: _float, eps: _float, *, out: Tensor | Sequence[Tensor] | None = None) -> _tuple[Tensor, Tensor, Tensor]:
+def native_batch_norm(input: Tensor, weight: Operand | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: _bool, momentum: _float, eps: _float, *, out: Tensor | Sequence[Tensor] | None = None) -> _tuple[Tensor, Tensor, Tensor]:
     """Batch norm, the mean and ``1 / sqrt(var + eps)`` (empty in evaluation); derivatives of all three are counted."""
-def native_batch_norm_backward(grad_out: Tensor, input: Tensor, weight: Operand, running_mean: Tensor | None, running_var: Tensor | None, save_mean: Tensor | None, save_invstd: Tensor | None, train: _bool, eps: _float, output_mask: Sequence[_bool]) -> _tuple[Any, Any, Any]:
+def native_batch_norm_backward(grad_out: Tensor, input: Tensor, weight: Operand | None, running_mean: Tensor | None, running_var: Tensor | None, save_mean: Tensor | None, save_invstd: Tensor | None, train: _bool, eps: _float, output_mask: Sequence[_bool]) -> _tuple[Any, Any, Any]:
     """The gradients of input, weight and bias that `output_mask` asks for, None for the others."""
 def native_channel_shuffle(input: Tensor, groups: _int) -> Tensor:
     """Channel ``g k + i`` (of g groups) moved to ``i g + k``: the groups interleaved."""
@@ -928,23 +925,23 @@ def native_dropout(input: Tensor, p: _float, train: _bool | None = True) -> _tup
     """``(input * mask / (1 - p), mask)``; without training ``(input, ones)``."""
 def native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: _float) -> Tensor:
     """``grad_output * mask * scale``."""
-def native_group_norm(input: Tensor, weight: Operand, bias: Tensor | None, N: _int, C: _int, HxW: _int, group: _int, eps: _float, *, out: Tensor | Sequence[Tensor] | None = None) -> _tuple[Tensor, Tensor, Tensor]:
+def native_group_norm(input: Tensor, weight: Operand | None, bias: Tensor | None, N: _int, C: _int, HxW: _int, group: _int, eps: _float, *, out: Tensor | Sequence[Tensor] | None = None) -> _tuple[Tensor, Tensor, Tensor]:
     """Group norm, mean and ``1 / sqrt(var + eps)`` [N, groups]; derivatives of all three are counted."""
-def native_group_norm_backward(grad_out: Tensor, input: Tensor, mean: Tensor, rstd: Tensor, weight: Operand, N: _int, C: _int, HxW: _int, group: _int, output_mask: Sequence[_bool]) -> _tuple[Any, Any, Any]:
+def native_group_norm_backward(grad_out: Tensor, input: Tensor, mean: Tensor, rstd: Tensor, weight: Operand | None, N: _int, C: _int, HxW: _int, group: _int, output_mask: Sequence[_bool]) -> _tuple[Any, Any, Any]:
     """The gradients of input, weight and bias that `output_mask` asks for, None for the others."""
-def native_layer_norm(input: Tensor, normalized_shape: Sequence[_int], weight: Operand, bias: Tensor | None, eps: _float, *, out: Tensor | Sequence[Tensor] | None = None) -> _tuple[Tensor, Tensor, Tensor]:
+def native_layer_norm(input: Tensor, normalized_shape: Sequence[_int], weight: Operand | None, bias: Tensor | None, eps: _float, *, out: Tensor | Sequence[Tensor] | None = None) -> _tuple[Tensor, Tensor, Tensor]:
     """Layer norm, the mean and ``1 / sqrt(var + eps)``; derivatives of all three are counted."""
-def native_layer_norm_backward(grad_out: Tensor, input: Tensor, normalized_shape: Sequence[_int], mean: Tensor, rstd: Tensor, weight: Operand, bias: Tensor | None, output_mask: Sequence[_bool]) -> _tuple[Any, Any, Any]:
+def native_layer_norm_backward(grad_out: Tensor, input: Tensor, normalized_shape: Sequence[_int], mean: Tensor, rstd: Tensor, weight: Operand | None, bias: Tensor | None, output_mask: Sequence[_bool]) -> _tuple[Any, Any, Any]:
     """The gradients of input, weight and bias that `output_mask` asks for, None for the others."""
 def ne(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """Where both differ."""
 def neg(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``-x``."""
-def neg_(self: Tensor) -> Tensor:
+def neg_(self: Tensor, /) -> Tensor:
     """In-place version of :meth:`neg`."""
 def negative(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``-x``."""
-def negative_(self: Tensor) -> Tensor:
+def negative_(self: Tensor, /) -> Tensor:
     """In-place version of :meth:`negative`."""
 from . import nested as nested
 newaxis: None
@@ -1018,7 +1015,7 @@ def pow(input: Operand, exponent: Operand, *, out: Tensor | None = None) -> Tens
     """``input ** exponent``; 0 ** 0 is 1 (NaN for a complex tensor as exponent), and its derivatives are 0."""
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """``input`` where positive, else ``weight * input``, with one weight in all or one for every entry of dim 1."""
-preserve_format: layout
+preserve_format: Layout
 def prod(input: Tensor, dim: Ints | None = None, keepdim: _bool = False, *, dtype: DTypeLike | None = None, out: Tensor | None = None) -> Tensor:
     """The product of all elements, or over one dim; right for any number of zeros at every order."""
 from .core.dtypes import promote_types as promote_types
@@ -1030,7 +1027,7 @@ def quantile(input: Tensor, q: Operand, dim: _int | None = None, keepdim: _bool 
     """The `q`-quantiles along `dim` or of all, between neighbours by `interpolation`; NaN where an entry is."""
 def rad2deg(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``180 x / pi``."""
-def rad2deg_(self: Tensor) -> Tensor:
+def rad2deg_(self: Tensor, /) -> Tensor:
     """In-place version of :meth:`rad2deg`."""
 def rand(*sizes: Ints, size: Ints | None = None, out: Tensor | None = None, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, pin_memory: _bool | None = None, generator: Generator | None = None) -> Tensor:
     """Uniform numbers in [0, 1)."""
@@ -1059,7 +1056,7 @@ def real(input: Tensor) -> Tensor:
     """The real part, sharing memory; a real tensor itself."""
 def reciprocal(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``1 / x``."""
-def reciprocal_(self: Tensor) -> Tensor:
+def reciprocal_(self: Tensor, /) -> Tensor:
     """In-place version of :meth:`reciprocal`."""
 def relu(input: Tensor) -> Tensor:
     """``max(input, 0)``; the derivative at 0 is 0."""
@@ -1104,7 +1101,7 @@ def rrelu_(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333
     """In-place version of :func:`rrelu`."""
 def rsqrt(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``1 / sqrt(x)``."""
-def rsqrt_(self: Tensor) -> Tensor:
+def rsqrt_(self: Tensor, /) -> Tensor:
     """In-place version of :meth:`rsqrt`."""
 def rsub(input: Operand, other: Operand, *, alpha: Operand = 1) -> Tensor:
     """``other - alpha * input``."""
@@ -1156,7 +1153,7 @@ def sgn(input: Operand, *, out: Tensor | None = None) -> Tensor:
 short: DType
 def sigmoid(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``1 / (1 + e**-x)``."""
-def sigmoid_(self: Tensor) -> Tensor:
+def sigmoid_(self: Tensor, /) -> Tensor:
     """In-place version of :meth:`sigmoid`."""
 def sign(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """-1, 0 or 1 by the sign of x."""
@@ -1165,15 +1162,15 @@ def signbit(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """Whether the sign bit is set; -0.0 has it."""
 def sin(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The sine."""
-def sin_(self: Tensor) -> Tensor:
+def sin_(self: Tensor, /) -> Tensor:
     """In-place version of :meth:`sin`."""
 def sinc(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``sin(pi x) / (pi x)``, 1 at 0 and 0 at the other integers; smooth to any order."""
-def sinc_(self: Tensor) -> Tensor:
+def sinc_(self: Tensor, /) -> Tensor:
     """In-place version of :meth:`sinc`."""
 def sinh(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The hyperbolic sine."""
-def sinh_(self: Tensor) -> Tensor:
+def sinh_(self: Tensor, /) -> Tensor:
     """In-place version of :meth:`sinh`."""
 def slice(input: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1) -> Tensor:
     """Entries ``start, start + step, ...`` before `end` of `dim`, a view."""
@@ -1189,8 +1186,8 @@ def softmax(input: Tensor, dim: _int, dtype: DTypeLike | None = None, *, out: Te
     """``exp(x) / sum(exp(x))`` over `dim`."""
 def sort(input: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool | None = None, *, out: Tensor | Sequence[Tensor] | None = None) -> Sorted:
     """Values along `dim` in order, and their positions; equal values keep their order."""
-sparse_coo: layout
-sparse_csr: layout
+sparse_coo: Layout
+sparse_csr: Layout
 from . import special as special
 def split(tensor: Tensor, split_size_or_sections: Ints | None = None, dim: _int = 0, *, split_size: Ints | None = None) -> _tuple[Tensor, ...]:
     """Pieces of `dim`: of one size (the last may be smaller), or of the listed sizes."""
@@ -1202,11 +1199,11 @@ def split_with_sizes_copy(input: Tensor, split_sizes: Sequence[_int], dim: _int 
     """A copy of what :func:`split_with_sizes` gives."""
 def sqrt(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The square root."""
-def sqrt_(self: Tensor) -> Tensor:
+def sqrt_(self: Tensor, /) -> Tensor:
     """In-place version of :meth:`sqrt`."""
 def square(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``x * x``."""
-def square_(self: Tensor) -> Tensor:
+def square_(self: Tensor, /) -> Tensor:
     """In-place version of :meth:`square`."""
 def squeeze(input: Tensor, dim: Ints | None = None) -> Tensor:
     """Dims of size 1 removed: all, or those listed."""
@@ -1220,7 +1217,7 @@ def std_mean(input: Tensor, dim: Ints | None = None, unbiased: _bool | None = No
     """The standard deviation and the mean over `dim`."""
 def stft(input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, pad_mode: _str = 'reflect', normalized: _bool = False, onesided: _bool | None = None, return_complex: _bool | None = None, align_to_window: _bool | None = None) -> Tensor:
     """``y[k, m] = sum_n window[n] x[m hop_length + n] exp(-2 pi i k n / n_fft)``: frequencies k of the frames m of a signal."""
-strided: layout
+strided: Layout
 def sub(input: Operand, other: Operand, *, alpha: Operand = 1, out: Tensor | None = None) -> Tensor:
     """``input - alpha * other``."""
 def subtract(input: Operand, other: Operand, *, alpha: Operand = 1, out: Tensor | None = None) -> Tensor:
@@ -1245,17 +1242,17 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: _int | None = None, *, o
     """gather with the other dims broadcast; without `dim`, of the flattened input."""
 def tan(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The tangent."""
-def tan_(self: Tensor) -> Tensor:
+def tan_(self: Tensor, /) -> Tensor:
     """In-place version of :meth:`tan`."""
 def tanh(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The hyperbolic tangent."""
-def tanh_(self: Tensor) -> Tensor:
+def tanh_(self: Tensor, /) -> Tensor:
     """In-place version of :meth:`tanh`."""
 def tensor(data: Any, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """A new tensor with a copy of `data`: a number, nested lists, an array or a tensor."""
 def tensor_split(input: Tensor, indices_or_sections: Ints | Tensor | None = None, dim: _int = 0, *, indices: Any = None, sections: Ints | Tensor | None = None, tensor_indices_or_sections: Ints | Tensor | None = None) -> _tuple[Tensor, ...]:
     """Pieces of `dim`: so many nearly equal ones, or cut at the listed indices."""
-def tensordot(a: Tensor, b: Tensor, dims: Ints = 2, *, out: Tensor | None = None) -> Tensor:
+def tensordot(a: Tensor, b: Tensor, dims: Ints | Sequence[Sequence[_int]] | Tensor = 2, *, out: Tensor | None = None) -> Tensor:
     """The sum of products over pairs of dims: the last `dims` of a with the first of b, or the listed ones."""
 from . import testing as testing
 def threshold(input: Tensor, threshold: _float, value: _float, *, out: Tensor | None = None) -> Tensor:
@@ -1295,7 +1292,7 @@ def true_divide(input: Operand, other: Operand, *, out: Tensor | None = None) ->
     """``input / other``."""
 def trunc(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """x without its fraction."""
-def trunc_(self: Tensor) -> Tensor:
+def trunc_(self: Tensor, /) -> Tensor:
     """In-place version of :meth:`trunc`."""
 def typename(obj: Any) -> _str:
     """The type's name, as PyTorch prints it."""
@@ -1378,3 +1375,65 @@ def zeros(*sizes: Ints, size: Ints | None = None, out: Tensor | None = None, dty
     """A tensor of the given sizes filled with 0."""
 def zeros_like(input: Tensor, *, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, memory_format: Layout | None = None, pin_memory: _bool | None = None) -> Tensor:
     """A tensor with the shape and type of `input` filled with 0."""
+def _adaptive_avg_pool2d(input: Tensor, output_size: _int | Sequence[_int | None] | None) -> Tensor:
+    """The mean over `output_size` windows that share the last 2 dim(s) as evenly as they can."""
+def _adaptive_avg_pool3d(input: Tensor, output_size: _int | Sequence[_int | None] | None) -> Tensor:
+    """The mean over `output_size` windows that share the last 3 dim(s) as evenly as they can."""
+def _batch_norm_no_update(input: Tensor, weight: Operand | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, momentum: _float, eps: _float) -> _tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Batch norm in evaluation; the fourth result, what another device would reserve, is empty."""
+def _batch_norm_with_update(input: Tensor, weight: Operand | None, bias: Tensor | None, running_mean: Tensor, running_var: Tensor, momentum: _float, eps: _float) -> _tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Batch norm in training; the fourth result, what another device would reserve, is empty."""
+def _chunk_cat(tensors: Sequence[Tensor], dim: _int, num_chunks: _int, *, out: Tensor | None = None) -> Tensor:
+    """Each tensor cut along `dim` in `num_chunks` (padded with zeros) and flattened behind it, then joined."""
+def _convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Ints, padding: Ints | _str, dilation: Ints, transposed: _bool, output_padding: Ints, groups: _int, *flags: _bool) -> Tensor:
+    """`convolution`; the flags choose among other systems' libraries."""
+def _convolution_mode(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Ints, padding: _str, dilation: Ints, groups: _int) -> Tensor:
+    """`convolution` with padding 'same' or 'valid'."""
+def _euclidean_dist(x1: Tensor, x2: Tensor) -> Tensor:
+    """``|x1[i] - x2[j]|`` between all rows, by a matrix product."""
+def _fused_dropout(input: Tensor, p: _float, generator: Generator | None = None) -> _tuple[Tensor, Tensor]:
+    """``(input * mask / p, mask)`` where `p` is the probability to keep; the mask is of type uint8."""
+def _fused_rms_norm(input: Tensor, normalized_shape: Sequence[_int], weight: Operand | None = None, eps: _float | None = None) -> _tuple[Tensor, Tensor]:
+    """RMS norm and ``1 / sqrt(mean(x**2) + eps)``; derivatives of both are counted."""
+def _fused_rms_norm_backward(grad_out: Tensor, input: Tensor, normalized_shape: Sequence[_int], rstd: Tensor, weight: Operand | None, output_mask: Sequence[_bool]) -> _tuple[Any, Any]:
+    """The gradients of input and weight that `output_mask` asks for, None for the others."""
+def _grid_sampler_2d_cpu_fallback(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: _bool) -> Tensor:
+    """`grid_sample` with modes as numbers: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
+def _log_softmax(input: Tensor, dim: _int, half_to_float: _bool, *, out: Tensor | None = None) -> Tensor:
+    """log_softmax over `dim`; with ``half_to_float`` a 16-bit input gives a float32 result."""
+def _log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: _int, input_dtype: DTypeLike, *, out: Tensor | None = None) -> Tensor:
+    """``g - exp(y) * sum(g)`` over `dim`: the cotangent of log_softmax's input from its output `y`."""
+def _masked_scale(grad_output: Tensor, mask: Tensor, scale: _float) -> Tensor:
+    """``grad_output * mask * scale``."""
+def _native_batch_norm_legit(input: Tensor, weight: Operand | None, bias: Tensor | None, *args: Any, out: Tensor | Sequence[Tensor] | None = None, **kw: Any) -> _tuple[Tensor, Tensor, Tensor]:
+    """Batch norm with statistics to update, ``(..., running_mean, running_var, training, momentum, eps)``, or without the two."""
+def _native_batch_norm_legit_functional(input: Tensor, weight: Operand | None, bias: Tensor | None, running_mean: Tensor, running_var: Tensor, training: _bool, momentum: _float, eps: _float) -> _tuple[Tensor, ...]:
+    """Batch norm that returns new running statistics, as results four and five, and writes to nothing."""
+def _native_batch_norm_legit_no_training(input: Tensor, weight: Operand | None, bias: Tensor | None, running_mean: Tensor, running_var: Tensor, momentum: _float, eps: _float) -> _tuple[Tensor, Tensor, Tensor]:
+    """Batch norm in evaluation."""
+def _prelu_kernel(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
+    ...
+def _safe_softmax(input: Tensor, dim: _int, dtype: DTypeLike | None = None, *, out: Tensor | None = None) -> Tensor:
+    """softmax over `dim`, with zeros instead of NaN where all entries are ``-inf``."""
+def _segment_reduce(data: Tensor, reduce: _str, *, lengths: Tensor | None = None, indices: Any = None, offsets: Tensor | None = None, axis: _int = 0, unsafe: _bool = False, initial: Operand | None = None) -> Tensor:
+    """Consecutive entries of `axis` reduced ("sum", "mean", "max", "min", "prod") in segments of the given lengths (or offsets)."""
+def _softmax(input: Tensor, dim: _int, half_to_float: _bool, *, out: Tensor | None = None) -> Tensor:
+    """softmax over `dim`; with ``half_to_float`` a 16-bit input gives a float32 result."""
+def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: _int, input_dtype: DTypeLike, *, out: Tensor | None = None) -> Tensor:
+    """``y * (g - sum(y * g))`` over `dim`: the cotangent of softmax's input from its output `y`."""
+def _unsafe_masked_index(input: Tensor, mask: Tensor, indices: Any, fill: Operand) -> Tensor:
+    """``input[indices]`` where the mask holds, else `fill`; indices need only be in range where it holds."""
+def _unsafe_masked_index_put_accumulate(input: Tensor, mask: Tensor, indices: Any, values: Tensor) -> Tensor:
+    """`input` with `values` added at `indices` where the mask holds."""
+def _upsample_bicubic2d_aa(input: Tensor, output_size: _int | Sequence[_int | None] | None, *rest: Any, scale_factors: _float | Sequence[_float] | None = None, **kw: Any) -> Tensor:
+    """``(N, C, *spatial)`` resized to `output_size` (bicubic, antialiased)."""
+def _upsample_bilinear2d_aa(input: Tensor, output_size: _int | Sequence[_int | None] | None, *rest: Any, scale_factors: _float | Sequence[_float] | None = None, **kw: Any) -> Tensor:
+    """``(N, C, *spatial)`` resized to `output_size` (bilinear, antialiased)."""
+def _weight_norm(v: Tensor, g: Tensor, dim: _int = 0) -> Tensor:
+    """``v g / |v|``, the norm over all dims but `dim`; -1 stands for the norm of the whole tensor."""
+def _weight_norm_differentiable_backward(grad_w: Tensor, saved_v: Tensor, saved_g: Tensor, saved_norms: Tensor, dim: _int = 0) -> _tuple[Tensor, Tensor]:
+    """The gradients of v and g, differentiable in all arguments: the saved norm is a variable, not a constant."""
+def _weight_norm_interface(v: Tensor, g: Tensor, dim: _int = 0) -> _tuple[Tensor, Tensor]:
+    """``v g / |v|`` and the norm ``|v|`` (float32 for 16-bit types); the norm is differentiable as well."""
+def _weight_norm_interface_backward(grad_w: Tensor, saved_v: Tensor, saved_g: Tensor, saved_norms: Tensor, dim: _int = 0) -> _tuple[Tensor, Tensor]:
+    """The gradients of v and g, differentiable in all arguments: the saved norm is a variable, not a constant."""

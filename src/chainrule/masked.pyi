@@ -37,11 +37,7 @@ def logsumexp(input: Tensor, dim: Ints | None = None, *, keepdim: _bool = False,
     """``log(sum(exp(x)))`` over `dim` of the entries where `mask` holds; -inf where none does."""
 def mean(input: Tensor, dim: Ints | None = None, *, keepdim: _bool = False, dtype: DTypeLike | None = None, mask: Tensor | None = None) -> Tensor:
     """The mean over `dim` of the entries where `mask` holds; NaN where none does."""
-@overload
-def median(input: Tensor) -> Tensor:
-    """The lower median along `dim` of the entries where `mask` holds; NaN where none does."""
-@overload
-def median(input: Tensor, dim: _int, keepdim: _bool = False, *, out: Sequence[Tensor] | None = None) -> ValuesIndices:
+def median(input: Tensor, dim: _int = -1, *, keepdim: _bool = False, dtype: DTypeLike | None = None, mask: Tensor | None = None) -> Tensor:
     """The lower median along `dim` of the entries where `mask` holds; NaN where none does."""
 def norm(input: Tensor, ord: _float | _str | Tensor = 2.0, dim: Ints | None = None, *, keepdim: _bool = False, dtype: DTypeLike | None = None, mask: Tensor | None = None) -> Tensor:
     """The norm of order `ord` over `dim` of the entries where `mask` holds."""

@@ -70,6 +70,7 @@ def test_methods() -> None:
 
 def test_ops_and_results_pickle() -> None:
     assert all(pickle.loads(pickle.dumps(o)) is o for o in OPS.values())
+    assert pickle.loads(pickle.dumps(cr.strided)) is cr.strided
     q = cr.linalg.qr(cr.eye(2))
     back = pickle.loads(pickle.dumps(q))
     assert type(back) is type(q) is cr.return_types.QR

@@ -17,7 +17,6 @@ from ..typing import DTypeLike, DeviceLike, Ints, Layout, Number, Operand
 
 from .imperative import RemovableHandle
 
-
 class Methods:
     @property
     def H(self) -> Tensor:
@@ -690,9 +689,9 @@ class Methods:
         """In-place version of :meth:`le`."""
     def lengths(self) -> Tensor:
         """The number of packed rows of each component."""
-    def lerp(self, end: Tensor, weight: Operand) -> Tensor:
+    def lerp(self, end: Tensor, weight: Operand | None) -> Tensor:
         """``input + weight * (end - input)``, exact at weights 0 and 1; `weight` is a number or a tensor."""
-    def lerp_(self, end: Tensor, weight: Operand) -> Self:
+    def lerp_(self, end: Tensor, weight: Operand | None) -> Self:
         """In-place version of :meth:`lerp`."""
     def less(self, other: Operand, /) -> Tensor:
         """``input < other``."""

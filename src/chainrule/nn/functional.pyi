@@ -17,35 +17,35 @@ from ..typing import DTypeLike, DeviceLike, Ints, Layout, Number, Operand
 
 __all__ = ["adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool1d_with_indices", "adaptive_max_pool2d", "adaptive_max_pool2d_with_indices", "adaptive_max_pool3d", "adaptive_max_pool3d_with_indices", "affine_grid", "alpha_dropout", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "celu_", "channel_shuffle", "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "ctc_loss", "dropout", "dropout1d", "dropout2d", "dropout3d", "elu", "elu_", "embedding", "embedding_bag", "feature_alpha_dropout", "fold", "fractional_max_pool2d", "fractional_max_pool2d_with_indices", "fractional_max_pool3d", "fractional_max_pool3d_with_indices", "gaussian_nll_loss", "gelu", "glu", "grid_sample", "group_norm", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hardtanh_", "hinge_embedding_loss", "huber_loss", "instance_norm", "interpolate", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "leaky_relu_", "linear", "linear_cross_entropy", "local_response_norm", "log_softmax", "logsigmoid", "lp_pool1d", "lp_pool2d", "lp_pool3d", "margin_ranking_loss", "max_pool1d", "max_pool1d_with_indices", "max_pool2d", "max_pool2d_with_indices", "max_pool3d", "max_pool3d_with_indices", "max_unpool1d", "max_unpool2d", "max_unpool3d", "mish", "mse_loss", "multi_head_attention_forward", "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss", "native_channel_shuffle", "nll_loss", "normalize", "one_hot", "pad", "pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "prelu", "relu", "relu6", "relu_", "rms_norm", "rrelu", "rrelu_", "scaled_dot_product_attention", "selu", "selu_", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_", "triplet_margin_loss", "triplet_margin_with_distance_loss", "unfold", "upsample", "upsample_bilinear", "upsample_nearest"]
 
-def adaptive_avg_pool1d(input: Tensor, output_size: _int | Sequence[_int | None]) -> Tensor:
+def adaptive_avg_pool1d(input: Tensor, output_size: _int | Sequence[_int | None] | None) -> Tensor:
     """The mean over `output_size` windows that share the last 1 dim(s) as evenly as they can."""
-def adaptive_avg_pool2d(input: Tensor, output_size: _int | Sequence[_int | None]) -> Tensor:
+def adaptive_avg_pool2d(input: Tensor, output_size: _int | Sequence[_int | None] | None) -> Tensor:
     """The mean over `output_size` windows that share the last 2 dim(s) as evenly as they can."""
-def adaptive_avg_pool3d(input: Tensor, output_size: _int | Sequence[_int | None]) -> Tensor:
+def adaptive_avg_pool3d(input: Tensor, output_size: _int | Sequence[_int | None] | None) -> Tensor:
     """The mean over `output_size` windows that share the last 3 dim(s) as evenly as they can."""
 @overload
-def adaptive_max_pool1d(input: Tensor, output_size: _int | Sequence[_int | None], return_indices: Literal[False] = False) -> Tensor:
+def adaptive_max_pool1d(input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: Literal[False] = False) -> Tensor:
     """The maximum over `output_size` windows that share the last 1 dim(s) as evenly as they can."""
 @overload
-def adaptive_max_pool1d(input: Tensor, output_size: _int | Sequence[_int | None], return_indices: _bool = False) -> Any:
+def adaptive_max_pool1d(input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: _bool = False) -> Any:
     """The maximum over `output_size` windows that share the last 1 dim(s) as evenly as they can."""
-def adaptive_max_pool1d_with_indices(input: Tensor, output_size: _int | Sequence[_int | None], return_indices: _bool = True) -> _tuple[Tensor, Tensor]:
+def adaptive_max_pool1d_with_indices(input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: _bool = True) -> _tuple[Tensor, Tensor]:
     """adaptive_max_pool1d and the places of the maxima in the last 1 dim(s), flattened."""
 @overload
-def adaptive_max_pool2d(input: Tensor, output_size: _int | Sequence[_int | None], return_indices: Literal[False] = False) -> Tensor:
+def adaptive_max_pool2d(input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: Literal[False] = False) -> Tensor:
     """The maximum over `output_size` windows that share the last 2 dim(s) as evenly as they can."""
 @overload
-def adaptive_max_pool2d(input: Tensor, output_size: _int | Sequence[_int | None], return_indices: _bool = False) -> Any:
+def adaptive_max_pool2d(input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: _bool = False) -> Any:
     """The maximum over `output_size` windows that share the last 2 dim(s) as evenly as they can."""
-def adaptive_max_pool2d_with_indices(input: Tensor, output_size: _int | Sequence[_int | None], return_indices: _bool = True) -> _tuple[Tensor, Tensor]:
+def adaptive_max_pool2d_with_indices(input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: _bool = True) -> _tuple[Tensor, Tensor]:
     """adaptive_max_pool2d and the places of the maxima in the last 2 dim(s), flattened."""
 @overload
-def adaptive_max_pool3d(input: Tensor, output_size: _int | Sequence[_int | None], return_indices: Literal[False] = False) -> Tensor:
+def adaptive_max_pool3d(input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: Literal[False] = False) -> Tensor:
     """The maximum over `output_size` windows that share the last 3 dim(s) as evenly as they can."""
 @overload
-def adaptive_max_pool3d(input: Tensor, output_size: _int | Sequence[_int | None], return_indices: _bool = False) -> Any:
+def adaptive_max_pool3d(input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: _bool = False) -> Any:
     """The maximum over `output_size` windows that share the last 3 dim(s) as evenly as they can."""
-def adaptive_max_pool3d_with_indices(input: Tensor, output_size: _int | Sequence[_int | None], return_indices: _bool = True) -> _tuple[Tensor, Tensor]:
+def adaptive_max_pool3d_with_indices(input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: _bool = True) -> _tuple[Tensor, Tensor]:
     """adaptive_max_pool3d and the places of the maxima in the last 3 dim(s), flattened."""
 def affine_grid(theta: Tensor, size: Ints, align_corners: _bool | None = None) -> Tensor:
     """The points ``theta @ (x, y[, z], 1)`` over the pixels of an image of `size` ``(N, C, *spatial)``, for grid_sample."""
@@ -111,23 +111,23 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     """Rows of the table `weight` summed, averaged or maximised in bags: the rows of a 2-D input, or segments from `offsets`."""
 def feature_alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor:
     """Alpha dropout of whole channels."""
-def fold(input: Tensor, output_size: _int | Sequence[_int | None], kernel_size: Ints, dilation: Ints = 1, padding: Ints | _str = 0, stride: Ints = 1) -> Tensor:
+def fold(input: Tensor, output_size: _int | Sequence[_int | None] | None, kernel_size: Ints, dilation: Ints = 1, padding: Ints | _str = 0, stride: Ints = 1) -> Tensor:
     """Columns added up to images, the transpose of unfold: ``(N, C * kh * kw, patches) -> (N, C, H, W)``."""
 @overload
-def fractional_max_pool2d(input: Tensor, kernel_size: Ints, output_size: _int | Sequence[_int | None] | None = None, output_ratio: _float | Sequence[_float] | None = None, return_indices: Literal[False] = False) -> Tensor:
+def fractional_max_pool2d(input: Tensor, kernel_size: Ints, output_size: _int | Sequence[_int | None] | None = None, output_ratio: _float | Sequence[_float] | None = None, return_indices: Literal[False] = False, _random_samples: Tensor | None = None) -> Tensor:
     """The maximum over windows of the last 2 dims whose places are random, `output_size` or `output_ratio` of them."""
 @overload
-def fractional_max_pool2d(input: Tensor, kernel_size: Ints, output_size: _int | Sequence[_int | None] | None = None, output_ratio: _float | Sequence[_float] | None = None, return_indices: _bool = False) -> Any:
+def fractional_max_pool2d(input: Tensor, kernel_size: Ints, output_size: _int | Sequence[_int | None] | None = None, output_ratio: _float | Sequence[_float] | None = None, return_indices: _bool = False, _random_samples: Tensor | None = None) -> Any:
     """The maximum over windows of the last 2 dims whose places are random, `output_size` or `output_ratio` of them."""
-def fractional_max_pool2d_with_indices(input: Tensor, kernel_size: Ints, output_size: _int | Sequence[_int | None] | None = None, output_ratio: _float | Sequence[_float] | None = None, return_indices: _bool = True) -> _tuple[Tensor, Tensor]:
+def fractional_max_pool2d_with_indices(input: Tensor, kernel_size: Ints, output_size: _int | Sequence[_int | None] | None = None, output_ratio: _float | Sequence[_float] | None = None, return_indices: _bool = True, _random_samples: Tensor | None = None) -> _tuple[Tensor, Tensor]:
     """The maximum over windows of the last 2 dims whose places are random, `output_size` or `output_ratio` of them. With their places."""
 @overload
-def fractional_max_pool3d(input: Tensor, kernel_size: Ints, output_size: _int | Sequence[_int | None] | None = None, output_ratio: _float | Sequence[_float] | None = None, return_indices: Literal[False] = False) -> Tensor:
+def fractional_max_pool3d(input: Tensor, kernel_size: Ints, output_size: _int | Sequence[_int | None] | None = None, output_ratio: _float | Sequence[_float] | None = None, return_indices: Literal[False] = False, _random_samples: Tensor | None = None) -> Tensor:
     """The maximum over windows of the last 3 dims whose places are random, `output_size` or `output_ratio` of them."""
 @overload
-def fractional_max_pool3d(input: Tensor, kernel_size: Ints, output_size: _int | Sequence[_int | None] | None = None, output_ratio: _float | Sequence[_float] | None = None, return_indices: _bool = False) -> Any:
+def fractional_max_pool3d(input: Tensor, kernel_size: Ints, output_size: _int | Sequence[_int | None] | None = None, output_ratio: _float | Sequence[_float] | None = None, return_indices: _bool = False, _random_samples: Tensor | None = None) -> Any:
     """The maximum over windows of the last 3 dims whose places are random, `output_size` or `output_ratio` of them."""
-def fractional_max_pool3d_with_indices(input: Tensor, kernel_size: Ints, output_size: _int | Sequence[_int | None] | None = None, output_ratio: _float | Sequence[_float] | None = None, return_indices: _bool = True) -> _tuple[Tensor, Tensor]:
+def fractional_max_pool3d_with_indices(input: Tensor, kernel_size: Ints, output_size: _int | Sequence[_int | None] | None = None, output_ratio: _float | Sequence[_float] | None = None, return_indices: _bool = True, _random_samples: Tensor | None = None) -> _tuple[Tensor, Tensor]:
     """The maximum over windows of the last 3 dims whose places are random, `output_size` or `output_ratio` of them. With their places."""
 def gaussian_nll_loss(input: Tensor, target: Tensor, var: Operand, full: _bool = False, eps: _float = 1e-06, reduction: _str = 'mean') -> Tensor:
     """``(log(v) + (input - target)**2 / v) / 2`` with ``v = max(var, eps)``, plus ``log(2 pi) / 2`` if ``full``."""
@@ -175,7 +175,7 @@ def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *
     """``cross_entropy(linear(input, linear_weight, linear_bias), target)``; `options` are hints and change no value."""
 def local_response_norm(input: Tensor, size: _int, alpha: _float = 0.0001, beta: _float = 0.75, k: _float = 1.0) -> Tensor:
     """``x / (k + alpha mean(x**2))**beta``, the mean over `size` neighbouring channels, zeros beyond the ends."""
-def log_softmax(input: Tensor, dim: _int | None = None, dtype: DTypeLike | None = None) -> Tensor:
+def log_softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: DTypeLike | None = None) -> Tensor:
     """``log(softmax(x))`` over `dim`, without underflow."""
 def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``log(1 / (1 + e**-input))``, accurate in both tails."""
@@ -277,9 +277,9 @@ def smooth_l1_loss(input: Tensor, target: Tensor, size_average: _bool | None = N
     """``d**2 / (2 beta)`` where ``|d| < beta`` for ``d = input - target``, else ``|d| - beta / 2``."""
 def soft_margin_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: _str = 'mean') -> Tensor:
     """``log(1 + e**(-target * input))``, without overflow."""
-def softmax(input: Tensor, dim: _int | None = None, dtype: DTypeLike | None = None) -> Tensor:
+def softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: DTypeLike | None = None) -> Tensor:
     """``exp(x) / sum(exp(x))`` over `dim`."""
-def softmin(input: Tensor, dim: _int | None = None, dtype: DTypeLike | None = None) -> Tensor:
+def softmin(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: DTypeLike | None = None) -> Tensor:
     """``softmax(-input)`` over `dim`."""
 def softplus(input: Tensor, beta: _float = 1.0, threshold: _float = 20.0, *, out: Tensor | None = None) -> Tensor:
     """``log(1 + e**(beta * input)) / beta``, and ``input`` itself where ``beta * input > threshold``."""

@@ -22,7 +22,6 @@ __all__ = ["Thin", "L1Loss", "MSELoss", "SmoothL1Loss", "HuberLoss", "CrossEntro
 
 class Thin(Module):
     def forward(self, *inputs: Any) -> Any: ...
-
 class L1Loss(Thin):
     """``|x - y|``."""
     def __init__(self, size_average: Any = None, reduce: Any = None, reduction: _str = 'mean') -> None: ...
@@ -196,13 +195,13 @@ class RReLU(Thin):
     def __init__(self, lower: _float = 0.125, upper: _float = 0.3333333333333333, inplace: _bool = False) -> None: ...
 class PReLU(Module):
     """``max(x, 0) + a min(x, 0)`` with a learned `a`, one or one a channel."""
+    weight: Parameter
     def __init__(self, num_parameters: _int = 1, init: _float = 0.25, device: DeviceLike | None = None, dtype: DTypeLike | None = None) -> None:
         ...
     def forward(self, input: Tensor) -> Tensor:
         """``max(x, 0) + a min(x, 0)``."""
     def extra_repr(self) -> _str:
         """The number of parameters."""
-    weight: Parameter
 class Sigmoid(Module):
     """``1 / (1 + exp(-x))``."""
     def forward(self, input: Tensor) -> Tensor:
