@@ -431,6 +431,7 @@ def _run_vmap(
     if size == 0 and not (PAYLOADS and hasattr(size, "each")):
         raise ValueError("vmap: the mapped dimension has size 0; there is no example to run the function on")
     with Batching(size, randomness) as level:
+        level.function = (func, [x for x, d in zip(every, dims, strict=True) if d is None])
         xs = [
             x if d is None else Tensor(pin(x.movedim(d, 0) if d % x.ndim else x), level)
             for x, d in zip(every, dims, strict=True)
@@ -451,7 +452,6 @@ def _run_vmap(
             raise ValueError(
                 f"vmap: out_dims={out_dims!r} is not compatible with the structure of the outputs: {e}"
             ) from None
-        level.returned = ys
         ys = [level.settle(y) for y in ys]
         written = _written(level, [*zip(every, dims, strict=True)], xs, entered)
     for (x, d), new in written:
