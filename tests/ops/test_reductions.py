@@ -202,8 +202,13 @@ def views(x):
     return [x, turned, apart, x.transpose(0, -1).contiguous().transpose(0, -1), x.flip(-1).contiguous().flip(-1)]
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "complex64"])
-@pytest.mark.parametrize("shape", [(5, 9, 3), (60, 50, 40), (3, 4000, 2)])
+@pytest.mark.parametrize(
+    "shape,dtype",
+    [
+        *[(s, d) for s in ((5, 9, 3), (60, 50, 40)) for d in ("float32", "float64", "bfloat16", "complex64")],
+        ((3, 4000, 2), "float32"),
+    ],
+)
 def test_layouts_change_no_bit(shape, dtype):
     rng = np.random.default_rng(1)
     a = rng.normal(size=shape) * rng.choice([1, 1e4], size=shape)
