@@ -5,12 +5,9 @@ An op runs once for all examples: pointwise ops and ops over trailing axes simpl
 
 from __future__ import annotations
 
-from functools import partial
-from types import FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from .captures import tensors_of
 from .dispatch import Interpreter, innermost
 from .errors import ChainruleError
 from .shapes import sizes_of
@@ -104,50 +101,10 @@ class Batching(Interpreter):
     def restore(self, boxes: list[Tensor], failed: bool) -> None:
         # A tensor that was made inside is of no use outside, and says so if it is used. One that the function was handed, or
         # holds, has lost its value: that is said at once.
-        outside = captured(self.function, {id(b) for b in boxes}) if boxes and not failed else None
-        if outside is not None:
+        held = {id(t) for t in tensors_of(self.function)} if boxes and not failed else ()
+        for outside in [b for b in boxes if id(b) in held]:
             raise ChainruleError(
                 f"vmap: a tensor of shape {tuple(outside.shape)} from outside the mapped function was written to with a value "
                 f"that differs between the {self.size} examples. Pass the tensor to the function with its own batch axis "
                 f"(in_dims), or return the value instead of writing it."
             )
-
-
-def captured(holder: Any, wanted: set[int], most: int = 20_000) -> Any:
-    """The first of the `wanted` objects (by id) that a function holds: in its closure, its arguments, its object, their containers."""
-    seen: set[int] = set()
-    queue = [holder]
-    while queue and len(seen) < most:
-        x = queue.pop(0)
-        if id(x) in seen:
-            continue
-        seen.add(id(x))
-        if isinstance(x, Tensor):
-            if id(x) in wanted:
-                return x
-            if x._meta is not None:
-                queue.append(x._meta.base)
-        elif isinstance(x, list | tuple | set):
-            queue.extend(x)
-        elif isinstance(x, dict):
-            queue.extend(x.values())
-        elif isinstance(x, FunctionType):
-            used = set(x.__code__.co_names)
-            queue.extend(c.cell_contents for c in x.__closure__ or () if _filled(c))
-            queue.extend(v for k, v in x.__globals__.items() if k in used and not isinstance(v, ModuleType))
-            queue.extend([x.__defaults__, x.__kwdefaults__, x.__dict__])
-        elif isinstance(x, MethodType):
-            queue.extend([x.__self__, x.__func__])
-        elif isinstance(x, partial):
-            queue.extend([x.func, x.args, x.keywords])
-        elif not isinstance(x, type | ModuleType | np.ndarray):
-            queue.append(getattr(x, "__dict__", None))
-    return None
-
-
-def _filled(cell: Any) -> bool:
-    try:
-        cell.cell_contents  # noqa: B018
-    except ValueError:
-        return False
-    return True
