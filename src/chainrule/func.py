@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .core import dispatch
 from .core import dtypes as dt
 from .core.batching import Batching
 from .core.forward import Forward
@@ -174,6 +175,8 @@ def _gradient(
             )
         got = walk_back([(node, unit(value.dtype))])
         gs = [got[x._aux] if x._aux in got else _zeros(x._value) for x in xs]
+    if dispatch.SETTLE is not None:
+        value = dispatch.SETTLE(value)
     if has_aux:
         aux = tree_map(lambda a: _lower(level, a), aux)
     if one:

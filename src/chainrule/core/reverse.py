@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy import ndarray
 
+from . import dispatch
 from . import dtypes as dt
 from .dispatch import GRAD_MODE, STACK, Interpreter, innermost
 from .errors import ZERO, GraphFreedError
@@ -468,6 +469,8 @@ def walk_back(
     for n in grads if keep is None else keep:
         if type(n) is Leaf and n not in result and (g := grads.get(n)) is not None:
             result[n] = g
+    if dispatch.SETTLE is not None:
+        result = {n: dispatch.SETTLE(g) for n, g in result.items()}
     return result
 
 
@@ -508,7 +511,8 @@ def walk_forward(inputs: list[tuple[Node, Any]], outputs: list[Tensor], level: R
             if n.nout
             else fit_tangent(t, n.y)
         )
-    return [ts.get(o._aux) if o._interp is level else None for o in outputs]
+    out = [ts.get(o._aux) if o._interp is level else None for o in outputs]
+    return out if dispatch.SETTLE is None else [dispatch.SETTLE(t, o._value) for t, o in zip(out, outputs, strict=True)]
 
 
 __all__ = [

@@ -98,14 +98,6 @@ def same_dtype(name: str, a: Tensor, b: Tensor, names: str = "A and B") -> None:
 # -- gaps ---------------------------------------------------------------------------------------------------------------
 
 
-@op("near_pairs", differentiable=False)
-def near_p(s: Any) -> Any:
-    """Which pairs of the last axis are equal up to rounding; the diagonal is."""
-    gap = np.abs(s[..., None, :] - s[..., :, None])
-    top = np.max(np.abs(s), axis=-1, initial=0)[..., None, None]
-    return gap <= 4 * np.finfo(s.dtype).eps * s.shape[-1] * top
-
-
 @op("near_zero", differentiable=False)
 def near_zero_p(s: Any) -> Any:
     """Which values are zero up to the rounding of the largest along the last axis."""
@@ -177,48 +169,6 @@ def _(g: Any, y: Any, s: Any, p: Any) -> Any:
     return gs, gp
 
 
-def repeated(near: Tensor) -> bool:
-    """Whether some values are equal, from near_p."""
-    v = innermost(near)
-    return type(v) is np.ndarray and int(v.sum()) > v.size // max(v.shape[-1], 1)
-
-
-# With repeated values the vectors move, but not among those of one value, and then the matrix b between them, diagonal here,
-# grows blocks elsewhere. Derivatives of higher order see that only if the divisions by gaps and sums are solved with b:
-
-
-@op("commutator_solve", core="(n,n),(n,n)->(n,n)")
-def commutator_p(b: Any, p: Any) -> Any:
-    """``x`` with ``x b - b x = p`` for a diagonal b, 0 between equal values."""
-    return over_gaps_p.impl(np.diagonal(b, 0, -2, -1).real, p)  # type: ignore[misc]
-
-
-@op("anticommutator_solve", core="(n,n),(n,n)->(n,n)")
-def anticommutator_p(b: Any, p: Any) -> Any:
-    """``x`` with ``x b + b x = p`` for a diagonal b that is not negative, 0 between zeros."""
-    return over_sums_p.impl(np.diagonal(b, 0, -2, -1).real, p)  # type: ignore[misc]
-
-
-commutator_p.jvp(
-    [lambda t, x, b, p: commutator_p.bind(b, mm(t, x) - mm(x, t)), lambda t, x, b, p: commutator_p.bind(b, t)]
-)
-anticommutator_p.jvp(
-    [lambda t, x, b, p: anticommutator_p.bind(b, -mm(t, x) - mm(x, t)), lambda t, x, b, p: anticommutator_p.bind(b, t)]
-)
-
-
-@commutator_p.vjp
-def _(g: Any, x: Any, b: Any, p: Any) -> Any:
-    z, h = commutator_p.bind(adjoint(b), g), adjoint(x)
-    return lambda: mm(z, h) - mm(h, z), z
-
-
-@anticommutator_p.vjp
-def _(g: Any, x: Any, b: Any, p: Any) -> Any:
-    z, h = anticommutator_p.bind(adjoint(b), g), adjoint(x)
-    return lambda: -mm(z, h) - mm(h, z), z
-
-
 # -- gauges -------------------------------------------------------------------------------------------------------------
 
 
@@ -227,37 +177,12 @@ def _largest(x: Tensor) -> float:
     return float(np.max(np.abs(v), initial=0)) if type(v) is np.ndarray else 0.0
 
 
-def check_gauge(name: str, vectors: str, values: str, w: Tensor, near: Tensor, g: Tensor | None = None) -> None:
-    """Raise where a loss depends on what a factorization leaves open.
-
-    Vectors are given up to a phase, those of a repeated value up to a rotation among themselves. `w` holds the inner products of
-    the vectors with their cotangents; its skew part must vanish for vectors of equal value. Where the loss uses values (cotangent
-    `g`) and vectors of a repeated value together, its derivative does not follow from the cotangents.
-    """
-    size = _largest(w)
-    tol = max(1e-3 * size, float(np.sqrt(np.finfo(w.dtype.to_real().np).eps)))
-    if size <= tol:
-        return
-    if _largest(where(near, skew(w), 0)) > tol:
-        if is_complex(w) and _largest(diag_of(w).imag) > tol:
-            raise RuntimeError(
-                f"{name}: the {vectors} in the complex case are specified up to multiplication by e^(i phi). The loss depends on "
-                f"this phase term, making it ill-defined. Use a function of the {vectors} without it, such as their absolute value"
-            )
+def check_phase(name: str, vectors: str, w: Tensor, g: Tensor) -> None:
+    """Raise where a loss depends on the phases of complex vectors; `w` has the inner products of vectors with their cotangents `g`."""
+    if is_complex(w) and _largest(diag_of(w).imag) > 1e-3 * _largest(g):
         raise RuntimeError(
-            f"{name}: the {values} are repeated, and the loss depends on which {vectors} of a repeated value were chosen: it has no "
-            f"derivative. Use a function that does not depend on the choice, such as the projector on their span"
-        )
-    if g is None:
-        return
-    n = w.shape[-1]
-    off = near.logical_and(Tensor(~np.eye(n, dtype=bool)))
-    used = (g.abs() > tol).unsqueeze(-1).logical_or((g.abs() > tol).unsqueeze(-2))
-    if _largest(where(off.logical_and(used), hermitian(w), 0)) > tol:
-        raise RuntimeError(
-            f"{name}: the {values} are repeated, and the loss uses repeated {values} together with their {vectors}: the derivative "
-            f"cannot be told from those of the factors. Write the loss without the factorization (linalg.matrix_exp, "
-            f"linalg.matrix_power, linalg.inv, linalg.pinv, ...)"
+            f"{name}: the {vectors} in the complex case are specified up to multiplication by e^(i phi). The loss depends on "
+            f"this phase term, making it ill-defined. Use a function of the {vectors} without it, such as their absolute value"
         )
 
 

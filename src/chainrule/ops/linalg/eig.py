@@ -14,18 +14,16 @@ from ..diagonals import diag_embed
 from .common import (
     LinAlgError,
     adjoint,
-    check_gauge,
-    commutator_p,
+    check_phase,
     diag_of,
     hermitian,
     is_complex,
     mm,
-    near_p,
     over_gaps_p,
-    repeated,
     skew,
     square,
 )
+from .germ import moving, over_split, plus, restarts, settled, split
 from .solve import solve_p
 
 
@@ -52,44 +50,33 @@ def eigh_p(a: Any, *, uplo: Any) -> Any:
         raise _failed("linalg.eigh") from None
 
 
-@op("eigvalsh", core="(n,n)->(n)")
+@op("eigvalsh", core="(n,n)->(n)", differentiable=False)
 def eigvalsh_p(a: Any, *, uplo: Any) -> Any:
-    """The eigenvalues alone, ascending."""
+    """The eigenvalues alone, ascending, where no derivative is taken."""
     try:
         return np.linalg.eigvalsh(a, uplo)
     except np.linalg.LinAlgError:
         raise _failed("linalg.eigvalsh") from None
 
 
-# The matrix is taken as Hermitian: with P = V^H dA V, dL = diag(P) and V^H dV = P / (L[j] - L[i]) off the diagonal.
+# The matrix is taken as Hermitian: with P = V^H dA V, dL = diag(P) and V^H dV = P / (L[j] - L[i]) off the diagonal. Equal values are
+# split along a germ (see germ.py), where their gaps are not 0.
 
 
-@op("hermitian_part", core="(n,n)->(n,n)")
-def from_triangle_p(a: Any, *, uplo: str) -> Any:
-    """The Hermitian matrix with this lower or upper triangle."""
-    half = np.tril(a, -1) if uplo == "L" else np.triu(a, 1)
-    d = np.diagonal(a, 0, -2, -1).real[..., None, :] * np.eye(a.shape[-1], dtype=a.real.dtype)
-    return half + np.conj(np.swapaxes(half, -1, -2)) + d
+restarts(eigh_p)
 
 
-from_triangle_p.jvp([lambda t, y, a, *, uplo: hermitian(t)])
-from_triangle_p.vjp([lambda g, y, a, *, uplo: hermitian(g)])
-
-
-def _over_gaps(p: Tensor, w: Tensor, v: Tensor, a: Tensor, uplo: str) -> tuple[Tensor, Tensor]:
-    """``p / (w[j] - w[i])``, 0 between equal values, and which are equal."""
-    near = near_p.bind(w)
-    if repeated(near):
-        return commutator_p.bind(mm(adjoint(v), from_triangle_p.bind(a, uplo=uplo), v), p), near
-    return over_gaps_p.bind(w, p), near
+def _over_gaps(p: Tensor, w: Tensor, of: Tensor) -> Tensor:
+    """``p / (w[j] - w[i])`` off the diagonal; p is what is left of matrices like `of`."""
+    return plus(over_gaps_p.bind(w, p), over_split(w, p, of))
 
 
 @eigh_p.jvp
 def _(t: Any, y: Any, a: Any, *, uplo: str) -> Any:
-    w, v = y
+    w, v = split(y[0]), y[1]
     p = mm(adjoint(v), mm(hermitian(t[0]), v))
     d = diag_of(p)
-    return d.real if is_complex(p) else d, mm(v, _over_gaps(p, w, v, a, uplo)[0])
+    return d.real if is_complex(p) else d, mm(v, _over_gaps(p, w, p))
 
 
 @eigh_p.vjp(sparse=True)
@@ -97,26 +84,13 @@ def _(g: Any, y: Any, a: Any, *, uplo: str) -> Any:
     (gw, gv), (w, v) = g, y
     vh = adjoint(v)
     if gv is None:
-        return (mm(v * gw.unsqueeze(-2), vh),)
-    z = mm(vh, gv)
-    p, near = _over_gaps(skew(z), w, v, a, uplo)
-    check_gauge("linalg.eigh", "eigenvectors", "eigenvalues", z, near, gw)
+        return (settled(mm(v * gw.unsqueeze(-2), vh)),)
+    w, z = split(w), mm(vh, gv)
+    check_phase("linalg.eigh", "eigenvectors", z, gv)
+    p = _over_gaps(skew(z), w, gv)
     if gw is not None:
         p = p + diag_embed(gw)
-    return (mm(v, p, vh),)
-
-
-@eigvalsh_p.jvp
-def _(t: Any, y: Any, a: Any, *, uplo: str) -> Any:
-    _, v = eigh_p.bind(a, uplo=uplo)
-    d = (mm(hermitian(t[0]), v) * (v.conj() if is_complex(v) else v)).sum(-2)
-    return d.real if is_complex(d) else d
-
-
-@eigvalsh_p.vjp
-def _(g: Any, y: Any, a: Any, *, uplo: str) -> Any:
-    _, v = eigh_p.bind(a, uplo=uplo)
-    return (mm(v * g.unsqueeze(-2), adjoint(v)),)
+    return (settled(mm(v, p, vh)),)
 
 
 def _uplo(name: str, uplo: Any) -> str:
@@ -129,7 +103,8 @@ def _uplo(name: str, uplo: Any) -> str:
 def eigh(A: Tensor, UPLO: str = "L") -> Eig:
     """``A = V diag(L) V^H`` of a Hermitian matrix, L real and ascending, read from its lower (or upper) triangle."""
     square("linalg.eigh", A)
-    return Eig(*eigh_p(A, uplo=_uplo("linalg.eigh", UPLO)))
+    w, v = eigh_p(A, uplo=_uplo("linalg.eigh", UPLO))
+    return Eig(split(w) if moving(A) else w, v)
 
 
 @public("linalg.eigvalsh")
@@ -137,7 +112,7 @@ def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """The eigenvalues of a Hermitian matrix, ascending."""
     square("linalg.eigvalsh", A)
     uplo = _uplo("linalg.eigvalsh", UPLO)
-    return eigvalsh_p(A, uplo=uplo) if A._interp is None else eigh_p(A, uplo=uplo)[0]
+    return split(eigh_p(A, uplo=uplo)[0]) if moving(A) else eigvalsh_p(A, uplo=uplo)
 
 
 # -- general ------------------------------------------------------------------------------------------------------------
@@ -163,9 +138,9 @@ def eig_p(a: Any) -> Any:
     return _complex(w), _complex(v)
 
 
-@op("eigvals", core="(n,n)->(n)")
+@op("eigvals", core="(n,n)->(n)", differentiable=False)
 def eigvals_p(a: Any) -> Any:
-    """The eigenvalues alone."""
+    """The eigenvalues alone, where no derivative is taken."""
     _finite("linalg.eigvals", a)
     try:
         return _complex(np.linalg.eigvals(a))
@@ -173,14 +148,18 @@ def eigvals_p(a: Any) -> Any:
         raise _failed("linalg.eigvals") from None
 
 
-# With P = V^-1 dA V, dV = V X, X = P / (L[j] - L[i]) off the diagonal; columns of norm 1 lose what lies along them.
+# With P = V^-1 dA V, dV = V X, X = P / (L[j] - L[i]) off the diagonal; columns of norm 1 lose what lies along them. Equal values of a
+# matrix that is not normal differ by more than rounding.
+
+restarts(eig_p)
+SLACK = 64.0
 
 
 @eig_p.jvp
 def _(t: Any, y: Any, a: Any) -> Any:
-    w, v = y
+    w, v = split(y[0], SLACK), y[1]
     p = solve_p.bind(v, mm(t[0].to(v.dtype), v))
-    dv = mm(v, over_gaps_p.bind(w, p))
+    dv = mm(v, _over_gaps(p, w, p))
     along = (v.conj() * dv).real.sum(-2, True)
     return diag_of(p), dv - v * along
 
@@ -190,53 +169,29 @@ def _(g: Any, y: Any, a: Any) -> Any:
     (gw, gv), (w, v) = g, y
     vh = adjoint(v)
     if gv is None:
-        return (solve_p.bind(vh, gw.unsqueeze(-1) * vh),)
-    z = mm(vh, gv)
-    along = diag_of(z).real
-    z = z - mm(vh, v) * along.unsqueeze(-2)
-    _check_phase(diag_of(z).imag, z)
-    p = over_gaps_p.bind(w.conj(), z)
+        return (settled(solve_p.bind(vh, gw.unsqueeze(-1) * vh)),)
+    w, z = split(w, SLACK), mm(vh, gv)
+    check_phase("linalg.eig", "eigenvectors", z, gv)
+    z = z - mm(vh, v) * diag_of(z).real.unsqueeze(-2)
+    p = _over_gaps(z, w.conj(), gv)
     if gw is not None:
         p = p + diag_embed(gw)
-    return (solve_p.bind(vh, mm(p, vh)),)
-
-
-def _check_phase(d: Tensor, z: Tensor) -> None:
-    # Only the phases: eigenvectors of a repeated eigenvalue of a general matrix need not be orthogonal.
-    check_gauge(
-        "linalg.eig",
-        "eigenvectors",
-        "eigenvalues",
-        diag_embed(d).to(z.dtype) * 1j,
-        Tensor(np.eye(z.shape[-1], dtype=bool)),
-    )
-
-
-@eigvals_p.jvp
-def _(t: Any, y: Any, a: Any) -> Any:
-    _, v = eig_p.bind(a)
-    return diag_of(solve_p.bind(v, mm(t[0].to(v.dtype), v)))
-
-
-@eigvals_p.vjp
-def _(g: Any, y: Any, a: Any) -> Any:
-    _, v = eig_p.bind(a)
-    vh = adjoint(v)
-    return (solve_p.bind(vh, g.unsqueeze(-1) * vh),)
+    return (settled(solve_p.bind(vh, mm(p, vh))),)
 
 
 @public("linalg.eig")
 def eig(A: Tensor) -> Eig:
     """``A V = V diag(L)`` of a square matrix; L and V are complex, the columns of V have norm 1."""
     square("linalg.eig", A)
-    return Eig(*eig_p(A))
+    w, v = eig_p(A)
+    return Eig(split(w, SLACK) if moving(A) else w, v)
 
 
 @public("linalg.eigvals")
 def eigvals(A: Tensor) -> Tensor:
     """The eigenvalues of a square matrix, complex, in no particular order."""
     square("linalg.eigvals", A)
-    return eigvals_p(A) if A._interp is None else eig_p(A)[0]
+    return split(eig_p(A)[0], SLACK) if moving(A) else eigvals_p(A)
 
 
 # -- samples ------------------------------------------------------------------------------------------------------------
