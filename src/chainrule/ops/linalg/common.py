@@ -177,9 +177,16 @@ def _largest(x: Tensor) -> float:
     return float(np.max(np.abs(v), initial=0)) if type(v) is np.ndarray else 0.0
 
 
-def check_phase(name: str, vectors: str, w: Tensor, g: Tensor) -> None:
-    """Raise where a loss depends on the phases of complex vectors; `w` has the inner products of vectors with their cotangents `g`."""
-    if is_complex(w) and _largest(diag_of(w).imag) > 1e-3 * _largest(g):
+def check_phase(name: str, vectors: str, w: Tensor, g: Tensor, values: Tensor, gvalues: Tensor | None) -> None:
+    """Raise where a loss depends on the phases of complex vectors; `w` has the inner products of vectors with their cotangents `g`.
+
+    The test is relative: to the cotangents of the vectors and, as these may be rounding alone, to those of the values.
+    """
+    if not is_complex(w):
+        return
+    eps = float(np.finfo(w.dtype.np).eps)
+    noise = 0.0 if gvalues is None else eps**0.5 * _largest(gvalues) * _largest(values)
+    if _largest(diag_of(w).imag) > max(1e-3 * _largest(g), noise):
         raise RuntimeError(
             f"{name}: the {vectors} in the complex case are specified up to multiplication by e^(i phi). The loss depends on "
             f"this phase term, making it ill-defined. Use a function of the {vectors} without it, such as their absolute value"

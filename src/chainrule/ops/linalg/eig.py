@@ -23,7 +23,7 @@ from .common import (
     skew,
     square,
 )
-from .germ import moving, over_split, plus, restarts, settled, split
+from .germ import moving, over_split, phases, plus, restarts, settled, split, turned
 from .solve import solve_p
 
 
@@ -42,12 +42,13 @@ def _failed(name: str) -> LinAlgError:
 
 
 @op("eigh", core="(n,n)->(n),(n,n)")
-def eigh_p(a: Any, *, uplo: Any) -> Any:
-    """``L, V`` with ``a = V diag(L) V^H``, L ascending, from the lower or upper triangle of a."""
+def eigh_p(a: Any, *, uplo: Any, turn: bool = False) -> Any:
+    """``L, V`` with ``a = V diag(L) V^H``, L ascending, from the lower or upper triangle of a; `turn`: see germ.turned."""
     try:
-        return tuple(np.linalg.eigh(a, uplo))
+        w, v = np.linalg.eigh(a, uplo)
     except np.linalg.LinAlgError:
         raise _failed("linalg.eigh") from None
+    return (w, *turned(w, v)) if turn else (w, v)
 
 
 @op("eigvalsh", core="(n,n)->(n)", differentiable=False)
@@ -72,21 +73,23 @@ def _over_gaps(p: Tensor, w: Tensor, of: Tensor) -> Tensor:
 
 
 @eigh_p.jvp
-def _(t: Any, y: Any, a: Any, *, uplo: str) -> Any:
+def _(t: Any, y: Any, a: Any, *, uplo: str, turn: bool) -> Any:
     w, v = split(y[0]), y[1]
     p = mm(adjoint(v), mm(hermitian(t[0]), v))
     d = diag_of(p)
-    return d.real if is_complex(p) else d, mm(v, _over_gaps(p, w, p))
+    if not is_complex(p):
+        return d, mm(v, _over_gaps(p, w, p))
+    return d.real, mm(v, _over_gaps(p, w, p) + phases(p, w))
 
 
 @eigh_p.vjp(sparse=True)
-def _(g: Any, y: Any, a: Any, *, uplo: str) -> Any:
+def _(g: Any, y: Any, a: Any, *, uplo: str, turn: bool) -> Any:
     (gw, gv), (w, v) = g, y
     vh = adjoint(v)
     if gv is None:
         return (settled(mm(v * gw.unsqueeze(-2), vh)),)
     w, z = split(w), mm(vh, gv)
-    check_phase("linalg.eigh", "eigenvectors", z, gv)
+    check_phase("linalg.eigh", "eigenvectors", z, gv, w, gw)
     p = _over_gaps(skew(z), w, gv)
     if gw is not None:
         p = p + diag_embed(gw)
@@ -103,7 +106,7 @@ def _uplo(name: str, uplo: Any) -> str:
 def eigh(A: Tensor, UPLO: str = "L") -> Eig:
     """``A = V diag(L) V^H`` of a Hermitian matrix, L real and ascending, read from its lower (or upper) triangle."""
     square("linalg.eigh", A)
-    w, v = eigh_p(A, uplo=_uplo("linalg.eigh", UPLO))
+    w, v = eigh_p(A, uplo=_uplo("linalg.eigh", UPLO), turn=moving(A))
     return Eig(split(w) if moving(A) else w, v)
 
 
@@ -112,7 +115,7 @@ def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """The eigenvalues of a Hermitian matrix, ascending."""
     square("linalg.eigvalsh", A)
     uplo = _uplo("linalg.eigvalsh", UPLO)
-    return split(eigh_p(A, uplo=uplo)[0]) if moving(A) else eigvalsh_p(A, uplo=uplo)
+    return split(eigh_p(A, uplo=uplo, turn=True)[0]) if moving(A) else eigvalsh_p(A, uplo=uplo)
 
 
 # -- general ------------------------------------------------------------------------------------------------------------
@@ -127,14 +130,20 @@ def _finite(name: str, a: Any) -> None:
         raise LinAlgError(f"{name}: the input matrix A contains infinities or NaN")
 
 
+SLACK = 64.0  # equal eigenvalues of a matrix that is not normal differ by more than rounding
+
+
 @op("eig", core="(n,n)->(n),(n,n)")
-def eig_p(a: Any) -> Any:
-    """``L, V`` with ``a V = V diag(L)``, complex, the columns of V of norm 1."""
+def eig_p(a: Any, *, turn: bool = False) -> Any:
+    """``L, V`` with ``a V = V diag(L)``, complex, the columns of V of norm 1; `turn`: see germ.turned."""
     _finite("linalg.eig", a)
     try:
         w, v = np.linalg.eig(a)
     except np.linalg.LinAlgError:
         raise _failed("linalg.eig") from None
+    if turn:
+        (v,) = turned(w, v, slack=SLACK)
+        v = v / np.sqrt((v * v.conj()).real.sum(-2, keepdims=True))
     return _complex(w), _complex(v)
 
 
@@ -148,30 +157,28 @@ def eigvals_p(a: Any) -> Any:
         raise _failed("linalg.eigvals") from None
 
 
-# With P = V^-1 dA V, dV = V X, X = P / (L[j] - L[i]) off the diagonal; columns of norm 1 lose what lies along them. Equal values of a
-# matrix that is not normal differ by more than rounding.
+# With P = V^-1 dA V, dV = V X, X = P / (L[j] - L[i]) off the diagonal; columns of norm 1 lose what lies along them.
 
 restarts(eig_p)
-SLACK = 64.0
 
 
 @eig_p.jvp
-def _(t: Any, y: Any, a: Any) -> Any:
+def _(t: Any, y: Any, a: Any, *, turn: bool) -> Any:
     w, v = split(y[0], SLACK), y[1]
     p = solve_p.bind(v, mm(t[0].to(v.dtype), v))
-    dv = mm(v, _over_gaps(p, w, p))
+    dv = mm(v, _over_gaps(p, w, p) + phases(p, w))
     along = (v.conj() * dv).real.sum(-2, True)
     return diag_of(p), dv - v * along
 
 
 @eig_p.vjp(sparse=True)
-def _(g: Any, y: Any, a: Any) -> Any:
+def _(g: Any, y: Any, a: Any, *, turn: bool) -> Any:
     (gw, gv), (w, v) = g, y
     vh = adjoint(v)
     if gv is None:
         return (settled(solve_p.bind(vh, gw.unsqueeze(-1) * vh)),)
     w, z = split(w, SLACK), mm(vh, gv)
-    check_phase("linalg.eig", "eigenvectors", z, gv)
+    check_phase("linalg.eig", "eigenvectors", z, gv, w, gw)
     z = z - mm(vh, v) * diag_of(z).real.unsqueeze(-2)
     p = _over_gaps(z, w.conj(), gv)
     if gw is not None:
@@ -183,7 +190,7 @@ def _(g: Any, y: Any, a: Any) -> Any:
 def eig(A: Tensor) -> Eig:
     """``A V = V diag(L)`` of a square matrix; L and V are complex, the columns of V have norm 1."""
     square("linalg.eig", A)
-    w, v = eig_p(A)
+    w, v = eig_p(A, turn=moving(A))
     return Eig(split(w, SLACK) if moving(A) else w, v)
 
 
@@ -191,7 +198,7 @@ def eig(A: Tensor) -> Eig:
 def eigvals(A: Tensor) -> Tensor:
     """The eigenvalues of a square matrix, complex, in no particular order."""
     square("linalg.eigvals", A)
-    return split(eig_p(A)[0], SLACK) if moving(A) else eigvals_p(A)
+    return split(eig_p(A, turn=True)[0], SLACK) if moving(A) else eigvals_p(A)
 
 
 # -- samples ------------------------------------------------------------------------------------------------------------

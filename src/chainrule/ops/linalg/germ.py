@@ -26,6 +26,9 @@ from ...core.op import CoreOp, Op, op
 from ...core.tensor import Tensor
 from ...core.views import pin
 from ..convert import detach_p
+from ..diagonals import diag_embed
+from ..pointwise import where
+from .common import diag_of
 
 
 # Whether derivatives along a germ are being made: their own transforms must not leave it.
@@ -191,6 +194,22 @@ def reciprocals(s: Any, kind: str) -> Any:
     return np.where(mask, 1 / np.where(mask, x, 1), 0).astype(s.dtype)
 
 
+def turned(s: Any, *vectors: Any, slack: float = 1.0, zeros: bool = False) -> Any:
+    """Vectors in columns, those of equal values turned among themselves, by no special angle.
+
+    A function that depends on the choice of vectors may be stationary at the special one that LAPACK makes, such as unit vectors for
+    the identity; nobody could tell then.
+    """
+    near, _ = clusters(s, slack, zeros)
+    n = s.shape[-1]
+    if near.sum() == near.size // max(n, 1):
+        return vectors
+    g = np.random.default_rng(7).standard_normal((n, n))
+    q, r = np.linalg.qr(near * (np.abs(g) * np.eye(n) + g * (1 - np.eye(n))))
+    q = (q * np.sign(np.diagonal(r, 0, -2, -1))[..., None, :]).astype(s.real.dtype)
+    return tuple(np.concatenate((v[..., :n] @ q, v[..., n:]), -1) for v in vectors)
+
+
 def moving(x: Tensor) -> bool:
     """Whether a derivative is being taken of x."""
     while x._interp is not None:
@@ -279,6 +298,28 @@ def over_split(s: Tensor, x: Tensor, of: Tensor, kind: str = "gaps") -> Tensor |
     return over_split_p.bind(s, x, of.detach(), kind=kind)
 
 
+@_bottom("gauge", "(n,n)->(n,n)")
+def gauge_p(x: Any) -> Any:
+    """``q x``: a motion that no function may see; `settle` looks whether one does."""
+    return _times_pole(x, float(np.max(np.abs(innermost(x)), initial=0)))
+
+
+gauge_p.jvp([lambda t, y, x: gauge_p.bind(t)])
+gauge_p.vjp([lambda g, y, x: gauge_p.bind(g)])
+SPECIAL[gauge_p] = lambda tower, args, low, kw: gauge_p.impl(*args)  # type: ignore[misc]
+
+
+def phases(p: Tensor, s: Tensor) -> Tensor:
+    """A motion of the phases of complex vectors, linear in the tangent whose matrix between them is p, for `gauge_p`."""
+    if dispatch.SETTLE is None:
+        dispatch.SETTLE = settled
+    n = p.shape[-1]
+    turns = Tensor(((1 + np.arange(n)) / n).astype(p.dtype.to_real().np))
+    top = s.detach().abs().amax(-1, True)
+    turns = turns / where(top > 0, top, 1)
+    return gauge_p.bind(diag_embed(diag_of(p).real * turns).to(p.dtype) * 1j)
+
+
 def plus(x: Tensor, y: Tensor | None) -> Tensor:
     """``x + y`` where there is a y."""
     return x if y is None else x + y
@@ -315,6 +356,7 @@ def _settle(x: Tensor, ref: float) -> Tensor:
         return terms[0]
     like = innermost(x)
     known: dict[int, Any] = {}
+    largest = [0.0]
 
     def c(k: int) -> Any:
         if k not in known:
@@ -322,15 +364,17 @@ def _settle(x: Tensor, ref: float) -> Tensor:
             for p, term in enumerate(terms):
                 if p + k >= 0 and (v := _coefficient(term, p + k)) is not None:
                     total = total + v / math.factorial(p)
+                    largest[0] = max(largest[0], float(np.max(np.abs(v), initial=0)))
             known[k] = total.astype(like.dtype, copy=False)
         return known[k]
 
     eps = float(np.finfo(like.dtype).eps)
     sizes = [float(np.max(np.abs(c(k)), initial=0)) for k in range(1 - len(terms), 1)]
+    scale = x._aux.scale
+    noise = 64 * eps * max(scale, scale ** (len(terms) - 1)) * max(ref, 1.0)
     if DEBUG:
-        print("settle", len(terms), sizes, x._aux.scale, ref)
-    noise = 64 * eps * x._aux.scale * max(ref, 1.0)
-    if max(sizes[:-1]) > max(math.sqrt(eps) * sizes[-1], noise):
+        print(len(terms), sizes, scale, ref)
+    if max(sizes[:-1]) > max(math.sqrt(eps) * largest[0], noise):
         raise RuntimeError(
             "linalg.eigh, eig or svd: eigenvalues or singular values are repeated (or singular values are zero), and the result depends "
             "on which vectors of a repeated value were chosen: it has no derivative there. Use a function that does not depend on the "

@@ -27,7 +27,7 @@ from .common import (
     reciprocal,
     skew,
 )
-from .germ import moving, over_split, plus, restarts, settled, split
+from .germ import moving, over_split, phases, plus, restarts, settled, split, turned
 
 
 class SVD(NamedTuple):
@@ -47,14 +47,18 @@ class SVDV(NamedTuple):
 
 
 @op("svd", core="(m,n)->(m,k),(k),(k,n)")
-def svd_p(a: Any, *, full: bool) -> Any:
-    """``U, S, Vh`` with ``a = U diag(S) Vh``; square U and Vh with `full`."""
+def svd_p(a: Any, *, full: bool, turn: bool = False) -> Any:
+    """``U, S, Vh`` with ``a = U diag(S) Vh``; square U and Vh with `full`; `turn`: see germ.turned."""
     try:
-        return tuple(np.linalg.svd(a, full_matrices=full))
+        u, s, vh = np.linalg.svd(a, full_matrices=full)
     except np.linalg.LinAlgError:
         raise LinAlgError(
             "linalg.svd: The algorithm failed to converge because the input matrix is ill-conditioned."
         ) from None
+    if turn:
+        u, v = turned(s, u, np.conj(np.swapaxes(vh, -1, -2)), zeros=True)
+        vh = np.conj(np.swapaxes(v, -1, -2))
+    return u, s, vh
 
 
 @op("svdvals", core="(m,n)->(k)", differentiable=False)
@@ -112,13 +116,15 @@ def _larger(gu: Any, gv: Any) -> Any:
 
 
 @svd_p.jvp
-def _(t: Any, y: Any, a: Any, *, full: bool) -> Any:
+def _(t: Any, y: Any, a: Any, *, full: bool, turn: bool) -> Any:
     u, u2, s, v, v2 = _parts((y[0], split(y[1], zeros=True), y[2]))
     by = _Divisions(s)
     da = t[0]
     dav, dau = mm(da, v), mm(adjoint(da), u)
     p = mm(adjoint(u), dav)
     x, z = by.gaps(hermitian(p), p), by.sums(skew(p), p)
+    if is_complex(p):
+        x = x + phases(p, s)
     du, dv = mm(u, x + z), mm(v, x - z)
     m, n, k = a.shape[-2], a.shape[-1], s.shape[-1]
     if m > k:
@@ -133,7 +139,7 @@ def _(t: Any, y: Any, a: Any, *, full: bool) -> Any:
 
 
 @svd_p.vjp(sparse=True)
-def _(g: Any, y: Any, a: Any, *, full: bool) -> Any:
+def _(g: Any, y: Any, a: Any, *, full: bool, turn: bool) -> Any:
     gu, gs, gvh = g
     u, u2, s, v, v2 = _parts(y)
     m, n, k = a.shape[-2], a.shape[-1], s.shape[-1]
@@ -148,7 +154,7 @@ def _(g: Any, y: Any, a: Any, *, full: bool) -> Any:
     total: Any = wu if wv is None else wv if wu is None else wu + wv
     minus = wu if wv is None else -wv if wu is None else wu - wv
     by, of = _Divisions(split(s, zeros=True)), _larger(gu1, gv1)
-    check_phase("linalg.svd", "singular vectors", total, of)
+    check_phase("linalg.svd", "singular vectors", total, of, s, gs)
     p = by.gaps(skew(total), of) + by.sums(skew(minus), of)
     if gs is not None:
         p = p + diag_embed(gs)
@@ -163,7 +169,7 @@ def _(g: Any, y: Any, a: Any, *, full: bool) -> Any:
 
 
 def _svd(a: Tensor, full: bool) -> tuple[Tensor, Tensor, Tensor]:
-    u, s, vh = svd_p(a, full=full)
+    u, s, vh = svd_p(a, full=full, turn=moving(a))
     return u, split(s, zeros=True) if moving(a) else s, vh
 
 
