@@ -98,25 +98,37 @@ def same_dtype(name: str, a: Tensor, b: Tensor, names: str = "A and B") -> None:
 # -- gaps ---------------------------------------------------------------------------------------------------------------
 
 
-@op("near_zero", differentiable=False)
-def near_zero_p(s: Any) -> Any:
-    """Which values are zero up to the rounding of the largest along the last axis."""
-    top = np.max(np.abs(s), axis=-1, keepdims=True, initial=0)
-    return np.abs(s) <= np.finfo(s.dtype).eps * s.shape[-1] * top
+def _closed(near: Any) -> Any:
+    """The equivalence relation that a relation among the last two axes generates."""
+    n = near.shape[-1]
+    if near.sum() > near.size // max(n, 1):
+        for _ in range(max(n - 1, 1).bit_length()):
+            near = (near.astype(np.float32) @ near.astype(np.float32)) > 0
+    return near
 
 
-def reciprocal(x: Tensor, zero: Tensor) -> Tensor:
-    """``1 / x``, with 0 where `zero` says so."""
-    return where(zero, 0, 1 / where(zero, 1, x))
+def clusters(s: Any, slack: float = 1.0, zeros: bool = False) -> tuple[Any, Any, Any]:
+    """Which values along the last axis are equal up to rounding, which nearly equal, and which are zero (of those that may be)."""
+    a = np.abs(s)
+    tol = 4 * slack * np.finfo(s.dtype).eps * s.shape[-1] * np.max(a, axis=-1, initial=0)[..., None]
+    gap = np.abs(s[..., None, :] - s[..., :, None])
+    zero = a <= tol if zeros else np.zeros(s.shape, bool)
+    equal = _closed((gap <= tol[..., None]) | (zero[..., None, :] & zero[..., :, None]))
+    if zeros:
+        zero = (equal & zero[..., None, :]).any(-1)
+    near = _closed(equal | (gap <= NEAR[s.real.dtype.itemsize] * np.maximum(a[..., None, :], a[..., :, None])))
+    return equal, near, zero
+
+
+# Gaps, relative to the values, below which a division by them loses more digits than three terms of a Taylor series.
+NEAR = {4: 1e-4, 8: 1e-5}
 
 
 @op("over_gaps", core="(n),(n,n)->(n,n)")
 def over_gaps_p(s: Any, p: Any) -> Any:
-    """``p / (s[j] - s[i])``, 0 between equal values."""
+    """``p / (s[j] - s[i])``, 0 between values that are equal, or nearly."""
     gap = s[..., None, :] - s[..., :, None]
-    top = np.max(np.abs(s), axis=-1, initial=0)[..., None, None]
-    near = np.abs(gap) <= 4 * np.finfo(s.dtype).eps * s.shape[-1] * top
-    np.copyto(gap, np.inf, where=near)
+    np.copyto(gap, np.inf, where=clusters(s)[1])
     return p / gap
 
 
@@ -124,9 +136,15 @@ def over_gaps_p(s: Any, p: Any) -> Any:
 def over_sums_p(s: Any, p: Any) -> Any:
     """``p / (s[j] + s[i])`` for values that are not negative, 0 between zeros."""
     total = s[..., None, :] + s[..., :, None]
-    top = np.max(s, axis=-1, initial=0)[..., None, None]
-    np.copyto(total, np.inf, where=total <= 2 * np.finfo(s.dtype).eps * s.shape[-1] * top)
+    zero = clusters(s, zeros=True)[2]
+    np.copyto(total, np.inf, where=zero[..., None, :] & zero[..., :, None])
     return p / total
+
+
+@op("over_values", core="(n),(m,n)->(m,n)")
+def over_values_p(s: Any, p: Any) -> Any:
+    """``p / s[j]`` for values that are not negative, 0 where s is."""
+    return p / np.where(clusters(s, zeros=True)[2], np.inf, s)[..., None, :]
 
 
 def _conj(x: Tensor) -> Tensor:
@@ -145,6 +163,19 @@ over_sums_p.jvp(
         lambda t, y, s, p: over_sums_p.bind(s, t),
     ]
 )
+
+over_values_p.jvp(
+    [
+        lambda t, y, s, p: -over_values_p.bind(s, y * t.unsqueeze(-2)),
+        lambda t, y, s, p: over_values_p.bind(s, t),
+    ]
+)
+
+
+@over_values_p.vjp
+def _(g: Any, y: Any, s: Any, p: Any) -> Any:
+    gp = over_values_p.bind(s, g)
+    return lambda: -(_conj(y) * gp).sum(-2), gp
 
 
 @over_gaps_p.vjp

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextvars import ContextVar
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from ...core.views import pin
 from ..convert import detach_p
 from ..diagonals import diag_embed
 from ..pointwise import where
-from .common import diag_of
+from .common import clusters, diag_of
 
 
 # Whether derivatives along a germ are being made: their own transforms must not leave it.
@@ -36,14 +37,19 @@ MAKING: ContextVar[bool] = ContextVar("chainrule_germs", default=False)
 
 
 class Rate:
-    """The derivative of a tensor of a tower, made when it is asked for; `scale` bounds what poles entered with."""
+    """The derivative of a tensor of a tower, made when it is asked for.
 
-    __slots__ = ("deps", "make", "scale", "value")
+    Of the poles in it: how large they were where they must cancel (`scale`) and in all (`size`), and whether some need not (`near`).
+    """
 
-    def __init__(self, make: Callable[[], Any], deps: tuple[Rate, ...] = (), scale: float = 0.0) -> None:
+    __slots__ = ("deps", "make", "near", "scale", "size", "value")
+
+    def __init__(self, make: Callable[[], Any], deps: tuple[Rate, ...] = ()) -> None:
         self.make: Any = make
         self.deps = deps
-        self.scale = max((d.scale for d in deps), default=scale)
+        self.scale = max((d.scale for d in deps), default=0.0)
+        self.size = max((d.size for d in deps), default=0.0)
+        self.near = any(d.near for d in deps)
         self.value: Any = None
 
     def get(self) -> Any:
@@ -107,7 +113,6 @@ class Tower(Interpreter):
         return out
 
 
-DEBUG = False
 SPLIT, POLE = Tower(-2.0), Tower(-1.0)
 # Ops that know the towers: what they do there, from the arguments and their values at 0.
 SPECIAL: dict[Op, Callable[..., Any]] = {
@@ -141,39 +146,35 @@ def _bottom(name: str, core: str) -> Callable[[Callable[..., Any]], Op]:
 # -- splitting ----------------------------------------------------------------------------------------------------------
 
 
-def clusters(s: Any, slack: float, zeros: bool) -> tuple[Any, Any]:
-    """Which pairs of the last axis are equal up to rounding, and which values are zero (of those that may be)."""
-    n = s.shape[-1]
-    top = np.max(np.abs(s), axis=-1, initial=0)[..., None]
-    tol = 4 * slack * np.finfo(s.dtype).eps * n * top
-    near = np.abs(s[..., None, :] - s[..., :, None]) <= tol[..., None]
-    zero = np.abs(s) <= tol if zeros else np.zeros(s.shape, bool)
-    near |= zero[..., None, :] & zero[..., :, None]
-    if near.sum() > near.size // max(n, 1):
-        for _ in range(max(n - 1, 1).bit_length()):  # equal to an equal is equal
-            near = (near.astype(np.float32) @ near.astype(np.float32)) > 0
-        zero = (near & zero[..., None, :]).any(-1)
-    return near, zero
+def _at(d: Any) -> float:
+    """How far along its curve the matrix lies: less than rounding, so that the numbers D of equal values do no harm."""
+    return float(np.finfo(d).eps) / 4
 
 
-def _numbers(s: Any, near: Any, zero: Any) -> Any:
-    """D: distinct positive numbers among equal values, and for zeros; 0 for the others."""
-    rank = np.tril(near, -1).sum(-1)
+def _snapped(s: Any, equal: Any, zero: Any) -> Any:
+    """s with equal values made exactly equal, to the first of them or to 0."""
+    return np.where(zero, 0, np.take_along_axis(s, np.argmax(equal, -1), -1)).astype(s.dtype)
+
+
+def _numbers(s: Any, equal: Any, near: Any, zero: Any) -> Any:
+    """D: values move away from the first of those nearly equal, by their distance in ``_at`` steps; equal ones by distinct numbers."""
+    v = _snapped(s, equal, zero)
+    first = np.take_along_axis(v, np.argmax(near, -1), -1)
+    rank = np.tril(equal, -1).sum(-1)
     top = np.max(np.abs(s), axis=-1, keepdims=True, initial=0)
-    many = (near.sum(-1) > 1) | zero
-    return np.where(many, (1 + rank) * np.where(top > 0, top, 1), 0).astype(s.real.dtype)
+    d = (v - first) / _at(s.dtype) + (1 + rank) * np.where(top > 0, top, 1)
+    return np.where((near.sum(-1) > 1) | zero, d, 0).astype(s.dtype)
 
 
 @_bottom("split_values", "(n)->(n)")
 def split_p(s: Any, *, slack: float = 1.0, zeros: bool = False) -> Any:
     """``s + e D``: equal values, made exactly equal, move apart along the germ."""
     v = s._value
-    near, zero = clusters(v, slack, zeros)
-    d = _numbers(v, near, zero)
+    equal, near, zero = clusters(v, slack, zeros)
+    d = _numbers(v, equal, near, zero)
     if not d.any():
         return s
-    v = np.where(zero, 0, (near * v[..., None, :]).sum(-1) / near.sum(-1)).astype(v.dtype)
-    return Tensor(Tensor(v), SPLIT, Rate(lambda: Tensor(d.astype(v.dtype))))
+    return Tensor(Tensor(_snapped(v, equal, zero)), SPLIT, Rate(lambda: Tensor(d)))
 
 
 split_p.jvp([lambda t, y, s, *, slack, zeros: t])
@@ -181,17 +182,20 @@ split_p.vjp([lambda g, y, s, *, slack, zeros: g])
 restarts(split_p)
 
 
-def reciprocals(s: Any, kind: str) -> Any:
-    """``1 / (D[j] - D[i])`` among equals ("gaps"), ``1 / (D[j] + D[i])`` or ``1 / D[j]`` among zeros ("sums", "values"), else 0."""
-    near, zero = clusters(s, 1.0, kind != "gaps")
-    d = _numbers(s, near, zero)[..., None, :]
+def reciprocals(s: Any, kind: str) -> tuple[Any, Any]:
+    """``1 / (D[j] - D[i])`` among near ones ("gaps"), ``1 / (D[j] + D[i])`` or ``1 / D[j]`` among zeros ("sums", "values"), else 0.
+
+    Also which values are equal.
+    """
+    equal, near, zero = clusters(s, 1.0, kind != "gaps")
+    d = _numbers(s, equal, near, zero)[..., None, :]
     if kind == "gaps":
         mask, x = near & ~np.eye(s.shape[-1], dtype=bool), d - np.swapaxes(d, -1, -2)
     elif kind == "sums":
         mask, x = zero[..., None, :] & zero[..., :, None], d + np.swapaxes(d, -1, -2)
     else:
         mask, x = zero[..., None, :], d
-    return np.where(mask, 1 / np.where(mask, x, 1), 0).astype(s.dtype)
+    return np.where(mask, 1 / np.where(mask, x, 1), 0).astype(s.dtype), equal
 
 
 def turned(s: Any, *vectors: Any, slack: float = 1.0, zeros: bool = False) -> Any:
@@ -200,7 +204,7 @@ def turned(s: Any, *vectors: Any, slack: float = 1.0, zeros: bool = False) -> An
     A function that depends on the choice of vectors may be stationary at the special one that LAPACK makes, such as unit vectors for
     the identity; nobody could tell then.
     """
-    near, _ = clusters(s, slack, zeros)
+    near = clusters(s, slack, zeros)[0]
     n = s.shape[-1]
     if near.sum() == near.size // max(n, 1):
         return vectors
@@ -224,7 +228,7 @@ def split(s: Tensor, slack: float = 1.0, zeros: bool = False) -> Tensor:
     v = innermost(s)
     if type(v) is not np.ndarray or not v.size:
         return s
-    near, zero = clusters(v, slack, zeros)
+    _, near, zero = clusters(v, slack, zeros)
     if not zero.any() and near.sum() == near.size // v.shape[-1]:
         return s
     if dispatch.SETTLE is None:
@@ -235,18 +239,18 @@ def split(s: Tensor, slack: float = 1.0, zeros: bool = False) -> Tensor:
 # -- poles --------------------------------------------------------------------------------------------------------------
 
 
-def _times_pole(x: Tensor, scale: float) -> Tensor:
+def _times_pole(x: Tensor, scale: float, size: float = 0.0, near: bool = False) -> Tensor:
     """``q x``."""
 
     def make() -> Tensor:
         if x._interp is not POLE:
             return x
         t = x._aux.get()
-        return x if t is None else x + _times_pole(t, scale)
+        return x if t is None else x + _times_pole(t, scale, size, near)
 
     deps = (x._aux,) if x._interp is POLE else ()
     r = Rate(make, deps)
-    r.scale = max(r.scale, scale)
+    r.scale, r.size, r.near = max(r.scale, scale), max(r.size, size), r.near or near
     return Tensor(Tensor(np.zeros(innermost(x).shape, innermost(x).dtype)), POLE, r)
 
 
@@ -256,8 +260,13 @@ def over_split_p(s: Any, x: Any, of: Any, *, kind: str) -> Any:
 
     ``q x / (D[j] - D[i])`` and so on. x is what is left, after rounding, of matrices like `of`.
     """
-    r = reciprocals(innermost(s), kind)
-    return _times_pole(x * Tensor(r), float(np.max(np.abs(innermost(of)), initial=0) * np.max(np.abs(r), initial=0)))
+    r, equal = reciprocals(innermost(s), kind)
+    size = float(np.max(np.abs(innermost(of)), initial=0))
+    every = np.abs(r)
+    exact = every if kind != "gaps" else every * equal
+    most = float(np.max(every, initial=0))
+    rest = bool((every != exact).any())
+    return _times_pole(x * Tensor(r), size * float(np.max(exact, initial=0)), size * most, rest)
 
 
 SPECIAL[over_split_p] = lambda tower, args, low, kw: over_split_p.impl(*args, **kw)  # type: ignore[misc]
@@ -293,7 +302,7 @@ def _(g: Any, y: Any, s: Any, x: Any, of: Any, *, kind: str) -> Any:
 def over_split(s: Tensor, x: Tensor, of: Tensor, kind: str = "gaps") -> Tensor | None:
     """`over_split_p`; None where nothing is split."""
     v = innermost(s)
-    if type(v) is not np.ndarray or not np.any(reciprocals(v, kind)):
+    if type(v) is not np.ndarray or not np.any(reciprocals(v, kind)[0]):
         return None
     return over_split_p.bind(s, x, of.detach(), kind=kind)
 
@@ -343,7 +352,11 @@ def _series(c: Callable[[int], Any]) -> Tensor:
 
 
 def _settle(x: Tensor, ref: float) -> Tensor:
-    """The polynomial x in q as a power series in e."""
+    """The polynomial x in q as a power series in e: with ``h = 1/q``, the quotient ``N(h) / h**P`` of power series.
+
+    N and its first P - 1 derivatives vanish at h = 0 if x does not depend on the choice of vectors. Near there, at ``h = s``, the
+    quotient comes from the higher coefficients of N, which have lost no digits.
+    """
     terms: list[Any] = []
     t: Any = x
     while t is not None:
@@ -352,35 +365,70 @@ def _settle(x: Tensor, ref: float) -> Tensor:
         t = t._aux.get() if own else None
         if len(terms) > 16:
             raise RuntimeError("linalg: a function of repeated values needs derivatives of too high an order")
-    if len(terms) == 1:
+    top = len(terms) - 1
+    if not top:
         return terms[0]
     like = innermost(x)
-    known: dict[int, Any] = {}
-    largest = [0.0]
+    s, more, rate = _at(like.dtype), 2 if x._aux.near else 0, x._aux
 
-    def c(k: int) -> Any:
-        if k not in known:
-            total = np.zeros_like(like)
-            for p, term in enumerate(terms):
-                if p + k >= 0 and (v := _coefficient(term, p + k)) is not None:
-                    total = total + v / math.factorial(p)
-                    largest[0] = max(largest[0], float(np.max(np.abs(v), initial=0)))
-            known[k] = total.astype(like.dtype, copy=False)
-        return known[k]
+    @cache
+    def c(p: int, k: int) -> Any:
+        """The coefficient of ``q**p e**k``."""
+        v = _coefficient(terms[p], k)
+        return 0.0 if v is None else v / math.factorial(p)
+
+    @cache
+    def n_at(j: int) -> Any:
+        """The coefficient j of N around h = s."""
+        return sum(
+            math.comb(top - p, i) * s ** (top - p - i) * c(p, j - i)
+            for p in range(top + 1)
+            for i in range(min(top - p, j) + 1)
+        )
+
+    def n_zero(j: int, last: int) -> Any:
+        """The coefficient j of N around h = 0, from those around s up to `last`."""
+        return sum(math.comb(i, j) * (-s) ** (i - j) * n_at(i) for i in range(j, last + 1))
+
+    def smooth(k: int) -> Any:
+        last = top + k + more
+        return sum(
+            math.comb(j - top, k) * s ** (j - top - k) * n_zero(j, last) for j in range(top + k, last + 1)
+        ) + np.zeros_like(like)
+
+    def plain(k: int) -> Any:
+        return sum(
+            (-1) ** (k - i) * math.comb(p + k - i - 1, k - i) * s ** (i - k - p) * c(p, i) if p else c(0, k) / (k + 1)
+            for p in range(top + 1)
+            for i in range(k + 1)
+        )
 
     eps = float(np.finfo(like.dtype).eps)
-    sizes = [float(np.max(np.abs(c(k)), initial=0)) for k in range(1 - len(terms), 1)]
-    scale = x._aux.scale
-    noise = 64 * eps * max(scale, scale ** (len(terms) - 1)) * max(ref, 1.0)
-    if DEBUG:
-        print(len(terms), sizes, scale, ref)
-    if max(sizes[:-1]) > max(math.sqrt(eps) * largest[0], noise):
-        raise RuntimeError(
-            "linalg.eigh, eig or svd: eigenvalues or singular values are repeated (or singular values are zero), and the result depends "
-            "on which vectors of a repeated value were chosen: it has no derivative there. Use a function that does not depend on the "
-            "choice, such as the projector on their span, V f(L) V^H, or a symmetric function of the values"
-        )
-    return _series(c)
+    y = smooth(0)
+    if rate.scale:
+        left = max(_size(n_zero(j, top + more)) for j in range(top))
+        noise = 64 * eps * max(rate.scale, rate.scale**top) * max(ref, 1.0)
+        if left > max(math.sqrt(eps) * max(_size(y), *(_size(c(p, 0)) for p in range(top + 1))), noise):
+            raise RuntimeError(
+                "linalg.eigh, eig or svd: eigenvalues or singular values are repeated (or singular values are zero), and the result "
+                "depends on which vectors of a repeated value were chosen (or on the phases of complex vectors): it has no "
+                "derivative there. Use a function that does not depend on the choice, such as the projector on their span, "
+                "V f(L) V^H, or a symmetric function of the values"
+            )
+    good: Any = True
+    if more:
+        rounding = 64 * eps * max(rate.size / s, (rate.size / s) ** top) * max(ref, 1.0)
+        good = np.abs(plain(0) - y) <= rounding
+
+    def coefficient(k: int) -> Any:
+        v = smooth(k)
+        return (v if good is True or good.all() else np.where(good, v, plain(k))).astype(like.dtype, copy=False)
+
+    return _series(coefficient)
+
+
+def _size(x: Any) -> float:
+    return float(np.max(np.abs(x), initial=0))
 
 
 @op("settle", batch=lambda size, xs, flags: settle_p.bind(*xs))

@@ -21,10 +21,9 @@ from .common import (
     hermitian,
     is_complex,
     mm,
-    near_zero_p,
     over_gaps_p,
     over_sums_p,
-    reciprocal,
+    over_values_p,
     skew,
 )
 from .germ import moving, over_split, phases, plus, restarts, settled, split, turned
@@ -98,7 +97,7 @@ class _Divisions:
 
     def values(self, x: Tensor, of: Tensor) -> Tensor:
         """``x / s[j]``."""
-        return plus(x * reciprocal(self.s, near_zero_p.bind(self.s)).unsqueeze(-2), over_split(self.s, x, of, "values"))
+        return plus(over_values_p.bind(self.s, x), over_split(self.s, x, of, "values"))
 
 
 restarts(svd_p)
