@@ -116,12 +116,11 @@ def clusters(s: Any, slack: float = 1.0, zeros: bool = False) -> tuple[Any, Any,
     equal = _closed((gap <= tol[..., None]) | (zero[..., None, :] & zero[..., :, None]))
     if zeros:
         zero = (equal & zero[..., None, :]).any(-1)
-    near = _closed(equal | (gap <= NEAR[s.real.dtype.itemsize] * np.maximum(a[..., None, :], a[..., :, None])))
+    near = _closed(equal | (gap <= NEAR * np.maximum(a[..., None, :], a[..., :, None])))
     return equal, near, zero
 
 
-# Gaps, relative to the values, below which a division by them loses more digits than three terms of a Taylor series.
-NEAR = {4: 1e-4, 8: 1e-5}
+NEAR = 1e-4  # gaps, relative to the values, below which a division by them is avoided
 
 
 @op("over_gaps", core="(n),(n,n)->(n,n)")

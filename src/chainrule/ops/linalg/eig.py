@@ -23,7 +23,7 @@ from .common import (
     skew,
     square,
 )
-from .germ import moving, over_split, phases, plus, restarts, settled, split, turned
+from .germ import moving, over_split, phases, restarts, settled, split, turned
 from .solve import solve_p
 
 
@@ -69,7 +69,7 @@ restarts(eigh_p)
 
 def _over_gaps(p: Tensor, w: Tensor, of: Tensor) -> Tensor:
     """``p / (w[j] - w[i])`` off the diagonal; p is what is left of matrices like `of`."""
-    return plus(over_gaps_p.bind(w, p), over_split(w, p, of))
+    return over_split(over_gaps_p.bind(w, p), w, p, of)
 
 
 @eigh_p.jvp

@@ -4,10 +4,12 @@ Where eigenvalues repeat, a function F that does not depend on the choice of eig
 vectors are not, and the cotangents of both do not determine that of the matrix. So F is taken on the germ of a curve,
 ``A(e) = A + e V D V^H`` with distinct numbers D among equal values: eigenvalues ``L + e D``, the same vectors. There every rule holds,
 with ``1 / (L[j] - L[i]) = 1 / (e (D[j] - D[i]))`` among equals, and derivatives of F are power series in e whose constant term is wanted.
+Nearly equal values, whose small gaps would cost digits, lie on such a curve at a distance s from where they meet.
 
-Two levels below all others carry this. ``SPLIT``: power series in e. ``POLE``: polynomials in ``q = 1/e`` over them. Both are lazy
+Two levels below all others carry this. `split`: power series in e. `pole`: polynomials in ``q = 1/(s + e)`` over them. Both are lazy
 towers: a tensor is its value at 0 and, when somebody asks, its derivative, again such a tensor, from the forward rules of the ops.
 `settle` turns polynomials in q into power series. If terms in 1/e are left, F depends on the choice of vectors, and this raises.
+The reasons are in docs/decisions/008-repeated-eigenvalues.md.
 """
 
 from __future__ import annotations
@@ -37,19 +39,14 @@ MAKING: ContextVar[bool] = ContextVar("chainrule_germs", default=False)
 
 
 class Rate:
-    """The derivative of a tensor of a tower, made when it is asked for.
+    """The derivative of a tensor of a tower, made when it is asked for; `size` bounds what poles entered with."""
 
-    Of the poles in it: how large they were where they must cancel (`scale`) and in all (`size`), and whether some need not (`near`).
-    """
-
-    __slots__ = ("deps", "make", "near", "scale", "size", "value")
+    __slots__ = ("deps", "make", "size", "value")
 
     def __init__(self, make: Callable[[], Any], deps: tuple[Rate, ...] = ()) -> None:
         self.make: Any = make
         self.deps = deps
-        self.scale = max((d.scale for d in deps), default=0.0)
         self.size = max((d.size for d in deps), default=0.0)
-        self.near = any(d.near for d in deps)
         self.value: Any = None
 
     def get(self) -> Any:
@@ -85,8 +82,8 @@ class Tower(Interpreter):
         own = [isinstance(a, Tensor) and a._interp is self for a in args]
         low = [a._value if o else a for a, o in zip(args, own, strict=True)]
         special = SPECIAL.get(op)
-        if special is not None:
-            return special(self, args, low, kw)
+        if special is not None and (r := special(self, args, low, kw)) is not NotImplemented:
+            return r
         y = op.bind(*low, **kw)
         if not op.differentiable:
             return y
@@ -113,7 +110,16 @@ class Tower(Interpreter):
         return out
 
 
-SPLIT, POLE = Tower(-2.0), Tower(-1.0)
+class Curve:
+    """The two towers of values that meet at a distance of about `s`, relative to them, and how many terms of a series that takes."""
+
+    def __init__(self, s: float, terms: int, level: float) -> None:
+        self.s, self.terms = s, terms
+        self.pole, self.split = Tower(level), Tower(level - 0.5)
+
+
+# Equal values, then nearly equal ones by decades: numbers of different sizes on one curve would cost digits.
+CURVES = tuple(Curve(s, n, -1.0 - i) for i, (s, n) in enumerate(((0.0, 0), (1e-10, 1), (1e-7, 2), (1e-4, 4))))
 # Ops that know the towers: what they do there, from the arguments and their values at 0.
 SPECIAL: dict[Op, Callable[..., Any]] = {
     # For those who see a detached tensor it is a constant; along the germ it moves.
@@ -146,56 +152,62 @@ def _bottom(name: str, core: str) -> Callable[[Callable[..., Any]], Op]:
 # -- splitting ----------------------------------------------------------------------------------------------------------
 
 
-def _at(d: Any) -> float:
-    """How far along its curve the matrix lies: less than rounding, so that the numbers D of equal values do no harm."""
-    return float(np.finfo(d).eps) / 4
-
-
 def _snapped(s: Any, equal: Any, zero: Any) -> Any:
     """s with equal values made exactly equal, to the first of them or to 0."""
     return np.where(zero, 0, np.take_along_axis(s, np.argmax(equal, -1), -1)).astype(s.dtype)
 
 
-def _numbers(s: Any, equal: Any, near: Any, zero: Any) -> Any:
-    """D: values move away from the first of those nearly equal, by their distance in ``_at`` steps; equal ones by distinct numbers."""
-    v = _snapped(s, equal, zero)
-    first = np.take_along_axis(v, np.argmax(near, -1), -1)
-    rank = np.tril(equal, -1).sum(-1)
+def _numbers(s: Any, slack: float, zeros: bool) -> tuple[list[Any], Any, Any, Any]:
+    """D for every curve, None where it has no values, and the relations `clusters`.
+
+    Equal values get distinct numbers; nearly equal ones their distances from the first of them, in units of the curve's s.
+    """
+    equal, near, zero = relations = clusters(s, slack, zeros)
     top = np.max(np.abs(s), axis=-1, keepdims=True, initial=0)
-    d = (v - first) / _at(s.dtype) + (1 + rank) * np.where(top > 0, top, 1)
-    return np.where((near.sum(-1) > 1) | zero, d, 0).astype(s.dtype)
+    several = (equal.sum(-1) > 1) | zero
+    rank = np.tril(equal, -1).sum(-1)
+    out: list[Any] = [np.where(several, (1 + rank) * np.where(top > 0, top, 1), 0) if several.any() else None]
+    if near.sum() == equal.sum():
+        return [*out, *(None for _ in CURVES[1:])], *relations
+    v = _snapped(s, equal, zero)
+    away = v - np.take_along_axis(v, np.argmax(near, -1), -1)
+    spread = np.max(near * np.abs(away)[..., None, :], -1) / np.maximum(np.max(near * np.abs(v)[..., None, :], -1), 1e-300)
+    which = np.where(spread > 0, 1 + np.searchsorted([c.s for c in CURVES[1:-1]], spread), 0)
+    for b, c in enumerate(CURVES[1:], 1):
+        out.append(np.where(which == b, away / c.s, 0) if (which == b).any() else None)
+    return out, *relations
 
 
 @_bottom("split_values", "(n)->(n)")
-def split_p(s: Any, *, slack: float = 1.0, zeros: bool = False) -> Any:
-    """``s + e D``: equal values, made exactly equal, move apart along the germ."""
+def split_p(s: Any, *, b: int, slack: float, zeros: bool) -> Any:
+    """``s + e D`` along the curve number b, equal values made exactly equal."""
     v = s._value
-    equal, near, zero = clusters(v, slack, zeros)
-    d = _numbers(v, equal, near, zero)
-    if not d.any():
-        return s
-    return Tensor(Tensor(_snapped(v, equal, zero)), SPLIT, Rate(lambda: Tensor(d)))
+    numbers, equal, _, zero = _numbers(v, slack, zeros)
+    v = _snapped(v, equal, zero)
+    d = numbers[b]
+    return Tensor(v) if d is None else Tensor(Tensor(v), CURVES[b].split, Rate(lambda: Tensor(d.astype(v.dtype))))
 
 
-split_p.jvp([lambda t, y, s, *, slack, zeros: t])
-split_p.vjp([lambda g, y, s, *, slack, zeros: g])
-restarts(split_p)
+split_p.jvp([lambda t, y, s, *, b, slack, zeros: t])
+split_p.vjp([lambda g, y, s, *, b, slack, zeros: g])
 
 
-def reciprocals(s: Any, kind: str) -> tuple[Any, Any]:
-    """``1 / (D[j] - D[i])`` among near ones ("gaps"), ``1 / (D[j] + D[i])`` or ``1 / D[j]`` among zeros ("sums", "values"), else 0.
-
-    Also which values are equal.
-    """
-    equal, near, zero = clusters(s, 1.0, kind != "gaps")
-    d = _numbers(s, equal, near, zero)[..., None, :]
+def reciprocals(s: Any, kind: str, b: int) -> Any:
+    """``1 / (D[j] - D[i])`` among (nearly) equal values of curve b, ``1 / (D[j] + D[i])`` or ``1 / D[j]`` among zeros, else 0; or None."""
+    numbers, equal, near, zero = _numbers(s, 1.0, kind != "gaps")
+    if numbers[b] is None:
+        return None
+    d = numbers[b][..., None, :]
     if kind == "gaps":
-        mask, x = near & ~np.eye(s.shape[-1], dtype=bool), d - np.swapaxes(d, -1, -2)
+        x = d - np.swapaxes(d, -1, -2)
+        mask = (near & ~equal & (x != 0)) if b else equal & ~np.eye(s.shape[-1], dtype=bool)
+    elif b:
+        return None
     elif kind == "sums":
         mask, x = zero[..., None, :] & zero[..., :, None], d + np.swapaxes(d, -1, -2)
     else:
         mask, x = zero[..., None, :], d
-    return np.where(mask, 1 / np.where(mask, x, 1), 0).astype(s.dtype), equal
+    return np.where(mask, 1 / np.where(mask, x, 1), 0).astype(s.dtype) if mask.any() else None
 
 
 def turned(s: Any, *vectors: Any, slack: float = 1.0, zeros: bool = False) -> Any:
@@ -228,48 +240,46 @@ def split(s: Tensor, slack: float = 1.0, zeros: bool = False) -> Tensor:
     v = innermost(s)
     if type(v) is not np.ndarray or not v.size:
         return s
-    _, near, zero = clusters(v, slack, zeros)
-    if not zero.any() and near.sum() == near.size // v.shape[-1]:
-        return s
-    if dispatch.SETTLE is None:
-        dispatch.SETTLE = settled
-    return split_p.bind(s, slack=slack, zeros=zeros)
+    for b, d in enumerate(_numbers(v, slack, zeros)[0]):
+        if d is not None:
+            dispatch.SETTLE = settled
+            s = split_p.bind(s, b=b, slack=slack, zeros=zeros)
+    return s
 
 
 # -- poles --------------------------------------------------------------------------------------------------------------
 
 
-def _times_pole(x: Tensor, scale: float, size: float = 0.0, near: bool = False) -> Tensor:
-    """``q x``."""
+def _times_pole(x: Tensor, b: int, size: float) -> Tensor:
+    """``q x``, where x is what is left of numbers of this size."""
+    tower = CURVES[b].pole
 
     def make() -> Tensor:
-        if x._interp is not POLE:
+        if x._interp is not tower:
             return x
         t = x._aux.get()
-        return x if t is None else x + _times_pole(t, scale, size, near)
+        return x if t is None else x + _times_pole(t, b, size)
 
-    deps = (x._aux,) if x._interp is POLE else ()
-    r = Rate(make, deps)
-    r.scale, r.size, r.near = max(r.scale, scale), max(r.size, size), r.near or near
-    return Tensor(Tensor(np.zeros(innermost(x).shape, innermost(x).dtype)), POLE, r)
+    r = Rate(make, (x._aux,) if x._interp is tower else ())
+    r.size = max(r.size, size)
+    return Tensor(Tensor(np.zeros(innermost(x).shape, innermost(x).dtype)), tower, r)
 
 
 @_bottom("over_split", "(n),(m,n),(m,n)->(m,n)")
-def over_split_p(s: Any, x: Any, of: Any, *, kind: str) -> Any:
-    """x divided by differences, sums or values of s, where these are 0 but move along the germ; 0 elsewhere.
+def over_split_p(s: Any, x: Any, of: Any, *, kind: str, b: int) -> Any:
+    """x divided by differences, sums or values of s, where these are 0 or small on the curve b; 0 elsewhere.
 
     ``q x / (D[j] - D[i])`` and so on. x is what is left, after rounding, of matrices like `of`.
     """
-    r, equal = reciprocals(innermost(s), kind)
-    size = float(np.max(np.abs(innermost(of)), initial=0))
-    every = np.abs(r)
-    exact = every if kind != "gaps" else every * equal
-    most = float(np.max(every, initial=0))
-    rest = bool((every != exact).any())
-    return _times_pole(x * Tensor(r), size * float(np.max(exact, initial=0)), size * most, rest)
+    r = reciprocals(innermost(s), kind, b)
+    if r is None:
+        return x * 0
+    return _times_pole(x * Tensor(r), b, _size(of) * _size(Tensor(r)))
 
 
-SPECIAL[over_split_p] = lambda tower, args, low, kw: over_split_p.impl(*args, **kw)  # type: ignore[misc]
+SPECIAL[over_split_p] = lambda tower, args, low, kw: (
+    over_split_p.impl(*args, **kw) if tower in (CURVES[kw["b"]].split, CURVES[kw["b"]].pole) else NotImplemented  # type: ignore[misc]
+)
 
 
 def _divisor(t: Tensor, kind: str) -> Tensor:
@@ -279,17 +289,17 @@ def _divisor(t: Tensor, kind: str) -> Tensor:
 
 over_split_p.jvp(
     [
-        lambda t, y, s, x, of, *, kind: -over_split_p.bind(s, y * _divisor(t, kind), of, kind=kind),
-        lambda t, y, s, x, of, *, kind: over_split_p.bind(s, t, of, kind=kind),
+        lambda t, y, s, x, of, *, kind, b: -over_split_p.bind(s, y * _divisor(t, kind), of, kind=kind, b=b),
+        lambda t, y, s, x, of, *, kind, b: over_split_p.bind(s, t, of, kind=kind, b=b),
         None,
     ]
 )
 
 
 @over_split_p.vjp
-def _(g: Any, y: Any, s: Any, x: Any, of: Any, *, kind: str) -> Any:
+def _(g: Any, y: Any, s: Any, x: Any, of: Any, *, kind: str, b: int) -> Any:
     cx = y.dtype.is_complex
-    gx = over_split_p.bind(s.conj() if s.dtype.is_complex else s, g, of, kind=kind)
+    gx = over_split_p.bind(s.conj() if s.dtype.is_complex else s, g, of, kind=kind, b=b)
 
     def gs() -> Tensor:
         h = (y.conj() if cx else y) * gx
@@ -299,29 +309,30 @@ def _(g: Any, y: Any, s: Any, x: Any, of: Any, *, kind: str) -> Any:
     return gs, gx, None
 
 
-def over_split(s: Tensor, x: Tensor, of: Tensor, kind: str = "gaps") -> Tensor | None:
-    """`over_split_p`; None where nothing is split."""
+def over_split(y: Tensor, s: Tensor, x: Tensor, of: Tensor, kind: str = "gaps") -> Tensor:
+    """y and the quotients of `over_split_p` on all curves."""
     v = innermost(s)
-    if type(v) is not np.ndarray or not np.any(reciprocals(v, kind)[0]):
-        return None
-    return over_split_p.bind(s, x, of.detach(), kind=kind)
+    if type(v) is np.ndarray and v.size:
+        for b in range(len(CURVES)):
+            if reciprocals(v, kind, b) is not None:
+                y = y + over_split_p.bind(s, x, of.detach(), kind=kind, b=b)
+    return y
 
 
 @_bottom("gauge", "(n,n)->(n,n)")
 def gauge_p(x: Any) -> Any:
     """``q x``: a motion that no function may see; `settle` looks whether one does."""
-    return _times_pole(x, float(np.max(np.abs(innermost(x)), initial=0)))
+    return _times_pole(x, 0, _size(x))
 
 
 gauge_p.jvp([lambda t, y, x: gauge_p.bind(t)])
 gauge_p.vjp([lambda g, y, x: gauge_p.bind(g)])
-SPECIAL[gauge_p] = lambda tower, args, low, kw: gauge_p.impl(*args)  # type: ignore[misc]
+SPECIAL[gauge_p] = lambda tower, args, low, kw: gauge_p.impl(*args) if tower is CURVES[0].pole else NotImplemented  # type: ignore[misc]
 
 
 def phases(p: Tensor, s: Tensor) -> Tensor:
     """A motion of the phases of complex vectors, linear in the tangent whose matrix between them is p, for `gauge_p`."""
-    if dispatch.SETTLE is None:
-        dispatch.SETTLE = settled
+    dispatch.SETTLE = settled
     n = p.shape[-1]
     turns = Tensor(((1 + np.arange(n)) / n).astype(p.dtype.to_real().np))
     top = s.detach().abs().amax(-1, True)
@@ -329,38 +340,29 @@ def phases(p: Tensor, s: Tensor) -> Tensor:
     return gauge_p.bind(diag_embed(diag_of(p).real * turns).to(p.dtype) * 1j)
 
 
-def plus(x: Tensor, y: Tensor | None) -> Tensor:
-    """``x + y`` where there is a y."""
-    return x if y is None else x + y
-
-
 # -- leaving ------------------------------------------------------------------------------------------------------------
 
 
-def _coefficient(x: Any, k: int) -> Any:
-    """The coefficient of ``e**k`` as an array; None for zero."""
-    for _ in range(k):
-        if x is None or x._interp is not SPLIT:
-            return None
-        x = x._aux.get()
-    return None if x is None else innermost(x) / math.factorial(k)
+def _size(x: Any) -> float:
+    return float(np.max(np.abs(innermost(x)), initial=0)) if isinstance(x, Tensor) else abs(x)
 
 
-def _series(c: Callable[[int], Any]) -> Tensor:
-    """The power series with coefficients ``c(k)``, arrays."""
-    return Tensor(Tensor(c(0)), SPLIT, Rate(lambda: _series(lambda k: (k + 1) * c(k + 1))))
+def _series(tower: Tower, c: Callable[[int], Tensor]) -> Tensor:
+    """The power series with coefficients ``c(k)``."""
+    return Tensor(c(0), tower, Rate(lambda: _series(tower, lambda k: c(k + 1) * (k + 1))))
 
 
-def _settle(x: Tensor, ref: float) -> Tensor:
+def _settle(x: Tensor, ref: float, curve: Curve) -> Tensor:
     """The polynomial x in q as a power series in e: with ``h = 1/q``, the quotient ``N(h) / h**P`` of power series.
 
     N and its first P - 1 derivatives vanish at h = 0 if x does not depend on the choice of vectors. Near there, at ``h = s``, the
-    quotient comes from the higher coefficients of N, which have lost no digits.
+    quotient comes from the higher coefficients of N, which have lost no digits. If x does depend on it, there is no derivative for
+    equal values, and the plain quotient for nearly equal ones.
     """
     terms: list[Any] = []
     t: Any = x
     while t is not None:
-        own = t._interp is POLE
+        own = t._interp is curve.pole
         terms.append(t._value if own else t)
         t = t._aux.get() if own else None
         if len(terms) > 16:
@@ -368,46 +370,48 @@ def _settle(x: Tensor, ref: float) -> Tensor:
     top = len(terms) - 1
     if not top:
         return terms[0]
-    like = innermost(x)
-    s, more, rate = _at(like.dtype), 2 if x._aux.near else 0, x._aux
+    s, like = curve.s, innermost(x)
+    zero = Tensor(np.zeros(like.shape, like.dtype))
 
     @cache
     def c(p: int, k: int) -> Any:
         """The coefficient of ``q**p e**k``."""
-        v = _coefficient(terms[p], k)
-        return 0.0 if v is None else v / math.factorial(p)
+        v = terms[p]
+        for _ in range(k):
+            v = v._aux.get() if v is not None and v._interp is curve.split else None
+        return 0.0 if v is None else (v._value if v._interp is curve.split else v) * (1 / math.factorial(p) / math.factorial(k))
 
     @cache
-    def n_at(j: int) -> Any:
+    def around(j: int) -> Any:
         """The coefficient j of N around h = s."""
         return sum(
-            math.comb(top - p, i) * s ** (top - p - i) * c(p, j - i)
+            c(p, j - i) * (math.comb(top - p, i) * s ** (top - p - i))
             for p in range(top + 1)
             for i in range(min(top - p, j) + 1)
+            if s or i == top - p
         )
 
-    def n_zero(j: int, last: int) -> Any:
+    def at_zero(j: int, last: int) -> Any:
         """The coefficient j of N around h = 0, from those around s up to `last`."""
-        return sum(math.comb(i, j) * (-s) ** (i - j) * n_at(i) for i in range(j, last + 1))
+        return sum(around(i) * (math.comb(i, j) * (-s) ** (i - j)) for i in range(j, last + 1))
 
     def smooth(k: int) -> Any:
-        last = top + k + more
-        return sum(
-            math.comb(j - top, k) * s ** (j - top - k) * n_zero(j, last) for j in range(top + k, last + 1)
-        ) + np.zeros_like(like)
-
-    def plain(k: int) -> Any:
-        return sum(
-            (-1) ** (k - i) * math.comb(p + k - i - 1, k - i) * s ** (i - k - p) * c(p, i) if p else c(0, k) / (k + 1)
-            for p in range(top + 1)
-            for i in range(k + 1)
+        last = top + k + curve.terms
+        return zero + sum(
+            at_zero(j, last) * (math.comb(j - top, k) * s ** (j - top - k)) for j in range(top + k, last + 1)
         )
 
-    eps = float(np.finfo(like.dtype).eps)
-    y = smooth(0)
-    if rate.scale:
-        left = max(_size(n_zero(j, top + more)) for j in range(top))
-        noise = 64 * eps * max(rate.scale, rate.scale**top) * max(ref, 1.0)
+    def plain(k: int) -> Any:
+        y = zero + c(0, k)
+        for p in range(1, top + 1):
+            for i in range(k + 1):
+                y = y + c(p, i) * ((-1) ** (k - i) * math.comb(p + k - i - 1, k - i) * s ** (i - k - p))
+        return y
+
+    eps, size, y = float(np.finfo(like.dtype).eps), x._aux.size, smooth(0)
+    if not s:
+        left = max(_size(at_zero(j, top)) for j in range(top))
+        noise = 64 * eps * max(size, size**top) * max(ref, 1.0)
         if left > max(math.sqrt(eps) * max(_size(y), *(_size(c(p, 0)) for p in range(top + 1))), noise):
             raise RuntimeError(
                 "linalg.eigh, eig or svd: eigenvalues or singular values are repeated (or singular values are zero), and the result "
@@ -415,37 +419,29 @@ def _settle(x: Tensor, ref: float) -> Tensor:
                 "derivative there. Use a function that does not depend on the choice, such as the projector on their span, "
                 "V f(L) V^H, or a symmetric function of the values"
             )
-    good: Any = True
-    if more:
-        rounding = 64 * eps * max(rate.size / s, (rate.size / s) ** top) * max(ref, 1.0)
-        good = np.abs(plain(0) - y) <= rounding
-
-    def coefficient(k: int) -> Any:
-        v = smooth(k)
-        return (v if good is True or good.all() else np.where(good, v, plain(k))).astype(like.dtype, copy=False)
-
-    return _series(coefficient)
+        return _series(curve.split, smooth)
+    rounding = 64 * eps * max(size / s, (size / s) ** top) * max(ref, 1.0)
+    good = np.abs(innermost(plain(0) - y)) <= rounding
+    if good.all():
+        return _series(curve.split, smooth)
+    return _series(curve.split, lambda k: where(Tensor(good), smooth(k), plain(k)))
 
 
-def _size(x: Any) -> float:
-    return float(np.max(np.abs(x), initial=0))
-
-
-@op("settle", batch=lambda size, xs, flags: settle_p.bind(*xs))
-def settle_p(x: Any, ref: Any) -> Any:
-    """x itself: poles that cancel are gone after it. `ref` is of the size of what x is a derivative of."""
+@op("settle", batch=lambda size, xs, flags, b: settle_p.bind(*xs, b=b))
+def settle_p(x: Any, ref: Any, *, b: int) -> Any:
+    """x itself: poles of curve b that cancel are gone after it. `ref` is of the size of what x is a derivative of."""
     return x
 
 
-settle_p.jvp([lambda t, y, x, ref: settle_p.bind(t, ref), None])
-settle_p.vjp([lambda g, y, x, ref: g, None])
+settle_p.jvp([lambda t, y, x, ref, *, b: settle_p.bind(t, ref, b=b), None])
+settle_p.vjp([lambda g, y, x, ref, *, b: g, None])
 
 
 def _settle_here(tower: Tower, args: Any, low: Any, kw: Any) -> Any:
-    x, ref = args
-    if not isinstance(x, Tensor) or x._interp is not POLE:
-        return x
-    return _settle(x, float(np.max(np.abs(innermost(ref)), initial=0)))
+    curve = CURVES[kw["b"]]
+    if tower is not curve.pole:
+        return NotImplemented
+    return _settle(args[0], _size(args[1]), curve) if args[0]._interp is tower else args[0]
 
 
 SPECIAL[settle_p] = _settle_here
@@ -459,24 +455,35 @@ def leave_p(x: Any) -> Any:
 
 leave_p.jvp([lambda t, y, x: leave_p.bind(t)])
 leave_p.vjp([lambda g, y, x: g])
-SPECIAL[leave_p] = lambda tower, args, low, kw: leave_p.bind(low[0])
+for _op in (split_p, leave_p):
+    restarts(_op)
+SPECIAL[split_p] = lambda tower, args, low, kw: (
+    split_p.bind(*low, **kw) if tower is CURVES[kw["b"]].split else NotImplemented
+)
 
 
-def on_germ(x: Any) -> bool:
-    """Whether x moves along a germ."""
+def towers(x: Any) -> set[Any]:
+    """The towers that x is part of."""
+    out = set()
     while isinstance(x, Tensor) and x._interp is not None:
         i = x._interp
-        if i.kind == "germ" or (i.kind == "jvp" and on_germ(x._aux)):
-            return True
+        if i.kind == "germ":
+            out.add(i)
+        elif i.kind == "jvp":
+            out |= towers(x._aux)
         x = x._value
-    return False
+    return out
 
 
 def settled(x: Any, ref: Any = None) -> Any:
     """What leaves a transform: without poles and, if no derivative is being taken around it, without the germ."""
-    if not on_germ(x) or MAKING.get():
+    found = towers(x)
+    if not found or MAKING.get():
         return x
-    x = settle_p.bind(x, Tensor(np.ones(())) if ref is None else ref.detach())
+    size = Tensor(np.ones(())) if ref is None else ref.detach()
+    for b, curve in enumerate(CURVES):
+        if curve.pole in found:
+            x = settle_p.bind(x, size, b=b)
     if any(i.kind in ("reverse", "jvp") for i in STACK.get()) or moving(x):
         return x
     return leave_p.bind(x)

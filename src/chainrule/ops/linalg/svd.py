@@ -26,7 +26,7 @@ from .common import (
     over_values_p,
     skew,
 )
-from .germ import moving, over_split, phases, plus, restarts, settled, split, turned
+from .germ import moving, over_split, phases, restarts, settled, split, turned
 
 
 class SVD(NamedTuple):
@@ -89,15 +89,15 @@ class _Divisions:
 
     def gaps(self, p: Tensor, of: Tensor) -> Tensor:
         """``p / (s[j] - s[i])``, 0 on the diagonal; p is what is left of matrices like `of`."""
-        return plus(over_gaps_p.bind(self.s, p), over_split(self.s, p, of))
+        return over_split(over_gaps_p.bind(self.s, p), self.s, p, of)
 
     def sums(self, p: Tensor, of: Tensor) -> Tensor:
         """``p / (s[j] + s[i])``."""
-        return plus(over_sums_p.bind(self.s, p), over_split(self.s, p, of, "sums"))
+        return over_split(over_sums_p.bind(self.s, p), self.s, p, of, "sums")
 
     def values(self, x: Tensor, of: Tensor) -> Tensor:
         """``x / s[j]``."""
-        return plus(over_values_p.bind(self.s, x), over_split(self.s, x, of, "values"))
+        return over_split(over_values_p.bind(self.s, x), self.s, x, of, "values")
 
 
 restarts(svd_p)
