@@ -277,8 +277,9 @@ def over_split_p(s: Any, x: Any, of: Any, *, kind: str, b: int) -> Any:
     return _times_pole(x * Tensor(r), b, _size(of) * _size(Tensor(r)))
 
 
+# A gap on curve b moves only along it and, for nearly equal values of which some are equal, along the first, which is above.
 SPECIAL[over_split_p] = lambda tower, args, low, kw: (
-    over_split_p.impl(*args, **kw) if tower in (CURVES[kw["b"]].split, CURVES[kw["b"]].pole) else NotImplemented  # type: ignore[misc]
+    over_split_p.impl(*args, **kw) if tower.level <= CURVES[kw["b"]].pole.level else NotImplemented  # type: ignore[misc]
 )
 
 
@@ -327,7 +328,7 @@ def gauge_p(x: Any) -> Any:
 
 gauge_p.jvp([lambda t, y, x: gauge_p.bind(t)])
 gauge_p.vjp([lambda g, y, x: gauge_p.bind(g)])
-SPECIAL[gauge_p] = lambda tower, args, low, kw: gauge_p.impl(*args) if tower is CURVES[0].pole else NotImplemented  # type: ignore[misc]
+SPECIAL[gauge_p] = lambda tower, args, low, kw: gauge_p.impl(*args)  # type: ignore[misc]
 
 
 def phases(p: Tensor, s: Tensor) -> Tensor:
