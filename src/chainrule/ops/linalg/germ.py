@@ -96,7 +96,9 @@ class Tower(Interpreter):
             t = op.push(ts, out, xs, kw)
             if type(y) is not tuple:
                 return None if t is None else fit_tangent(t, y)
-            return tuple(None if v is None else fit_tangent(v, w) for v, w in zip(t or (None,) * len(y), y, strict=True))
+            return tuple(
+                None if v is None else fit_tangent(v, w) for v, w in zip(t or (None,) * len(y), y, strict=True)
+            )
 
         rate = Rate(make, tuple(x._aux for x, o in zip(xs, own, strict=True) if o))
         out: Any
@@ -119,7 +121,9 @@ class Curve:
 
 
 # Equal values, then nearly equal ones by decades: numbers of different sizes on one curve would cost digits.
-CURVES = tuple(Curve(s, n, -1.0 - i) for i, (s, n) in enumerate(((0.0, 0), (1e-10, 1), (1e-7, 2), (1e-4, 4))))
+CURVES = tuple(
+    Curve(s, n, -1.0 - i) for i, (s, n) in enumerate(((0.0, 0), (1e-11, 1), (1e-8, 1), (3e-6, 2), (1e-4, 3)))
+)
 # Ops that know the towers: what they do there, from the arguments and their values at 0.
 SPECIAL: dict[Op, Callable[..., Any]] = {
     # For those who see a detached tensor it is a constant; along the germ it moves.
@@ -171,7 +175,9 @@ def _numbers(s: Any, slack: float, zeros: bool) -> tuple[list[Any], Any, Any, An
         return [*out, *(None for _ in CURVES[1:])], *relations
     v = _snapped(s, equal, zero)
     away = v - np.take_along_axis(v, np.argmax(near, -1), -1)
-    spread = np.max(near * np.abs(away)[..., None, :], -1) / np.maximum(np.max(near * np.abs(v)[..., None, :], -1), 1e-300)
+    spread = np.max(near * np.abs(away)[..., None, :], -1) / np.maximum(
+        np.max(near * np.abs(v)[..., None, :], -1), 1e-300
+    )
     which = np.where(spread > 0, 1 + np.searchsorted([c.s for c in CURVES[1:-1]], spread), 0)
     for b, c in enumerate(CURVES[1:], 1):
         out.append(np.where(which == b, away / c.s, 0) if (which == b).any() else None)
@@ -380,7 +386,11 @@ def _settle(x: Tensor, ref: float, curve: Curve) -> Tensor:
         v = terms[p]
         for _ in range(k):
             v = v._aux.get() if v is not None and v._interp is curve.split else None
-        return 0.0 if v is None else (v._value if v._interp is curve.split else v) * (1 / math.factorial(p) / math.factorial(k))
+        return (
+            0.0
+            if v is None
+            else (v._value if v._interp is curve.split else v) * (1 / math.factorial(p) / math.factorial(k))
+        )
 
     @cache
     def around(j: int) -> Any:
