@@ -309,7 +309,7 @@ def test_the_choice_of_vectors_is_refused_in_both_modes(name, cx, mode, scale):
         def f(x, read=read):
             return scale * read(FACTORS[name](x))
 
-        with pytest.raises(RuntimeError, match="repeated|phase"):
+        with pytest.raises(RuntimeError, match=r"repeated|phase"):
             grad(f)(a) if mode == "reverse" else jvp(f, (a,), (tensor(e + e.conj().T),))
 
 

@@ -13,7 +13,6 @@ from ...core.op import op
 from ...core.registry import PUBLIC
 from ...core.tensor import Tensor
 from ..matmul import matmul_p
-from ..pointwise import where
 from ..shape import diagonal, permute_p
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextvars import ContextVar
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,6 @@ from ..convert import detach_p
 from ..diagonals import diag_embed
 from ..pointwise import where
 from .common import clusters, diag_of
-
 
 # Whether derivatives along a germ are being made: their own transforms must not leave it.
 MAKING: ContextVar[bool] = ContextVar("chainrule_germs", default=False)
@@ -66,6 +65,10 @@ class Rate:
         finally:
             MAKING.reset(token)
         return self.value
+
+
+def _pick(r: Rate, i: int) -> Any:
+    return r.value[i]
 
 
 class Tower(Interpreter):
@@ -106,7 +109,7 @@ class Tower(Interpreter):
             out = Tensor(y, self, rate)
         else:
             out = tuple(
-                v if i in op.integer_outputs else Tensor(v, self, Rate(lambda i=i: rate.value[i], (rate,)))
+                v if i in op.integer_outputs else Tensor(v, self, Rate(partial(_pick, rate, i), (rate,)))
                 for i, v in enumerate(y)
             )
         return out
@@ -466,8 +469,7 @@ def leave_p(x: Any) -> Any:
 
 leave_p.jvp([lambda t, y, x: leave_p.bind(t)])
 leave_p.vjp([lambda g, y, x: g])
-for _op in (split_p, leave_p):
-    restarts(_op)
+restarts(leave_p)
 SPECIAL[split_p] = lambda tower, args, low, kw: (
     split_p.bind(*low, **kw) if tower is CURVES[kw["b"]].split else NotImplemented
 )
