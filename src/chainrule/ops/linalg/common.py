@@ -119,6 +119,17 @@ def clusters(s: Any, slack: float = 1.0, zeros: bool = False) -> tuple[Any, Any,
     return equal, near, zero
 
 
+def apart(s: Any, slack: float = 1.0, zeros: bool = False) -> bool:
+    """Whether sorted values are all distinct and not zero, at little cost; False for complex values, which have no order."""
+    if s.dtype.kind == "c":
+        return False
+    a = np.abs(s)
+    tol = 4 * slack * np.finfo(s.dtype).eps * s.shape[-1] * np.max(a, axis=-1, keepdims=True, initial=0)
+    gap = np.abs(s[..., 1:] - s[..., :-1])
+    far = (gap > NEAR * np.maximum(a[..., 1:], a[..., :-1])) & (gap > tol)
+    return bool(far.all()) and not (zeros and bool((a <= tol).any()))
+
+
 NEAR = 1e-4  # gaps, relative to the values, below which a division by them is avoided
 
 
@@ -126,7 +137,7 @@ NEAR = 1e-4  # gaps, relative to the values, below which a division by them is a
 def over_gaps_p(s: Any, p: Any) -> Any:
     """``p / (s[j] - s[i])``, 0 between values that are equal, or nearly."""
     gap = s[..., None, :] - s[..., :, None]
-    np.copyto(gap, np.inf, where=clusters(s)[1])
+    np.copyto(gap, np.inf, where=np.eye(s.shape[-1], dtype=bool) if apart(s) else clusters(s)[1])
     return p / gap
 
 
@@ -134,15 +145,16 @@ def over_gaps_p(s: Any, p: Any) -> Any:
 def over_sums_p(s: Any, p: Any) -> Any:
     """``p / (s[j] + s[i])`` for values that are not negative, 0 between zeros."""
     total = s[..., None, :] + s[..., :, None]
-    zero = clusters(s, zeros=True)[2]
-    np.copyto(total, np.inf, where=zero[..., None, :] & zero[..., :, None])
+    if not apart(s, zeros=True):
+        zero = clusters(s, zeros=True)[2]
+        np.copyto(total, np.inf, where=zero[..., None, :] & zero[..., :, None])
     return p / total
 
 
 @op("over_values", core="(n),(m,n)->(m,n)")
 def over_values_p(s: Any, p: Any) -> Any:
     """``p / s[j]`` for values that are not negative, 0 where s is."""
-    return p / np.where(clusters(s, zeros=True)[2], np.inf, s)[..., None, :]
+    return p / (s if apart(s, zeros=True) else np.where(clusters(s, zeros=True)[2], np.inf, s))[..., None, :]
 
 
 def _conj(x: Tensor) -> Tensor:

@@ -31,7 +31,7 @@ from ...core.views import pin
 from ..convert import detach_p
 from ..diagonals import diag_embed
 from ..pointwise import where
-from .common import clusters, diag_of
+from .common import apart, clusters, diag_of
 
 # Whether derivatives along a germ are being made: their own transforms must not leave it.
 MAKING: ContextVar[bool] = ContextVar("chainrule_germs", default=False)
@@ -225,6 +225,8 @@ def turned(s: Any, *vectors: Any, slack: float = 1.0, zeros: bool = False) -> An
     A function that depends on the choice of vectors may be stationary at the special one that LAPACK makes, such as unit vectors for
     the identity; nobody could tell then.
     """
+    if apart(s, slack, zeros):
+        return vectors
     near = clusters(s, slack, zeros)[0]
     n = s.shape[-1]
     if near.sum() == near.size // max(n, 1):
@@ -247,7 +249,7 @@ def moving(x: Tensor) -> bool:
 def split(s: Tensor, slack: float = 1.0, zeros: bool = False) -> Tensor:
     """`s` on the germ where values are repeated; otherwise itself."""
     v = innermost(s)
-    if type(v) is not np.ndarray or not v.size:
+    if type(v) is not np.ndarray or not v.size or apart(v, slack, zeros):
         return s
     for b, d in enumerate(_numbers(v, slack, zeros)[0]):
         if d is not None:
@@ -322,9 +324,10 @@ def _(g: Any, y: Any, s: Any, x: Any, of: Any, *, kind: str, b: int) -> Any:
 def over_split(y: Tensor, s: Tensor, x: Tensor, of: Tensor, kind: str = "gaps") -> Tensor:
     """y and the quotients of `over_split_p` on all curves."""
     v = innermost(s)
-    if type(v) is np.ndarray and v.size:
-        for b in range(len(CURVES)):
-            if reciprocals(v, kind, b) is not None:
+    zeros = kind != "gaps"
+    if type(v) is np.ndarray and v.size and not apart(v, zeros=zeros):
+        for b, d in enumerate(_numbers(v, 1.0, zeros)[0]):
+            if d is not None and (b == 0 or not zeros):
                 y = y + over_split_p.bind(s, x, of.detach(), kind=kind, b=b)
     return y
 
