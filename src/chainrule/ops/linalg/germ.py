@@ -345,8 +345,10 @@ SPECIAL[gauge_p] = lambda tower, args, low, kw: gauge_p.impl(*args)  # type: ign
 
 def phases(p: Tensor, s: Tensor) -> Tensor:
     """A motion of the phases of complex vectors, linear in the tangent whose matrix between them is p, for `gauge_p`."""
-    dispatch.SETTLE = settled
     n = p.shape[-1]
+    if not n:
+        return p
+    dispatch.SETTLE = settled
     turns = Tensor(((1 + np.arange(n)) / n).astype(p.dtype.to_real().np))
     top = s.detach().abs().amax(-1, True)
     turns = turns / where(top > 0, top, 1)
