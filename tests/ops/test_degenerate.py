@@ -241,6 +241,34 @@ def test_imperative_style_to_second_order():
         assert np.allclose(got, want, atol=1e-12)
 
 
+def test_writes_after_the_factorization():
+    rng = np.random.default_rng(11)
+    w = random(rng, 3, 3)
+
+    def f(a):
+        values, vectors = linalg.eigh(a)
+        scale = chainrule.full((3,), 2.0, dtype=chainrule.float64)
+        y = values * scale
+        scale.add_(5.0)  # what was multiplied stays what it was
+        y[0] = 2.0 * values[0]
+        y.exp_()
+        return dot(w, (vectors * y) @ vectors.mT)
+
+    got = grad(f)(tensor(np.eye(3))).numpy()
+    assert np.allclose(got, 2 * np.exp(2) * (w + w.T) / 2, atol=1e-12)
+
+
+def test_long_programs_do_not_recurse():
+    def f(a):
+        values = linalg.eigvalsh(a)
+        for _ in range(3000):
+            values = values * 1.0
+        return (values**2).sum()
+
+    e = tensor(np.array([[0.0, 1.0], [1.0, 0.0]]))
+    assert float(along(f, tensor(np.eye(2)), [e, e], "rr")) == pytest.approx(4.0)
+
+
 def test_what_leaves_a_transform_is_an_ordinary_tensor():
     g, value = chainrule.func.grad_and_value(lambda a: dot(np.ones((3, 3)), spectral(lambda v: v.exp())(a)))(
         tensor(np.eye(3))

@@ -90,7 +90,7 @@ class Tower(Interpreter):
         y = op.bind(*low, **kw)
         if not op.differentiable:
             return y
-        xs = [pin(a) if o else a for a, o in zip(args, own, strict=True)]
+        xs = [pin(a) if isinstance(a, Tensor) else a for a in args]
 
         def make() -> Any:
             ts = [x._aux.get() if o else None for x, o in zip(xs, own, strict=True)]
