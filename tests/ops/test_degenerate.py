@@ -350,6 +350,27 @@ def test_phases_are_refused_in_forward_mode():
         jvp(lambda x, factor=factor: factor(x).abs(), (a,), (e,))
 
 
+@pytest.mark.parametrize("cx", [False, True], ids=["real", "complex"])
+def test_the_choice_of_vectors_beyond_the_thin_factors_is_refused(cx):
+    rng = np.random.default_rng(12)
+    a, e, w = (random(rng, 4, 2, cx=cx) for _ in range(3))
+    for x, t, f in (
+        (a, e, lambda x: dot(w, linalg.svd(x)[0][:, 2:])),
+        (a.T, e.T, lambda x: dot(w.T, linalg.svd(x)[2][2:])),
+    ):
+        with pytest.raises(RuntimeError, match="depends on which vectors"):
+            grad(f)(tensor(x))
+        with pytest.raises(RuntimeError, match="depends on which vectors"):
+            jvp(f, (tensor(x),), (tensor(t),))
+
+    def complement(x):
+        u = linalg.svd(x)[0][:, 2:]
+        return (u @ u.mH).abs() ** 2
+
+    jvp(complement, (tensor(a),), (tensor(e),))
+    grad(lambda x: complement(x).sum())(tensor(a))
+
+
 def test_vectors_of_small_but_real_gaps_have_derivatives():
     a, e = np.diag([1.0, 1.0 + 1e-9, 2.0]), np.zeros((3, 3))
     e[0, 1] = e[1, 0] = 1.0

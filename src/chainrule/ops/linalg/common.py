@@ -234,6 +234,15 @@ def check_phase(name: str, vectors: str, w: Tensor, g: Tensor, values: Tensor, g
         )
 
 
+def check_free(name: str, v: Tensor | None, g: Tensor | None) -> None:
+    """Raise where a loss depends on which vectors v span a space that alone is given; `g` are their cotangents."""
+    if v is not None and g is not None and _largest(skew(mm(adjoint(v), g))) > 1e-3 * _largest(g):
+        raise RuntimeError(
+            f"{name}: the loss depends on which vectors were chosen beyond those of the singular values, with full_matrices=True: it "
+            f"has no derivative. Use a function that does not depend on the choice (phase and rotation), such as the projector on their span"
+        )
+
+
 # -- failures -----------------------------------------------------------------------------------------------------------
 
 

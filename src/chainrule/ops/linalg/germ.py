@@ -343,16 +343,27 @@ gauge_p.vjp([lambda g, y, x: gauge_p.bind(g)])
 SPECIAL[gauge_p] = lambda tower, args, low, kw: gauge_p.impl(*args)  # type: ignore[misc]
 
 
+def _over_top(d: Tensor, s: Tensor) -> Tensor:
+    top = s.detach().abs().amax(-1, True)
+    return d.real / where(top > 0, top, 1)
+
+
 def phases(p: Tensor, s: Tensor) -> Tensor:
-    """A motion of the phases of complex vectors, linear in the tangent whose matrix between them is p, for `gauge_p`."""
+    """A motion of the phases of complex vectors, linear in the tangent whose matrix between them is p; nobody may see it."""
     n = p.shape[-1]
     if not n:
         return p
     dispatch.SETTLE = settled
     turns = Tensor(((1 + np.arange(n)) / n).astype(p.dtype.to_real().np))
-    top = s.detach().abs().amax(-1, True)
-    turns = turns / where(top > 0, top, 1)
-    return gauge_p.bind(diag_embed(diag_of(p).real * turns).to(p.dtype) * 1j)
+    return gauge_p.bind(diag_embed(_over_top(diag_of(p), s) * turns).to(p.dtype) * 1j)
+
+
+def free(p: Tensor, s: Tensor, n: int) -> Tensor:
+    """The same for n vectors that may be turned among themselves, those beyond the thin factors of an SVD."""
+    dispatch.SETTLE = settled
+    k = np.triu(np.ones((n, n)), 1)
+    turns = Tensor((k - k.T + (1j * np.eye(n) if p.dtype.is_complex else 0)).astype(p.dtype.np))
+    return gauge_p.bind(_over_top(diag_of(p), s).sum(-1, True).unsqueeze(-1) * turns)
 
 
 # -- leaving ------------------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from ..shape import cat
 from .common import (
     LinAlgError,
     adjoint,
+    check_free,
     check_phase,
     diag_of,
     floating,
@@ -26,7 +27,7 @@ from .common import (
     over_values_p,
     skew,
 )
-from .germ import moving, over_split, phases, restarts, settled, split, turned
+from .germ import free, moving, over_split, phases, restarts, settled, split, turned
 
 
 class SVD(NamedTuple):
@@ -114,6 +115,12 @@ def _larger(gu: Any, gv: Any) -> Any:
     return cat((gu.detach(), gv.detach()), -2)
 
 
+def _beyond(u: Tensor, u2: Tensor, x: Tensor, p: Tensor, s: Tensor) -> Tensor:
+    """The tangent of the vectors beyond the thin ones, which may be turned among themselves."""
+    d, n = -mm(u, adjoint(x)), u2.shape[-1]
+    return d + mm(u2, free(p, s, n)) if s.shape[-1] and n > (not is_complex(p)) else d
+
+
 @svd_p.jvp
 def _(t: Any, y: Any, a: Any, *, full: bool, turn: bool) -> Any:
     u, u2, s, v, v2 = _parts((y[0], split(y[1], zeros=True), y[2]))
@@ -131,9 +138,9 @@ def _(t: Any, y: Any, a: Any, *, full: bool, turn: bool) -> Any:
     if n > k:
         dv = dv + by.values(dau - mm(v, adjoint(p)), dau)
     if u2 is not None:
-        du = cat((du, -mm(u, adjoint(by.values(mm(adjoint(u2), dav), dav)))), -1)
+        du = cat((du, _beyond(u, u2, by.values(mm(adjoint(u2), dav), dav), p, s)), -1)
     if v2 is not None:
-        dv = cat((dv, -mm(v, adjoint(by.values(mm(adjoint(v2), dau), dau)))), -1)
+        dv = cat((dv, _beyond(v, v2, by.values(mm(adjoint(v2), dau), dau), p, s)), -1)
     return du, diag_of(p).real if is_complex(p) else diag_of(p), adjoint(dv)
 
 
@@ -154,6 +161,8 @@ def _(g: Any, y: Any, a: Any, *, full: bool, turn: bool) -> Any:
     minus = wu if wv is None else -wv if wu is None else wu - wv
     by, of = _Divisions(split(s, zeros=True)), _larger(gu1, gv1)
     check_phase("linalg.svd", "singular vectors", total, of, s, gs)
+    check_free("linalg.svd", u2, gu2)
+    check_free("linalg.svd", v2, gv2)
     p = by.gaps(skew(total), of) + by.sums(skew(minus), of)
     if gs is not None:
         p = p + diag_embed(gs)
