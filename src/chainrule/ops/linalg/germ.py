@@ -38,14 +38,15 @@ MAKING: ContextVar[bool] = ContextVar("chainrule_germs", default=False)
 
 
 class Rate:
-    """The derivative of a tensor of a tower, made when it is asked for; `size` bounds what poles entered with."""
+    """The derivative of a tensor of a tower, made when it is asked for; poles entered times up to `gain`, from up to `size`."""
 
-    __slots__ = ("deps", "make", "size", "value")
+    __slots__ = ("deps", "gain", "make", "size", "value")
 
     def __init__(self, make: Callable[[], Any], deps: tuple[Rate, ...] = ()) -> None:
         self.make: Any = make
         self.deps = deps
         self.size = max((d.size for d in deps), default=0.0)
+        self.gain = max((d.gain for d in deps), default=0.0)
         self.value: Any = None
 
     def get(self) -> Any:
@@ -261,18 +262,18 @@ def split(s: Tensor, slack: float = 1.0, zeros: bool = False) -> Tensor:
 # -- poles --------------------------------------------------------------------------------------------------------------
 
 
-def _times_pole(x: Tensor, b: int, size: float) -> Tensor:
-    """``q x``, where x is what is left of numbers of this size."""
+def _times_pole(x: Tensor, b: int, size: float, gain: float) -> Tensor:
+    """``q x``, where x is what is left of numbers of this size, times the gain."""
     tower = CURVES[b].pole
 
     def make() -> Tensor:
         if x._interp is not tower:
             return x
         t = x._aux.get()
-        return x if t is None else x + _times_pole(t, b, size)
+        return x if t is None else x + _times_pole(t, b, size, gain)
 
     r = Rate(make, (x._aux,) if x._interp is tower else ())
-    r.size = max(r.size, size)
+    r.size, r.gain = max(r.size, size), max(r.gain, gain)
     return Tensor(Tensor(np.zeros(innermost(x).shape, innermost(x).dtype)), tower, r)
 
 
@@ -285,7 +286,7 @@ def over_split_p(s: Any, x: Any, of: Any, *, kind: str, b: int) -> Any:
     r = reciprocals(innermost(s), kind, b)
     if r is None:
         return x * 0
-    return _times_pole(x * Tensor(r), b, _size(of) * _size(Tensor(r)))
+    return _times_pole(x * Tensor(r), b, _size(of), _size(Tensor(r)))
 
 
 # A gap on curve b moves only along it and, for nearly equal values of which some are equal, along the first, which is above.
@@ -335,7 +336,7 @@ def over_split(y: Tensor, s: Tensor, x: Tensor, of: Tensor, kind: str = "gaps") 
 @_bottom("gauge", "(n,n)->(n,n)")
 def gauge_p(x: Any) -> Any:
     """``q x``: a motion that no function may see; `settle` looks whether one does."""
-    return _times_pole(x, 0, _size(x))
+    return _times_pole(x, 0, _size(x), 1.0)
 
 
 gauge_p.jvp([lambda t, y, x: gauge_p.bind(t)])
@@ -438,10 +439,11 @@ def _settle(x: Tensor, ref: float, curve: Curve) -> Tensor:
                 y = y + c(p, i) * ((-1) ** (k - i) * math.comb(p + k - i - 1, k - i) * s ** (i - k - p))
         return y
 
-    eps, size, y = float(np.finfo(like.dtype).eps), x._aux.size, smooth(0)
+    eps, y, gain = float(np.finfo(like.dtype).eps), smooth(0), x._aux.gain
+    size = max(x._aux.size, x._aux.size**top)
     if not s:
         left = max(_size(at_zero(j, top)) for j in range(top))
-        noise = 64 * eps * max(size, size**top) * max(ref, 1.0)
+        noise = eps * size * max(gain, gain**top) * (64 + 1024 * ref)
         if left > max(math.sqrt(eps) * max(_size(y), *(_size(c(p, 0)) for p in range(top + 1))), noise):
             raise RuntimeError(
                 "linalg.eigh, eig or svd: eigenvalues or singular values are repeated (or singular values are zero), and the result "
@@ -450,7 +452,7 @@ def _settle(x: Tensor, ref: float, curve: Curve) -> Tensor:
                 "V f(L) V^H, or a symmetric function of the values"
             )
         return _series(curve.split, smooth)
-    rounding = 64 * eps * max(size / s, (size / s) ** top) * max(ref, 1.0)
+    rounding = 64 * eps * size * (gain / s) ** top * max(ref, 1.0)
     good = np.abs(innermost(plain(0) - y)) <= rounding
     if good.all():
         return _series(curve.split, smooth)
