@@ -506,6 +506,11 @@ def towers(x: Any) -> set[Any]:
     return out
 
 
+def pulled(x: Tensor, g: Tensor) -> Tensor:
+    """`settled` for what a reverse rule makes of the cotangent g; poles that g brings along were noted without its size."""
+    return settled(x, g if any(c.pole in towers(g) for c in CURVES) else None)
+
+
 def settled(x: Any, ref: Any = None) -> Any:
     """What leaves a transform: without poles and, if no derivative is being taken around it, without the germ."""
     found = towers(x)
