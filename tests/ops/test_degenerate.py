@@ -396,6 +396,10 @@ def test_no_false_alarms(dtype, scale):
         assert np.allclose(got, scale * want, rtol=tol, atol=tol * scale)
         t = float(jvp(lambda x, f=f, w=w: scale * dot(w, f(x)), (tensor(a),), (tensor(e),))[1])
         assert t == pytest.approx(scale * np.sum(want.conj() * e).real, rel=tol, abs=10 * tol * scale)
+        for modes in ("fr", "rf"):  # the second derivative is zero: nothing but rounding is left of large numbers
+            es = [tensor(e), tensor(w)]
+            t = float(along(lambda x, f=f, w=w: scale * dot(w, f(x)), tensor(a), es, modes))
+            assert t == pytest.approx(0, abs=10 * tol * scale)
         # Constants, of which nothing but rounding is left.
         jvp(lambda x: scale * (linalg.svd(x, False)[0] @ linalg.svd(x, False)[0].mH), (tensor(a),), (tensor(e),))
         grad(lambda x: scale * (linalg.svd(x, False)[0].abs() ** 2).sum())(tensor(a))

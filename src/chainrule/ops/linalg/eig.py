@@ -87,13 +87,13 @@ def _(g: Any, y: Any, a: Any, *, uplo: str, turn: bool) -> Any:
     (gw, gv), (w, v) = g, y
     vh = adjoint(v)
     if gv is None:
-        return (pulled(mm(v * gw.unsqueeze(-2), vh), gw),)
+        return (pulled(mm(v * gw.unsqueeze(-2), vh), gw, gw),)
     w, z = split(w), mm(vh, gv)
     check_phase("linalg.eigh", "eigenvectors", z, gv, w, gw)
     p = _over_gaps(skew(z), w, gv)
     if gw is not None:
         p = p + diag_embed(gw)
-    return (pulled(mm(v, p, vh), gv),)
+    return (pulled(mm(v, p, vh), gv, gv),)
 
 
 def _uplo(name: str, uplo: Any) -> str:
@@ -176,14 +176,14 @@ def _(g: Any, y: Any, a: Any, *, turn: bool) -> Any:
     (gw, gv), (w, v) = g, y
     vh = adjoint(v)
     if gv is None:
-        return (pulled(solve_p.bind(vh, gw.unsqueeze(-1) * vh), gw),)
+        return (pulled(solve_p.bind(vh, gw.unsqueeze(-1) * vh), gw, gw),)
     w, z = split(w, SLACK), mm(vh, gv)
     check_phase("linalg.eig", "eigenvectors", z, gv, w, gw)
     z = z - mm(vh, v) * diag_of(z).real.unsqueeze(-2)
     p = _over_gaps(z, w.conj(), gv)
     if gw is not None:
         p = p + diag_embed(gw)
-    return (pulled(solve_p.bind(vh, mm(p, vh)), gv),)
+    return (pulled(solve_p.bind(vh, mm(p, vh)), gv, gv),)
 
 
 @public("linalg.eig")

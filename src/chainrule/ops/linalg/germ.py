@@ -506,9 +506,10 @@ def towers(x: Any) -> set[Any]:
     return out
 
 
-def pulled(x: Tensor, g: Tensor) -> Tensor:
-    """`settled` for what a reverse rule makes of the cotangent g; poles that g brings along were noted without its size."""
-    return settled(x, g if any(c.pole in towers(g) for c in CURVES) else None)
+def pulled(x: Tensor, size: Tensor, *gs: Tensor | None) -> Tensor:
+    """`settled` for what a reverse rule makes of cotangents up to `size`; poles that they bring along were noted without it."""
+    found = set().union(*(towers(g) for g in gs))
+    return settled(x, size if any(c.pole in found for c in CURVES) else None)
 
 
 def settled(x: Any, ref: Any = None) -> Any:

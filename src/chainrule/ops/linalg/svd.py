@@ -151,7 +151,7 @@ def _(g: Any, y: Any, a: Any, *, full: bool, turn: bool) -> Any:
     m, n, k = a.shape[-2], a.shape[-1], s.shape[-1]
     vh = adjoint(v)
     if gu is None and gvh is None:
-        return (pulled(mm(u * gs.unsqueeze(-2), vh), gs),)
+        return (pulled(mm(u * gs.unsqueeze(-2), vh), gs, gs),)
     gv = None if gvh is None else adjoint(gvh)
     gu1, gu2 = (gu, None) if u2 is None or gu is None else (gu[..., :k], gu[..., k:])
     gv1, gv2 = (gv, None) if v2 is None or gv is None else (gv[..., :k], gv[..., k:])
@@ -173,7 +173,7 @@ def _(g: Any, y: Any, a: Any, *, full: bool, turn: bool) -> Any:
     if gv1 is not None and n > k:
         across = gv1 - mm(v, wv)
         ga = ga + mm(u, adjoint(by.values(across if gv2 is None else across - mm(v2, adjoint(mm(vh, gv2))), of)))
-    return (pulled(ga, of),)
+    return (pulled(ga, of, gu, gvh),)
 
 
 def _svd(a: Tensor, full: bool) -> tuple[Tensor, Tensor, Tensor]:
