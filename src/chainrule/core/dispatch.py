@@ -26,6 +26,14 @@ STACK: ContextVar[tuple[Interpreter, ...]] = ContextVar("chainrule_levels", defa
 # transform began.
 CUT: ContextVar[float] = ContextVar("chainrule_cut", default=-1.0)
 
+# What results pass on their way out of a transform, once eigenvalues were repeated (set by ops/linalg/germ.py).
+SETTLE: Any = None
+
+
+def leaving(x: Any, ref: Any = None) -> Any:
+    """A result on its way out of a transform; `ref` is the primal of a tangent."""
+    return x if SETTLE is None or getattr(x, "_interp", None) is None else SETTLE(x, ref)
+
 
 def grad_cut(enabled: bool) -> float:
     """The value of CUT with which the levels that are active now record, or do not."""

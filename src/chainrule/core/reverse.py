@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy import may_share_memory, ndarray
 
+from . import dispatch
 from . import dtypes as dt
 from .dispatch import CUT, STACK, Interpreter, innermost
 from .errors import ZERO, GraphFreedError
@@ -495,6 +496,8 @@ def walk_back(
     for n in grads if keep is None else keep:
         if type(n) is Leaf and n not in result and (g := grads.get(n)) is not None:
             result[n] = g
+    if dispatch.SETTLE is not None:
+        result = {n: dispatch.SETTLE(g) for n, g in result.items()}
     return result
 
 
