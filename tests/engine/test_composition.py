@@ -835,7 +835,7 @@ def test_a_step_of_an_optimiser_inside_a_transform(make: Any) -> None:
         g = 2 * x
         return ((1 - 0.1 * (g if make is cr.optim.SGD else g / (g.abs() + 1e-8))) * x).sum()
 
-    for mode in ("value", "jvp", "jacfwd", "vmap", "jvp of vmap", "forward over forward"):
+    for mode in ("value", "jvp", "jacfwd", "linearize", "vmap", "jvp of vmap", "forward over forward"):
         same(MODES[mode](f), MODES[mode](plain))
 
 

@@ -295,10 +295,13 @@ def fit_cotangent(g: Tensor, shape: tuple[int, ...], d: dt.DType) -> Tensor:
         extra = len(gs) - len(shape)
         # Dims of size 1 first: only then may the nesting dim of ragged components be one of the others.
         ones = tuple(k - len(shape) for k, n in enumerate(shape) if n == 1 and gs[k + extra] != 1)
-        if ones:
-            g = g.sum(ones, True)
-        if extra > 0:
-            g = g.sum(tuple(range(extra)))
+        if ones and extra > 0 and not g.is_nested:
+            g = g.sum((*range(extra), *[k + len(gs) for k in ones]), True).reshape(shape)  # in one sum, rounded once
+        else:
+            if ones:
+                g = g.sum(ones, True)
+            if extra > 0:
+                g = g.sum(tuple(range(extra)))
         if tuple(g.shape) != shape:
             g = g.expand(*shape)
     return g

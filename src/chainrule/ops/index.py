@@ -16,8 +16,8 @@ from ..core.samples import Given, S, sample
 from ..core.shapes import broadcast_shapes, wrap_dim, zeros
 from ..core.tensor import PAYLOADS, Tensor
 from ..core.views import assign
-from .in_each import in_each
 from .convert import clone_p
+from .in_each import in_each
 from .pointwise import where_p
 from .shape import permute_p, slice_p
 
