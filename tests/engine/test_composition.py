@@ -853,3 +853,29 @@ def test_results_that_are_no_views_share_no_memory() -> None:
     u = cr.ones(2, 2)
     cr.nn.functional.unfold(u[None, None], 2)[0].mul_(3.0)
     assert u.tolist() == [[1, 1], [1, 1]]
+
+
+def test_linearize_inside_a_derivative_keeps_the_mode_of_each_op() -> None:
+    def f(run: Any) -> Any:
+        def inner(p: Any) -> Any:
+            with cr.no_grad():
+                v = p.narrow(-1, 1, 1) * 3
+            return v[-1] * p
+
+        return lambda x: (run(inner, x) * x).sum()
+
+    push = f(lambda g, x: func.linearize(g, x)[1](x * 1))
+    forward = f(lambda g, x: func.jvp(g, (x,), (x * 1,))[1])
+    for mode in ("grad", "backward", "reverse over reverse", "forward over reverse", "grad of vmap"):
+        same(MODES[mode](push), MODES[mode](forward))
+
+
+def test_a_captured_tensor_written_to_two_levels_down() -> None:
+    v = cr.zeros(2, dtype=cr.float64)
+
+    def outer(x: Any) -> Any:
+        func.grad(lambda p: cr.sin(p, out=v).sum())(x * 2)
+        return (v * x).sum()
+
+    same(func.grad(outer)(X), (2 * X).sin() + 2 * X * (2 * X).cos())
+    same(v + 0, (2 * X).sin())

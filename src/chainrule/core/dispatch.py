@@ -152,10 +152,12 @@ def living(refs: list[weakref.ref[Tensor]] | None) -> list[Tensor]:
 
 
 def _lowered(boxes: list[Tensor], level: Interpreter) -> list[Tensor]:
-    """The tensors of a level, each made one of the level below."""
+    """The tensors of a level, each made one of the level below, which is told in turn."""
     boxes = [b for b in boxes if b._interp is level]
     for b in boxes:
         b._value, b._interp, b._aux = b._value._value, b._value._interp, b._value._aux
+        if b._interp is not None and b._interp.level > 0:
+            b._interp.touch(b)
     return boxes
 
 

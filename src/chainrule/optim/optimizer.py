@@ -168,7 +168,9 @@ class Optimizer:
 def _is_array(x: Tensor) -> bool:
     """Whether a tensor is an array, or recorded by ``requires_grad`` right above one."""
     i = x._interp
-    imperative = i is not None and i.kind == "reverse" and (i.level == 0 or i.level % 1 != 0)  # and no transform's level
+    imperative = (
+        i is not None and i.kind == "reverse" and (i.level == 0 or i.level % 1 != 0)
+    )  # and no transform's level
     return i is None or (imperative and x._value._interp is None)
 
 
