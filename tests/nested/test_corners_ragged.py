@@ -103,6 +103,9 @@ def test_products_of_no_width() -> None:
     w = ct.ones(0, 2, dtype=ct.float64)
     alike(x @ w, [ct.zeros(2, 2, dtype=ct.float64), ct.zeros(1, 2, dtype=ct.float64)])
     assert func.grad(lambda x: (x @ w).sum())(x).shape == x.shape
+    y = nest((2, 3), (1, 3)).mT[:, 3:]
+    assert [c.shape for c in y[..., [0, -1]].unbind()] == [(0, 2), (0, 2)]
+    assert y.transpose(1, 2).shape == x.shape
 
 
 @pytest.mark.parametrize("d", [-1, -2, -3])
