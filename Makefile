@@ -13,7 +13,7 @@ CONFORMANCE_ARGS = $(if $(ONLY),--only $(ONLY)) $(if $(SAMPLES),--samples $(SAMP
 CONFORMANCE_HTML ?= $(if $(ONLY)$(SAMPLES)$(SHARD)$(LIB),build,docs)/conformance.html
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format conformance conformance-errors conformance-reference bench docs clean
+.PHONY: help demo test check format conformance conformance-errors conformance-reference programs mutants precision bench docs clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -58,6 +58,17 @@ conformance-errors: $(VENV)/.installed-test ## its error inputs: each must raise
 conformance-reference: $(VENV)/.installed-test ## its reference inputs: values only
 	@mkdir -p build
 	$(PY) -m chainrule.testing.conformance reference $(CONFORMANCE_ARGS) --json build/conformance-reference.json
+
+precision: $(VENV)/.installed-test ## the digits of functions and reductions against exact arithmetic, beside PyTorch's and SciPy's
+	$(PY) -m chainrule.testing.precision reductions $(if $(ONLY),--only $(ONLY))
+	$(PY) -m chainrule.testing.precision functions $(if $(ONLY),--only $(ONLY),--docs docs)
+
+mutants: $(VENV)/.installed-test ## every rule of every op bent, one at a time: who notices? (ONLY= LIMIT=)
+	$(PY) -m chainrule.testing.mutants $(if $(ONLY),--only $(ONLY)) $(if $(LIMIT),--limit $(LIMIT)) --jobs 2
+
+programs: $(VENV)/.installed-test ## random mixed programs under every transform, failures made small (COUNT= SEED=)
+	@mkdir -p build
+	$(PY) -m chainrule.testing.programs --count $(or $(COUNT),1000) --seed $(or $(SEED),0) --jobs 2 --report build/programs.md
 
 bench: $(VENV)/.installed-bench ## the budgets, side by side with the peers in one process (BENCH="engine ...")
 	@mkdir -p build

@@ -72,7 +72,7 @@ def typename(obj: _Any) -> str:
     return "chainrule.Tensor" if isinstance(obj, Tensor) else type(obj).__name__
 
 
-_LAZY = ("nested", "nn", "optim", "utils", "testing")
+_LAZY = ("nested", "nn", "optim", "tree", "utils", "testing")
 
 
 def __getattr__(name: str) -> _Any:

@@ -13,16 +13,32 @@ tensor(1., dtype=chainrule.float64)
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 from .core import dtypes as dt
 from .core.batching import Batching
 from .core.derive import jvp_through, vjp_through
+from .core.errors import ChainruleError
 from .core.op import Op
+from .core.reverse import Leaf, _count, reachable
 from .core.tensor import Tensor
+from .core.tree import flatten, unflatten
 
 __all__ = ["CustomOp", "custom_op"]
+
+
+_WORDS = {"reverse": "reverse mode (requires_grad, or grad)", "jvp": "forward mode", "vmap": "vmap"}
+
+
+def _is_top(spec: Any, i: int) -> bool:
+    """Whether leaf `i` of ``(args, kw)`` is a positional argument itself."""
+    for s in spec.children[0].children:
+        if i < s.leaves:
+            return s.kind is None
+        i -= s.leaves
+    return False
 
 
 class CustomOp(Op):
@@ -43,32 +59,86 @@ class CustomOp(Op):
         functools.update_wrapper(self, body, updated=())
 
     def __call__(self, *args: Any, **kw: Any) -> Any:
-        """Run the op; tensors positional, everything else by keyword or as plain positional data."""
-        tensors = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
-        if len(tensors) == len(args):
-            return self.bind(*args, **kw)
-        return self.with_constants(args, tensors).bind(*[args[i] for i in tensors], **kw)
+        """Run the op. Tensors may stand anywhere among the arguments: by position, by keyword, inside lists and dicts."""
+        if not kw and all(type(a) is Tensor for a in args):
+            return self.bind(*args)
+        if kw and (self.jvp_rule is not None or self.vjp_rule is not None):
+            args, kw = self._by_position(args, kw)
+        leaves, spec = flatten((args, kw))
+        places = [i for i, a in enumerate(leaves) if isinstance(a, Tensor)]
+        return self.with_constants(leaves, spec, places).bind(*[leaves[i] for i in places])
 
-    def with_constants(self, args: tuple[Any, ...], tensors: list[int]) -> CustomOp:
-        """The op with the arguments that are no tensors filled in."""
+    def _by_position(self, args: tuple[Any, ...], kw: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Tensors that were passed by keyword moved to their position, where rules look for them."""
+        kw = dict(kw)
+        for p in list(inspect.signature(self.body).parameters.values())[len(args) :]:
+            if p.kind is not p.POSITIONAL_OR_KEYWORD or not isinstance(kw.get(p.name), Tensor):
+                break
+            args = (*args, kw.pop(p.name))
+        return args, kw
 
-        def fill(xs: Any) -> list[Any]:
-            full = list(args)
-            for i, x in zip(tensors, xs, strict=True):
+    def with_constants(self, leaves: list[Any], spec: Any, places: list[int]) -> CustomOp:
+        """The op as a function of its tensors alone, the other arguments filled in."""
+
+        def fill(xs: Any, blank: Any = None) -> tuple[Any, dict[str, Any]]:
+            full = list(leaves) if blank is None else [None] * len(leaves)
+            for i, x in zip(places, xs, strict=True):
                 full[i] = x
-            return full
+            return unflatten(full, spec)
 
-        o = CustomOp(self.name, lambda *xs, **kw: self.body(*fill(xs), **kw))
+        def body(*xs: Any) -> Any:
+            args, kw = fill(xs)
+            return self.body(*args, **kw)
+
+        o = type(self).__new__(type(self))
+        CustomOp.__init__(o, self.name, body)
+        o.sparse_jvp, o.sparse_vjp = self.sparse_jvp, self.sparse_vjp
         jvp, vjp = self.jvp_rule, self.vjp_rule
+        if (jvp is not None or vjp is not None) and any(not _is_top(spec, i) for i in places):
+            raise TypeError(
+                f"{self.name}: a rule speaks of positional arguments, but a tensor was passed by keyword or inside a container. "
+                f"Pass every tensor as a positional argument of its own."
+            )
         if jvp is not None:
-            o.jvp_rule = lambda t, y, *xs, **kw: jvp(fill_none(t, tensors, len(args)), y, *fill(xs), **kw)
+
+            def push(t: Any, y: Any, *xs: Any) -> Any:
+                args, kw = fill(xs)
+                return jvp(list(fill(t, blank=True)[0]), y, *args, **kw)
+
+            o.jvp_rule = push
         if vjp is not None:
-            o.vjp_rule = lambda g, y, *xs, **kw: tuple(_as_tuple(vjp(g, y, *fill(xs), **kw))[i] for i in tensors)
+
+            def pull(g: Any, y: Any, *xs: Any) -> Any:
+                args, kw = fill(xs)
+                out = _as_tuple(vjp(g, y, *args, **kw))
+                if len(out) < len(places):
+                    raise RuntimeError(
+                        f"{self.name}: the reverse rule gave {len(out)} cotangents for {len(places)} tensors"
+                    )
+                # One for each argument, or for each tensor among them.
+                return tuple(out[i] for i in places) if len(out) >= len(args) else out
+
+            o.vjp_rule = pull
         return o
 
     def concrete(self, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
+        start = _count()
         y = self.body(*args, **kw)
-        return tuple(y) if isinstance(y, tuple | list) else y
+        out = tuple([self._settled(v, start) for v in _as_tuple(y)])
+        return out if isinstance(y, tuple | list) else out[0]
+
+    def _settled(self, y: Any, start: int) -> Any:
+        """A result of the body, which must be made of the arguments: what else is tracked would lose its derivative."""
+        while isinstance(y, Tensor) and y._interp is not None:
+            i = y._interp
+            own = i.kind == "reverse" and all(type(n) is not Leaf or n.seq > start for n in reachable([y._aux]))
+            if not own:
+                raise ChainruleError(
+                    f"{self.name}: the body uses a tensor that is tracked by {_WORDS.get(i.kind, i.kind)} and is not among the arguments of "
+                    f"the call. Its derivative would be lost: pass the tensor as an argument."
+                )
+            y = y._value
+        return y
 
     def push(self, ts: list[Any], y: Any, xs: list[Any], kw: dict[str, Any]) -> Any:
         if self.jvp_rule is None and self.vjp_rule is None:
@@ -153,14 +223,6 @@ class CustomOp(Op):
         )
 
 
-def fill_none(t: Any, where: list[int], n: int) -> list[Any]:
-    """A list of length n with `t` at the given places and None elsewhere."""
-    full: list[Any] = [None] * n
-    for i, v in zip(where, t, strict=True):
-        full[i] = v
-    return full
-
-
 def _as_tuple(x: Any) -> tuple[Any, ...]:
     return tuple(x) if isinstance(x, tuple | list) else (x,)
 
@@ -169,7 +231,8 @@ def _map(size: int, f: Callable[..., Any], xs: list[Any], flags: list[bool], kw:
     """``vmap(f)`` with the batch axes in front; results get one even where they do not depend on the batch."""
     with Batching(size, "different") as level:
         y = f(*[Tensor(x, level) if b and isinstance(x, Tensor) else x for x, b in zip(xs, flags, strict=True)], **kw)
-        out = [v._value if v._interp is level else v.expand(size, *v.shape) for v in _as_tuple(y)]
+        ys = [level.settle(v) for v in _as_tuple(y)]
+        out = [v._value if v._interp is level else v.expand(size, *v.shape) for v in ys]
     return tuple(out) if isinstance(y, tuple | list) else out[0]
 
 

@@ -14,7 +14,7 @@ from .core.forward import Forward
 from .core.reverse import Leaf, Reverse, reachable, walk_back, walk_forward
 from .core.shapes import sizes_of, unit, zeros
 from .core.tensor import PAYLOADS, Tensor
-from .core.tree import broadcast_prefix, flatten, tree_map, unflatten
+from .core.tree import broadcast_prefix, flatten, match, tree_map, unflatten
 from .core.views import assign, pin
 
 __all__ = [
@@ -46,7 +46,26 @@ def _lift(level: Reverse, x: Tensor) -> Tensor:
 
 
 def _lower(level: Any, x: Any) -> Any:
+    """A value of a transform's function as the level below sees it."""
+    x = level.settle(x)
     return x._value if isinstance(x, Tensor) and x._interp is level else x
+
+
+def _written(level: Any, xs: list[Any], boxes: list[Any], entered: list[Any]) -> list[tuple[Any, Any]]:
+    """The arguments that the function wrote to, and what they hold now, one level down."""
+    out = []
+    for x, box, before in zip(xs, boxes, entered, strict=True):
+        if before is not None and box._value is not before:
+            new = _lower(level, box)
+            if new is not before and new._value is not before._value:
+                out.append((x, new))
+    return out
+
+
+def _write_back(written: list[tuple[Any, Any]]) -> None:
+    """What a function writes to its argument shows in the caller's tensor, as it does without the transform."""
+    for x, new in written:
+        assign(x, new, "a write to an argument of a transformed function")
 
 
 def _zeros(x: Tensor) -> Tensor:
@@ -65,6 +84,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     leaves, spec = flatten(primals)
     with Reverse() as level:
         xs = [_lift(level, _need_diff("vjp", x)) for x in leaves]
+        inputs, like = [x._aux for x in xs], [x._value for x in xs]
         out = f(*unflatten(xs, spec))
         aux: Any = None
         if has_aux:
@@ -75,18 +95,21 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         for y in ys:
             if not isinstance(y, Tensor):
                 raise RuntimeError(f"vjp(f, *primals): expected f to return tensors, got {type(y).__name__}")
+        ys = [level.settle(y) for y in ys]
         nodes = [y._aux if y._interp is level else None for y in ys]
-        level.returned = ys
-    low = [_lower(level, y) for y in ys]
-    inputs = [x._aux for x in xs]
-    like = [x._value for x in xs]
+        low = [_lower(level, y) for y in ys]
+        aux = tree_map(lambda a: _lower(level, a), aux) if has_aux else None
+        written = _written(level, leaves, xs, like)
+    _write_back(written)
 
     def pull(*cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         """Cotangents of the inputs from those of the output."""
         tree = cotangents[0] if len(cotangents) == 1 else cotangents
-        gs, gspec = flatten(tree)
-        if gspec != yspec and not (len(gs) == len(ys) == 1):
-            raise RuntimeError(f"vjp: the cotangent has the structure {gspec}, but the output has {yspec}")
+        gs = match(tree, yspec)
+        if gs is None:
+            gs, gspec = flatten(tree)
+            if not len(gs) == len(ys) == 1:
+                raise RuntimeError(f"vjp: the cotangent has the structure {gspec}, but the output has {yspec}")
         starts = []
         for n, g, y in zip(nodes, gs, low, strict=True):
             if n is not None and g is not None:
@@ -95,9 +118,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         return unflatten([got[n] if n in got else _zeros(v) for n, v in zip(inputs, like, strict=True)], spec)
 
     result = unflatten(low, yspec)
-    if has_aux:
-        return result, pull, tree_map(lambda a: _lower(level, a), aux)
-    return result, pull
+    return (result, pull, aux) if has_aux else (result, pull)
 
 
 def _check_cotangent(name: str, g: Any, y: Tensor) -> Tensor:
@@ -126,14 +147,17 @@ def _split_args(argnums: Argnums, args: tuple[Any, ...], name: str) -> tuple[int
             raise RuntimeError(
                 f"{name}: argnums={argnums} but the function was called with only {len(args)} positional arguments"
             )
-    return tuple(i % len(args) for i in nums)
+    places = tuple(i % len(args) for i in nums)
+    if len(set(places)) < len(places):
+        raise RuntimeError(f"{name}: argnums elements must be unique, got {argnums}")
+    return places
 
 
 def _gradient(
     f: Any, argnums: Argnums, has_aux: bool, args: tuple[Any, ...], kw: dict[str, Any]
 ) -> tuple[Any, Any, Any]:
     """Gradient, value and auxiliary output of `f`."""
-    one = argnums == 0 and args and type(args[0]) is Tensor
+    one = argnums == 0 and args and isinstance(args[0], Tensor)
     if one:
         leaves = [args[0]]
     else:
@@ -141,9 +165,12 @@ def _gradient(
         leaves, spec = flatten(tuple([args[i] for i in nums]))
     with Reverse() as level:
         xs = [_lift(level, _need_diff("grad", x)) for x in leaves]
+        # The function may write to its arguments: what they are now is noted here.
         if one:
+            inputs, like = [xs[0]._aux], [xs[0]._value]
             out = f(xs[0], *args[1:], **kw)
         else:
+            inputs, like = [x._aux for x in xs], [x._value for x in xs]
             full = list(args)
             for i, v in zip(nums, unflatten(xs, spec), strict=True):
                 full[i] = v
@@ -162,20 +189,23 @@ def _gradient(
             raise RuntimeError(
                 f"grad: expected the function to return a scalar (0-d) tensor, got one of shape {list(out.shape)}; sum it, or use vjp or jacrev"
             )
+        out = level.settle(out)
         node = out._aux if out._interp is level else None
         value = _lower(level, out)
-        level.returned = flatten(aux)[0] if has_aux else []
+        if has_aux:
+            aux = tree_map(lambda a: _lower(level, a), aux) if has_aux else None
+        written = _written(level, leaves, xs, like)
+    if written:
+        _write_back(written)
     if node is None:
-        gs = [_zeros(x._value) for x in xs]
+        gs = [_zeros(x) for x in like]
     else:
         if value.dtype.category == dt.COMPLEX:
             raise RuntimeError(
                 f"grad: expected a real result, got {value.dtype}; take .real or .abs() of it, or use vjp"
             )
         got = walk_back([(node, unit(value.dtype))])
-        gs = [got[x._aux] if x._aux in got else _zeros(x._value) for x in xs]
-    if has_aux:
-        aux = tree_map(lambda a: _lower(level, a), aux)
+        gs = [got[n] if n in got else _zeros(x) for n, x in zip(inputs, like, strict=True)]
     if one:
         return gs[0], value, aux
     result = unflatten(gs, spec)
@@ -238,7 +268,8 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = Fa
     from .core.forward import fit_tangent
 
     with Forward() as level:
-        duals = [Tensor(pin(x), level, fit_tangent(t, x)) for x, t in zip(xs, ts, strict=True)]
+        duals = [Tensor(pin(x), level, pin(fit_tangent(t, x))) for x, t in zip(xs, ts, strict=True)]
+        entered = [d._value for d in duals]
         out = f(*unflatten(duals, spec))
         aux: Any = None
         if has_aux:
@@ -247,14 +278,15 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = Fa
         for y in ys:
             if not isinstance(y, Tensor):
                 raise RuntimeError(f"jvp(f, primals, tangents): expected f to return tensors, got {type(y).__name__}")
+        ys = [level.settle(y) for y in ys]
         if strict and any(y._interp is not level for y in ys):
             raise RuntimeError("jvp: with strict=True, an output is independent of the inputs")
-        level.returned = ys
-    primal = unflatten([_lower(level, y) for y in ys], yspec)
-    tangent = unflatten([y._aux if y._interp is level and y._aux is not None else _zeros(y) for y in ys], yspec)
-    if has_aux:
-        return primal, tangent, tree_map(lambda a: _lower(level, a), aux)
-    return primal, tangent
+        primal = unflatten([_lower(level, y) for y in ys], yspec)
+        tangent = unflatten([y._aux if y._interp is level and y._aux is not None else _zeros(y) for y in ys], yspec)
+        aux = tree_map(lambda a: _lower(level, a), aux) if has_aux else None
+        written = _written(level, xs, duals, entered)
+    _write_back(written)
+    return (primal, tangent, aux) if has_aux else (primal, tangent)
 
 
 def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
@@ -262,22 +294,26 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
     leaves, spec = flatten(primals)
     with Reverse(keep_all=True) as level:
         xs = [_lift(level, _need_diff("linearize", x)) for x in leaves]
+        inputs, like = [x._aux for x in xs], [x._value for x in xs]
         ys, yspec = flatten(f(*unflatten(xs, spec)))
-        level.returned = ys
-    order = reachable(y._aux for y in ys if y._interp is level)
-    low = [_lower(level, y) for y in ys]
+        ys = [level.settle(y) for y in ys]
+        nodes = [y._aux if isinstance(y, Tensor) and y._interp is level else None for y in ys]
+        low = [_lower(level, y) for y in ys]
+        written = _written(level, leaves, xs, like)
+    _write_back(written)
+    order = reachable(n for n in nodes if n is not None)
 
     def push(*tangents: Any) -> Any:
         """Tangents of the output from those of the inputs."""
         ts, tspec = flatten(tangents)
         if tspec != spec:
             raise RuntimeError(f"linearize: the tangents have the structure {tspec}, but the inputs have {spec}")
-        for t, x in zip(ts, leaves, strict=True):
+        for t, x in zip(ts, like, strict=True):
             if t.shape != x.shape:
                 raise RuntimeError(
                     f"linearize: a tangent has shape {list(t.shape)}, but its input has shape {list(x.shape)}"
                 )
-        out = walk_forward([(x._aux, t) for x, t in zip(xs, ts, strict=True)], ys, level, order)
+        out = walk_forward(list(zip(inputs, ts, strict=True)), nodes, order)
         return unflatten([_zeros(y) if t is None else t for t, y in zip(out, low, strict=True)], yspec)
 
     return unflatten(low, yspec), push
@@ -352,12 +388,18 @@ def vmap(
         if chunk_size is None or chunk_size >= size:
             return _run_vmap(func, every, alld, len(leaves), spec, kspec, size, out_dims, randomness)
         parts = []
+        from .ops.random import default_generator
+
+        state = default_generator.get_state()
         for a in range(0, size, chunk_size):
             n = min(chunk_size, size - a)
+            if randomness == "same":
+                default_generator.set_state(state)
             piece = [x if d is None else x.narrow(d, a, n) for x, d in zip(every, alld, strict=True)]
             parts.append(_run_vmap(func, piece, alld, len(leaves), spec, kspec, n, out_dims, randomness))
         flat = [flatten(p) for p in parts]
-        odims = broadcast_prefix(out_dims, parts[0])
+        one = isinstance(out_dims, tuple) and len(out_dims) == 1 and isinstance(parts[0], Tensor)
+        odims = broadcast_prefix(out_dims[0] if one else out_dims, parts[0])
         from .ops.shape import cat
 
         return unflatten(
@@ -401,6 +443,8 @@ def _run_vmap(
                 raise ValueError(
                     f"vmap: the function must only return tensors (in tuples, lists or dicts), got {type(y).__name__}"
                 )
+        if isinstance(out_dims, tuple) and len(out_dims) == 1 and isinstance(out, Tensor):
+            out_dims = out_dims[0]
         try:
             odims = broadcast_prefix(out_dims, out)
         except ValueError as e:
@@ -408,10 +452,11 @@ def _run_vmap(
                 f"vmap: out_dims={out_dims!r} is not compatible with the structure of the outputs: {e}"
             ) from None
         level.returned = ys
-    for x, box, before, d in zip(every, xs, entered, dims, strict=True):
+        ys = [level.settle(y) for y in ys]
+        written = _written(level, [*zip(every, dims, strict=True)], xs, entered)
+    for (x, d), new in written:
         # What the function wrote to a mapped argument (running statistics) shows in the argument.
-        if d is not None and box._interp is level and box._value is not before:
-            assign(x, box._value.movedim(0, d) if d % x.ndim else box._value, "vmap")
+        assign(x, new.movedim(0, d) if d % x.ndim else new, "vmap")
     results = []
     for y, d in zip(ys, odims, strict=True):
         batched = y._interp is level
@@ -483,9 +528,25 @@ def _restored(blocks: list[Tensor], backs: list[Any] | None) -> list[Tensor]:
     return blocks if backs is None else [back(b) for back, b in zip(backs, blocks, strict=True)]
 
 
+def _check_holomorphic(name: str, xs: list[Any], ys: list[Any], holomorphic: bool) -> None:
+    """A complex input has one complex derivative only where the function is holomorphic: the caller has to say so."""
+    cx = [x.dtype.category == dt.COMPLEX for x in xs]
+    if holomorphic:
+        if not all(cx) or any(y.dtype.category != dt.COMPLEX for y in ys):
+            raise RuntimeError(f"{name}: with holomorphic=True all inputs and outputs must be complex")
+    elif any(cx):
+        raise RuntimeError(
+            f"{name}: input {cx.index(True)} is complex. If the function is holomorphic, pass holomorphic=True; otherwise its derivative "
+            f"is no complex matrix: differentiate with respect to chainrule.view_as_real(z), or use vjp or jvp."
+        )
+
+
 def jacrev(func: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False, chunk_size: int | None = None,
-           _preallocate_and_copy: bool = False) -> Callable[..., Any]:  # fmt: skip
-    """``x -> J(x)``, by one batched reverse pass over the unit cotangents. Shape: output dims, then input dims."""
+           holomorphic: bool = False, _preallocate_and_copy: bool = False) -> Callable[..., Any]:  # fmt: skip
+    """``x -> J(x)``, by one batched reverse pass over the unit cotangents. Shape: output dims, then input dims.
+
+    The inputs are real, or the function is holomorphic and ``holomorphic=True`` says so: then J is its complex derivative.
+    """
 
     @functools.wraps(func)
     def jacobian(*args: Any, **kw: Any) -> Any:
@@ -494,13 +555,25 @@ def jacrev(func: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = Fa
         value, pull = out[0], out[1]
         ys, yspec = flatten(value)
         xs, xspec = flatten(picked)
+        _check_holomorphic("jacrev", xs, ys, holomorphic)
         if any(y.numel() for y in ys):
-            rows = vmap(lambda *e: pull(unflatten(list(e), yspec)), chunk_size=chunk_size)(*_basis(ys))
+            back = vmap(lambda *e: pull(unflatten(list(e), yspec)), chunk_size=chunk_size)
+            basis = _basis(ys)
+            rows = flatten(back(*basis))[0]
+            if holomorphic:  # reverse mode gives conj(J)^T g
+                rows = [r.conj() for r in rows]
+            elif any(y.dtype.category == dt.COMPLEX for y in ys):
+                # Of real inputs: the cotangent 1 gives the real part of J, and i its imaginary part.
+                turned = [e * 1j if e.dtype.category == dt.COMPLEX else e * 0 for e in basis]
+                rows = [r + 1j * i for r, i in zip(rows, flatten(back(*turned))[0], strict=True)]
         else:
-            rows = unflatten([Tensor(np.zeros((0, *x.shape), x.dtype.np)) for x in xs], xspec)
-        rows, _ = flatten(rows)
+            rows = [Tensor(np.zeros((0, *x.shape), x.dtype.np)) for x in xs]
         # rows[k]: cotangents of input k, one for each output element
         blocks = [_split_rows(r, ys) for r in rows]
+        real = [holomorphic or y.dtype.category == dt.COMPLEX for y in ys]
+        blocks = [
+            [v if z or v.dtype.category != dt.COMPLEX else v.real for v, z in zip(b, real, strict=True)] for b in blocks
+        ]
         result = unflatten(
             [_inputs_tree(unflatten(_restored([b[j] for b in blocks], backs), xspec), argnums) for j in range(len(ys))],
             yspec,
@@ -521,8 +594,12 @@ def jacfwd(
     *,
     randomness: str = "error",
     chunk_size: int | None = None,
+    holomorphic: bool = False,
 ) -> Callable[..., Any]:
-    """``x -> J(x)``, by one batched forward pass over the unit tangents. Shape: output dims, then input dims."""
+    """``x -> J(x)``, by one batched forward pass over the unit tangents. Shape: output dims, then input dims.
+
+    The inputs are real, or the function is holomorphic and ``holomorphic=True`` says so: then J is its complex derivative.
+    """
 
     @functools.wraps(func)
     def jacobian(*args: Any, **kw: Any) -> Any:
@@ -530,6 +607,8 @@ def jacfwd(
         xs, xspec = flatten(picked)
         for x in xs:
             _need_diff("jacfwd", x)
+        if not holomorphic:
+            _check_holomorphic("jacfwd", xs, [], False)
 
         def push(*e: Any) -> Any:
             r = jvp(f, picked, unflatten(list(e), xspec), has_aux=has_aux)
@@ -543,6 +622,8 @@ def jacfwd(
         )
         cols, aux = out if has_aux else (out, None)
         cs, cspec = flatten(cols)
+        if holomorphic:
+            _check_holomorphic("jacfwd", xs, cs, True)
 
         def block(c: Tensor) -> Any:
             parts = []

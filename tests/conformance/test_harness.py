@@ -14,9 +14,10 @@ from chainrule.core.op import OPS, op
 from chainrule.testing.conformance.adapters import Library, load_library
 from chainrule.testing.conformance.calculus import differences, inner, mismatch
 from chainrule.testing.conformance.columns import COLUMNS
-from chainrule.testing.conformance.database import choose, select_entries
+from chainrule.testing.conformance.database import choose, samples_of, select_entries
 from chainrule.testing.conformance.entry import Options, judge_entry
 from chainrule.testing.conformance.extras import judge_errors
+from chainrule.testing.conformance.problem import Case, Oracle
 from chainrule.testing.conformance.runner import run_all
 
 
@@ -122,6 +123,54 @@ def test_planted_batching_rules_are_caught(library: str, batch: str) -> None:
     assert failing(library, ("value", "vmap"), batch=batch) == ["vmap"]
 
 
+def test_a_derivative_lost_under_vmap_is_caught_outside_of_it() -> None:
+    """A batching rule that cuts the level below is right in every column but the two that differentiate a vmap."""
+
+    def cutting(size, xs, flags):
+        return sin.bind(xs[0].detach())
+
+    sin = op("planted_sin", batch=cutting)(np.sin)
+    sin.jvp(lambda t, y, x: t[0] * chainrule.cos(x))
+    sin.vjp(lambda g, y, x: (g * chainrule.cos(x).conj(),))
+    OPS.pop("planted_sin")
+    (entry,) = select_entries(["sin"])
+    columns = tuple(c for c in COLUMNS if "vmap" in c)
+    row = judge_entry(entry, library_with("chainrule", sin), Options(samples=1, columns=columns))
+    assert [c for c, cell in row["cells"].items() if cell["status"] == "wrong"] == ["vjp∘vmap", "jvp∘vmap"]
+
+
+@pytest.mark.parametrize("work, caught", [(np.float64, []), (np.float32, []), (np.float16, ["float32"])])
+def test_a_value_computed_in_fewer_bits_is_caught(work: type, caught: list[str]) -> None:
+    def body(x):
+        return np.sin(x.astype(work) if x.dtype == np.float32 else x).astype(x.dtype)
+
+    sin = op("planted_sin")(body)
+    sin.vjp(lambda g, y, x: (g * chainrule.cos(x),))
+    OPS.pop("planted_sin")
+    (entry,) = select_entries(["sin"])
+    row = judge_entry(entry, library_with("chainrule", sin), Options(samples=1, columns=("value", "float32", "16-bit")))
+    assert [c for c, cell in row["cells"].items() if cell["status"] == "wrong"] == caught
+
+
+def test_indices_differ_between_examples() -> None:
+    """A batching rule that gives every example the first one's index is caught, as one that mixes masks up is."""
+
+    def body(x, i):
+        return np.take_along_axis(x, i, -1)
+
+    def first(size, xs, flags):
+        return gather.bind(xs[0], xs[1][:1].expand(xs[1].shape) if flags[1] else xs[1].expand(size, *xs[1].shape))
+
+    gather = op("planted_gather", batch=first)(body)
+    OPS.pop("planted_gather")
+    (entry,) = select_entries(["gather"])
+    library = library_with(
+        "chainrule", lambda x, dim, index: gather(x.movedim(dim, -1), index.movedim(dim, -1)).movedim(-1, dim)
+    )
+    row = judge_entry(entry, library, Options(samples=1, columns=("value", "vmap")))
+    assert "index tensors" in row["cells"]["vmap"]["details"][0]["message"]
+
+
 def test_known_mistakes_of_pytorch_are_found() -> None:
     """Published mistakes of torch 2.13 in forward-over-forward and reverse-over-forward."""
     library = load_library("torch")
@@ -166,11 +215,25 @@ def test_inner_is_the_real_pairing() -> None:
     assert inner([np.array([1j])], [np.array([1.0])]) == 0.0
 
 
-def test_samples_are_spread_and_mostly_not_trivial() -> None:
-    trivial = [True, False, False, True, False, False, False]
-    assert choose(trivial, 1) == [1]
-    assert choose(trivial, 3) == [0, 1, 4]
-    assert choose(trivial, 0) == list(range(7))
+def test_samples_show_every_pattern() -> None:
+    trivial = [True, False, False, False, False]
+    patterns = [frozenset("a"), frozenset("b"), frozenset("bc"), frozenset("bc"), frozenset("bd")]
+    assert choose(trivial, patterns, 1) == [2]
+    assert choose(trivial, patterns, 3) == [0, 2, 4]
+    assert choose(trivial, patterns, 0) == list(range(5))
+    many = [frozenset({str(i)}) for i in range(20)]
+    assert len(choose([False] * 20, many, 3)) == 9
+
+
+@pytest.mark.parametrize("name", ["cdist", "nn.functional.linear"])
+def test_a_rule_is_not_judged_by_zeros_alone(name: str) -> None:
+    """One sample of cdist in the list has p = 0, whose gradient is zero."""
+    (entry,) = select_entries([name])
+    samples, chosen = samples_of(entry, torch.float64, 3, 0)
+    oracles = [Oracle(Case(entry, torch.float64, i, samples[i], 0)) for i in chosen]
+    assert any(o.has_gradient for o in oracles)
+    if name == "nn.functional.linear":
+        assert {len(samples[i].args) for i in chosen} == {1, 2}
 
 
 def _job(item: str, library: Library) -> str:

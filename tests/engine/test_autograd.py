@@ -265,8 +265,7 @@ def test_forward_ad() -> None:
         assert forward_ad.unpack_dual(cr.tensor([1.0])).tangent is None
     with pytest.raises(RuntimeError, match="dual level"):
         forward_ad.make_dual(cr.ones(1), cr.ones(1))
-    with pytest.raises(cr.EscapedError):
-        y + 1
+    assert (y + 1).tolist() == [9.0]  # what outlives its level is the primal
 
 
 def test_functional() -> None:

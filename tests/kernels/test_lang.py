@@ -75,6 +75,39 @@ def test_bfloat16_rounds_to_nearest_even_with_subnormals_and_nan():
     assert np.array_equal(y.astype(np.float32), want.astype(np.float32), equal_nan=True)
 
 
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_doubles_are_rounded_to_16_bits_once(name):
+    import ml_dtypes
+
+    dtype = np.dtype(getattr(ml_dtypes, name, None) or name)
+    rng = np.random.default_rng(0)
+    with np.errstate(invalid="ignore"):
+        every = np.arange(2**16, dtype=np.uint16).view(dtype).astype(np.float64)
+    every = np.sort(every[np.isfinite(every)])
+    ties = (every[:-1] + every[1:]) / 2
+    x = np.concatenate(
+        [
+            ties,
+            ties * (1 + 2.0**-50),
+            ties * (1 - 2.0**-50),
+            every,
+            rng.normal(size=1000),
+            [np.inf, -np.inf, np.nan, 1e300],
+        ]
+    )
+    y = np.empty(x.shape, dtype)
+    run(elementwise(f"once_{name}", f64, NUMPY_NAMES[name], lambda k, v: v, f64), x, y, x.size)
+    got = y.astype(np.float64)
+    # The nearest of the two neighbours, the even one at a tie.
+    inside = np.abs(x) <= every[-1]
+    right = np.clip(np.searchsorted(every, x), 1, len(every) - 1)
+    low, high = every[right - 1], every[right]
+    even = np.where((low.astype(dtype).view(np.uint16) & 1) == 0, low, high)
+    want = np.where(x - low < high - x, low, np.where(x - low > high - x, high, even))
+    assert np.array_equal(got[inside], want[inside])
+    assert np.array_equal(got[-4:], [np.inf, -np.inf, np.nan, np.inf], equal_nan=True)
+
+
 @pytest.mark.parametrize("n", [0, 1, 15, 16, 17, 63, 64, 65, 100, 2048, 2049, 10000])
 def test_sums_and_extremes_of_every_length(n):
     k = Kernel("reduce", f32)
@@ -95,6 +128,51 @@ def test_sums_and_extremes_of_every_length(n):
         v[n // 2] = np.nan
         run(k, v, out, n)
         assert np.isnan(out).all()
+
+
+@pytest.mark.parametrize("n", [1, 17, 33, 50, 96, 100])
+@pytest.mark.parametrize("unroll", [1, 2, 4])
+def test_an_aligned_loop_gives_each_place_its_own_partial_result(n, unroll):
+    k = Kernel("places", f32)
+    x, y, size = k.array("x", f32), k.array("y", f64), k.size("n")
+    with k.grid(1):
+        acc = k.acc(wide=f64)
+        with k.lanes(size, unroll=unroll, aligned=True) as j:
+            acc.add(x[j])
+        y[0] = acc.total()
+    v = np.exp2(np.random.default_rng(n).integers(-20, 20, n)).astype(np.float32)
+    out = np.empty(1)
+    run(k, v, out, n)
+    places = np.zeros(16 * unroll, np.float32)
+    for i, e in enumerate(v):
+        places[i % len(places)] += e
+    places = places.astype(np.float64)
+    while len(places) > 1:
+        places = places[: len(places) // 2] + places[len(places) // 2 :]
+    assert out[0] == places[0]
+
+
+@pytest.mark.parametrize("unroll", [0, 3, 6])
+def test_loops_unroll_by_powers_of_two_only(unroll):
+    k = Kernel("three", f32)
+    n = k.size("n")
+    with pytest.raises(ValueError, match="power of two"), k.grid(1), k.lanes(n, unroll=unroll):
+        pass
+
+
+@pytest.mark.parametrize("step", [-3, 0, 1, 2, 7])
+def test_a_strided_array_is_read_with_any_step(step):
+    k = Kernel("apart", f32)
+    x, y, n, s = k.strided("x", f32), k.array("y", f32), k.size("n"), k.size("s")
+    with k.grid(1), k.lanes(n) as j:
+        y[j] = x[j * s]
+    base = np.arange(400, dtype=np.float32)
+    v = base[300:]
+    out = np.empty(45, np.float32)
+    if step > 2:
+        v = base
+    run(k, v, out, 45, step)
+    assert np.array_equal(out, v[0] + np.arange(45) * step)
 
 
 def test_loops_conditions_variables_and_uniform_arithmetic():

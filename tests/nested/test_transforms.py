@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import chainrule as ct
-from chainrule.utils import checkpoint as recompute
+from chainrule.utils.checkpoint import checkpoint as recompute
 
 from .harness import close
 

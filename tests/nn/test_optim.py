@@ -149,3 +149,210 @@ def test_a_nested_parameter_moves_like_its_components(make):
         many.step()
     for a, b in zip(nest.unbind(), apart, strict=True):
         np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-12)
+
+
+@pytest.mark.parametrize(("name", "kw"), OPTIMISERS, ids=str)
+def test_complex_parameters_like_pytorch(name: str, kw: dict[str, Any]) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((3, 4)) + 1j * rng.standard_normal((3, 4))
+    runs = []
+    for lib in (cr, torch):
+        p = lib.tensor(x).T.detach().requires_grad_()  # strides of its own
+        opt = getattr(lib.optim, name)([p], **kw)
+        for _ in range(4):
+            opt.zero_grad()
+            ((p - 1) ** 2).abs().sum().backward()
+            opt.step()
+        runs.append(p.detach().numpy())
+    np.testing.assert_allclose(*runs, rtol=1e-9)
+
+
+MAKERS = [lambda lib: lib.optim.SGD, lambda lib: lib.optim.Adam, lambda lib: lib.optim.AdamW]
+LOSSES = [
+    lambda p: (p**2).sum(),
+    lambda p: (p.T @ p).sin().sum(),
+    lambda p: p[0].sin().sum(),
+    lambda p: p.reshape(-1)[1:].exp().sum(),
+    lambda p: sum(u.exp().sum() for u in p.unbind(0)),
+    lambda p: (p.detach() * p).sum(),
+    lambda p: p.expand(3, 2, 2).sin().sum(),
+    lambda p: p.diagonal().exp().sum(),
+]
+DETACHED = 5
+
+
+@pytest.mark.parametrize("make", MAKERS, ids=["SGD", "Adam", "AdamW"])
+@pytest.mark.parametrize("lib", [cr, torch], ids=["chainrule", "torch"])
+def test_a_step_writes_into_the_memory_of_the_parameter(lib: Any, make: Any) -> None:
+    for k, loss in enumerate(LOSSES):
+        p = lib.nn.Parameter(lib.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        seen, data, first = p.detach().numpy(), p.data, p.detach()[0]
+        opt = make(lib)([p], lr=0.1)
+        before = seen.copy()
+        for _ in range(3):
+            y = loss(p)
+            opt.zero_grad()
+            y.backward()
+            opt.step()
+        now = p.detach().numpy()
+        assert (now != before).any()
+        np.testing.assert_array_equal(data.numpy(), now)
+        np.testing.assert_array_equal(first.numpy(), now[0])
+        if (
+            lib is torch or k != DETACHED
+        ):  # the mark of a saved detached value outlives its tape: the family moves to a copy
+            np.testing.assert_array_equal(seen, now)
+
+
+@pytest.mark.parametrize("make", MAKERS, ids=["SGD", "Adam", "AdamW"])
+@pytest.mark.parametrize("k", range(len(LOSSES)))
+def test_a_step_leaves_alone_what_a_tape_saved(make: Any, k: int) -> None:
+    p, q = cr.nn.Parameter(cr.tensor([[1.0, 2.0], [3.0, 4.0]])), cr.ones(2, 2, requires_grad=True)
+    opt = make(cr)([p], lr=0.1)
+    for _ in range(2):
+        y = (LOSSES[k](p) * q).sum()
+        p.grad = None
+        y.backward(retain_graph=True)
+        want = p.grad.clone()
+        opt.step()
+        p.grad = None
+        y.backward()
+        np.testing.assert_array_equal(p.grad.numpy(), want.numpy())
+    assert p.is_leaf and p.requires_grad
+
+
+def test_a_step_leaves_alone_what_was_saved_of_others() -> None:
+    x, q = cr.tensor([1.0, 2.0]), cr.ones(2, requires_grad=True)
+    y = (x * q).sum()
+    p = cr.nn.Parameter(x)  # shares the memory that the tape of y keeps
+    (p * p).sum().backward()
+    cr.optim.SGD([p], lr=0.1).step()
+    y.backward()
+    assert q.grad.tolist() == [1.0, 2.0] and (p != x).all()
+    p = cr.nn.Parameter(cr.ones(2))
+    pull = cr.func.vjp(lambda w: w**3, p)[1]
+    y = p.exp()
+    (p * p).sum().backward()
+    cr.optim.SGD([p], lr=0.1).step()
+    assert pull(cr.ones(2))[0].tolist() == [3.0, 3.0]
+    np.testing.assert_allclose(cr.autograd.grad(y.sum(), p)[0].numpy(), np.exp(np.ones(2)), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("name", "kw"), OPTIMISERS, ids=str)
+def test_differentiable_steps(name: str, kw: dict[str, Any]) -> None:
+    """The same values as other steps; the derivative of three of them is that of central differences."""
+    rng = np.random.default_rng(0)
+    x, c, w = (rng.standard_normal((2, 3)) for _ in range(3))
+
+    def train(start: Any, target: Any, differentiable: bool) -> Any:
+        p = start.clone() if differentiable else start.detach().clone().requires_grad_()
+        opt = getattr(cr.optim, name)([p], differentiable=differentiable, **kw)
+        for _ in range(3):
+            (g,) = cr.autograd.grad(((p - target) ** 4 / 50).sum(), p, create_graph=differentiable)
+            p.grad = g
+            opt.step()
+            p.grad = None
+        return p
+
+    start, target = cr.tensor(x).requires_grad_(), cr.tensor(c).requires_grad_()
+    p = train(start, target, True)
+    np.testing.assert_allclose(
+        p.detach().numpy(), train(start, target.detach(), False).detach().numpy(), rtol=1e-12, atol=1e-14
+    )
+    (p * cr.tensor(w)).sum().backward()
+    eps = 1e-6
+    for got, at in ((start.grad, 0), (target.grad, 1)):
+        for i in np.ndindex(2, 3):
+            ends = []
+            for e in (eps, -eps):
+                a = [x.copy(), c.copy()]
+                a[at][i] += e
+                ends.append(float((train(cr.tensor(a[0]), cr.tensor(a[1]), False).detach() * cr.tensor(w)).sum()))
+            np.testing.assert_allclose(got.numpy()[i], (ends[0] - ends[1]) / (2 * eps), rtol=2e-6, atol=1e-8)
+
+
+def test_the_rate_of_a_differentiable_step_has_a_gradient() -> None:
+    lr, start = cr.tensor(0.1, dtype=cr.float64, requires_grad=True), cr.tensor([1.0, -2.0], dtype=cr.float64)
+    p = start.clone().requires_grad_() * 1
+    opt = cr.optim.SGD([p], lr=lr, differentiable=True)
+    (p.grad,) = cr.autograd.grad((p**2).sum(), p, create_graph=True)
+    opt.step()
+    p.sum().backward()
+    assert float(lr.grad) == -2 * float(start.sum())
+
+
+def test_leaves_and_others() -> None:
+    p = cr.ones(2, requires_grad=True)
+    with pytest.raises(ValueError, match="non-leaf"):
+        cr.optim.SGD([p * 1], lr=0.1)
+    y = p * 1
+    y.retain_grad()
+    opt = cr.optim.SGD([y], lr=0.1)
+    (y * 3).sum().backward()
+    opt.step()
+    np.testing.assert_allclose(y.detach().numpy(), 0.7, rtol=1e-6)
+    d = cr.tensor([1.0, 2.0])
+    p = d.detach().requires_grad_()
+    (d * cr.ones(2, requires_grad=True)).sum()  # saves d
+    opt = cr.optim.SGD([p], lr=0.1)
+    (p * p).sum().backward()
+    opt.step()
+    assert p.requires_grad and p.is_leaf and d.tolist() == [1.0, 2.0]
+    np.testing.assert_allclose(p.detach().numpy(), [0.8, 1.6], rtol=1e-6)
+
+
+@pytest.mark.parametrize("lib", [cr, torch], ids=["chainrule", "torch"])
+def test_optimisers_of_ones_own(lib: Any) -> None:
+    class Heavy(lib.optim.Optimizer):
+        def __init__(self, params: Any, lr: float) -> None:
+            super().__init__(params, {"lr": lr})
+
+        def step(self, closure: Any = None) -> None:
+            with lib.no_grad():
+                for group in self.param_groups:
+                    for p in group["params"]:
+                        state = self.state[p]
+                        v = state.setdefault("v", lib.zeros_like(p))
+                        v.mul_(0.5).add_(p.grad)
+                        p.add_(v, alpha=-group["lr"])
+
+    p = lib.nn.Parameter(lib.ones(2))
+    opt = Heavy([p], 0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        (p * 2).sum().backward()
+        opt.step()
+    np.testing.assert_allclose(p.detach().numpy(), 0.5, rtol=1e-6)
+    assert opt.state[object()] == {} and isinstance(opt.state[p]["v"], lib.Tensor)
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW"])
+def test_states_have_the_keys_of_pytorch(name: str) -> None:
+    states = []
+    for lib in (cr, torch):
+        p = lib.nn.Parameter(lib.ones(2))
+        opt = getattr(lib.optim, name)([p], lr=0.1, **({"momentum": 0.9} if name == "SGD" else {"amsgrad": True}))
+        (p**2).sum().backward()
+        opt.step()
+        states.append(opt.state_dict())
+    ours, theirs = states
+    assert ours["param_groups"] == theirs["param_groups"]
+    assert ours["state"][0].keys() == theirs["state"][0].keys()
+    for k, v in theirs["state"][0].items():
+        np.testing.assert_allclose(ours["state"][0][k].numpy(), v.numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("lib", [cr, torch], ids=["chainrule", "torch"])
+def test_gradients_set_to_zero(lib: Any) -> None:
+    m = lib.nn.Linear(2, 1)
+    opt = lib.optim.SGD(m.parameters(), lr=0.1)
+    for clear in (m.zero_grad, opt.zero_grad):
+        g = m.weight.grad = lib.tensor([[float("nan"), float("inf")]])
+        clear(set_to_none=False)
+        assert m.weight.grad is g and g.tolist() == [[0.0, 0.0]] and m.bias.grad is None
+        (g,) = lib.autograd.grad((m.weight**2).sum(), m.weight, create_graph=True)
+        m.weight.grad = g
+        clear(set_to_none=False)
+        assert not m.weight.grad.requires_grad and m.weight.grad.tolist() == [[0.0, 0.0]]
+        clear()
+        assert m.weight.grad is None

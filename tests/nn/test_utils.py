@@ -131,7 +131,7 @@ def test_parametrize() -> None:
     assert parametrize.is_parametrized(m, "weight") and parametrize.type_before_parametrizations(m) is cr.nn.Linear
     before = m.weight.detach()
     parametrize.register_parametrization(m, "weight", Twice())
-    close(m.weight, before)
+    close(m.weight, 2 * before)
     m.weight = cr.eye(3) * 3
     close(m.weight, cr.eye(3) * 3)
     m.weight.sum().backward()
@@ -149,6 +149,7 @@ def test_parametrize() -> None:
 
 @pytest.mark.parametrize("old", [True, False])
 def test_spectral_norm(old: bool) -> None:
+    cr.manual_seed(0)
     m = cr.nn.Linear(4, 6)
     (cr.nn.utils.spectral_norm if old else parametrizations.spectral_norm)(m, n_power_iterations=30)
     assert abs(np.linalg.norm(m.weight.detach().numpy(), 2) - 1) < 1e-4
@@ -208,3 +209,111 @@ def test_clip_and_vectors() -> None:
     assert v.shape == (15,) and v.requires_grad
     cr.nn.utils.vector_to_parameters(cr.arange(15.0), ours.parameters())
     assert ours.bias.tolist() == [12, 13, 14] and ours.bias.is_leaf and ours.bias.requires_grad
+
+
+def compositions(lib: Any) -> list[Any]:
+    """What is seen of modules with one to three parametrizations of a weight, for either library."""
+    P = lib.nn.utils.parametrize
+
+    class Double(lib.nn.Module):
+        def forward(self, x):
+            return 2 * x
+
+        def right_inverse(self, y):
+            return y / 2
+
+    class Shift(lib.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.by = lib.nn.Parameter(lib.tensor(1.5))
+
+        def forward(self, x):
+            return x + self.by
+
+    class Product(lib.nn.Module):
+        def forward(self, a, b):
+            return a * b
+
+        def right_inverse(self, w):
+            return w, lib.ones_like(w)
+
+    seen: list[Any] = []
+    w = lib.tensor([[1.0, 2.0], [3.0, 4.0]])
+    for steps in (
+        [Double], [Double, Double], [Double, Shift], [Shift, Double], [Shift, Shift, Double], [Product, Double], [Product, Shift, Double],
+    ):  # fmt: skip
+        m = lib.nn.Linear(2, 2)
+        with lib.no_grad():
+            m.weight.copy_(w)
+            m.bias.zero_()
+        first = m.weight
+        for s in steps:
+            P.register_parametrization(m, "weight", s())
+        seen.append((m.weight.tolist(), list(m.state_dict()), [n for n, _ in m.named_parameters()]))
+        if steps[0] is not Product:
+            assert m.parametrizations.weight.original is first
+        if Shift in steps:
+            with pytest.raises(RuntimeError, match="right_inverse"):
+                m.weight = w * 3
+        else:
+            m.weight = w * 3
+            seen.append(m.weight.tolist())
+        other = copy.deepcopy(m)
+        with lib.no_grad():
+            for p in other.parameters():
+                p.add_(1)
+        seen.append((m.weight.tolist(), other.weight.tolist()))
+        m.load_state_dict(other.state_dict())
+        seen.append(m.weight.tolist())
+        with P.cached():
+            once = m.weight
+            with P.cached():
+                assert once is m.weight
+            assert once is m.weight
+        assert m.weight is not once
+        (m(w) ** 2).sum().backward()
+        seen.append([p.grad.tolist() for p in m.parameters()])
+        P.remove_parametrizations(m, "weight")
+        seen.append((m.weight.tolist(), type(m).__name__, sorted(n for n, _ in m.named_parameters())))
+        assert (m.weight is first) == (steps[0] is not Product)
+    return seen
+
+
+def test_compositions_of_parametrizations_like_pytorch() -> None:
+    for ours, theirs in zip(compositions(cr), compositions(torch), strict=True):
+        assert ours == theirs
+
+
+def test_copies_of_parametrized_modules_go_their_own_way() -> None:
+    m = cr.nn.Linear(2, 2)
+    parametrize.register_parametrization(m, "weight", Twice())
+    parametrize.register_parametrization(m, "weight", Twice())
+    for other in (copy.deepcopy(m), pickle.loads(pickle.dumps(m))):
+        close(other.weight, m.weight)
+        parametrize.remove_parametrizations(other, "weight")
+        assert not parametrize.is_parametrized(other) and parametrize.is_parametrized(m, "weight")
+        close(other.weight, m.weight)
+        assert type(other.weight) is cr.nn.Parameter
+    to = cr.nn.Linear(2, 2)
+    parametrize.transfer_parametrizations_and_params(m, to)
+    close(to.weight, m.weight)
+    assert list(to.state_dict()) == list(m.state_dict())
+
+
+def test_refused_parametrizations_leave_the_module_alone() -> None:
+    class Half(cr.nn.Module):
+        def forward(self, x):
+            return x
+
+        def right_inverse(self, y):
+            return y[0]
+
+    for before in ([], [Twice]):
+        for bad in (Wrong, Half):
+            m = cr.nn.Linear(3, 3)
+            for b in before:
+                parametrize.register_parametrization(m, "weight", b())
+            w = m.weight.detach().clone()
+            with pytest.raises(ValueError, match="shape"):
+                parametrize.register_parametrization(m, "weight", bad())
+            close(m.weight, w, 0)

@@ -92,3 +92,93 @@ def test_derivative_of_complex_powers_at_zero(exponent: float) -> None:
     _, t = cr.func.jvp(lambda z: z**e, (z,), (cr.ones_like(z),))
     assert t.tolist() == [1, 1] if exponent == 1 else t.tolist() == [0, 0]
     assert cr.vander(z, 2).tolist() == [[0, 1], [0, 1]]
+
+
+def test_a_negative_base_has_complex_powers_and_their_slopes():
+    a = cr.tensor([-2.0, -0.5, 3.0], dtype=cr.float64, requires_grad=True)
+    b = cr.tensor([1 + 1j, 2 - 0.5j, 0.5j], dtype=cr.complex128, requires_grad=True)
+    cr.pow(a, b).real.sum().backward()
+    ta = torch.tensor([-2.0, -0.5, 3.0], dtype=torch.float64, requires_grad=True)
+    tb = torch.tensor([1 + 1j, 2 - 0.5j, 0.5j], dtype=torch.complex128, requires_grad=True)
+    torch.pow(ta, tb).real.sum().backward()
+    np.testing.assert_allclose(a.grad.numpy(), ta.grad.numpy(), rtol=1e-13)
+    np.testing.assert_allclose(b.grad.numpy(), tb.grad.numpy(), rtol=1e-13)
+
+
+@pytest.mark.parametrize("alpha", [0, 1, 2, True, False])
+def test_a_sum_of_booleans_is_boolean_whatever_alpha_is(alpha):
+    for other in ([True, True], [False, True]):
+        got = cr.add(cr.tensor([True, False]), cr.tensor(other), alpha=alpha)
+        want = torch.add(torch.tensor([True, False]), torch.tensor(other), alpha=alpha)
+        assert got.dtype is cr.bool and got.tolist() == want.tolist()
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
+def test_hardshrink_shrinks_what_equals_its_threshold(dtype):
+    values = [0.3, -0.3, 0.31, 0.1]
+
+    def run(lib):
+        x = lib.tensor(values, dtype=getattr(lib, dtype), requires_grad=True)
+        y = lib.nn.functional.hardshrink(x, 0.3)
+        y.sum().backward()
+        return y.detach().float().tolist(), x.grad.float().tolist()
+
+    assert run(cr) == run(torch)
+
+
+@pytest.mark.filterwarnings("ignore:index_reduce:UserWarning")
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("reduce", ["amax", "amin"])
+def test_extrema_of_16_bits_without_what_stood_there(dtype, reduce):
+    def run(lib):
+        d = getattr(lib, dtype)
+        src = lib.tensor([[1.0, 2, 3, 4], [-4, 3, 2, 2]], dtype=d, requires_grad=True)
+        index = lib.tensor([[0, 1, 1, 2], [0, 0, 1, 1]])
+        y = lib.zeros(2, 3, dtype=d).scatter_reduce(1, index, src, reduce, include_self=False)
+        z = lib.zeros(2, 3, dtype=d).index_reduce(1, lib.tensor([0, 2, 2, 0]), src, reduce, include_self=False)
+        (y.sum() + z.sum()).backward()
+        return y.detach().float().tolist(), z.detach().float().tolist(), src.grad.float().tolist()
+
+    assert run(cr) == run(torch)
+
+
+def _losses(lib, x):
+    target = lib.zeros(0, dtype=lib.int64)
+    f = lib.nn.functional
+    for reduction in ("none", "sum", "mean"):
+        yield f.cross_entropy(x, target, reduction=reduction)
+        yield f.cross_entropy(x, target, lib.ones(5), reduction=reduction, label_smoothing=0.1)
+        yield f.nll_loss(x, target, reduction=reduction)
+    yield lib.cdist(x, lib.zeros(3, 5))
+    yield lib.cdist(lib.zeros(3, 5), x, p=float("inf"))
+
+
+def test_an_empty_batch_stays_in_the_graph():
+    x, t = cr.zeros(0, 5, requires_grad=True), torch.zeros(0, 5, requires_grad=True)
+    for got, want in zip(_losses(cr, x), _losses(torch, t), strict=True):
+        assert got.requires_grad and tuple(got.shape) == tuple(want.shape)
+        np.testing.assert_array_equal(got.detach().numpy(), want.detach().numpy())
+        (g,) = cr.autograd.grad(got.sum(), x)
+        assert tuple(g.shape) == (0, 5)
+    for shape in ((0, 5), (1, 5), (3, 0)):
+        x = cr.zeros(*shape, requires_grad=True)
+        (g,) = cr.autograd.grad(cr.pdist(x).sum(), x)
+        assert tuple(g.shape) == shape and not g.numpy().any()
+
+
+@pytest.mark.parametrize("name", ["rand", "randn"])
+def test_random_numbers_are_drawn_in_the_type_of_out(name):
+    out = cr.empty(50, dtype=cr.complex64)
+    assert getattr(cr, name)(50, out=out) is out
+    assert out.numpy().imag.any()
+    wide = getattr(cr, name)(50, out=cr.empty(50, dtype=cr.float64)).numpy()
+    assert (wide != wide.astype(np.float32)).any()
+    with pytest.raises(RuntimeError, match="does not match that of out"):
+        getattr(cr, name)(3, dtype=cr.float64, out=cr.empty(3))
+
+
+def test_renorm_keeps_what_two_terms_leave_of_each_other():
+    x = cr.tensor([[0.0, 4.0, 0.0]], requires_grad=True)
+    (cr.renorm(x, 2, 0, 0.7) ** 2).sum().backward()
+    # d/dx (0.7 x / (x + 1e-7))**2 at 4: all but 1e-7 of it cancels
+    np.testing.assert_allclose(x.grad.numpy()[0, 1], 2 * 0.7 * 0.7e-7 / 4**2, rtol=1e-5)

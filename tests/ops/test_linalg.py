@@ -162,3 +162,14 @@ def test_single_precision_stays(name, dtype):
     out = getattr(linalg, name)(tensor(x + x.conj().T, dtype))
     for y in out if isinstance(out, tuple) else (out,):
         assert y.dtype in (chainrule.float32, chainrule.complex64, chainrule.int32)
+
+
+def test_matrix_exp_of_16_bit_floats() -> None:
+    a = np.array([[0.5, -1.0], [2.0, 0.25]])
+    for d in (chainrule.bfloat16, chainrule.float16):
+        x = chainrule.tensor(a, dtype=d, requires_grad=True)
+        y = chainrule.linalg.matrix_exp(x)
+        want = chainrule.linalg.matrix_exp(chainrule.tensor(a, dtype=chainrule.float32))
+        assert y.dtype is d and y.tolist() == want.to(d).tolist()
+        y.sum().backward()
+        assert x.grad.dtype is d

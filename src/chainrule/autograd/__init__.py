@@ -17,23 +17,21 @@ from ..core.tensor import Tensor
 from .anomaly import AnomalyError, detect_anomaly, set_detect_anomaly
 from .function import Function
 
+# Imported at once: a later import of the module would put it in place of the function of its name.
+from .gradcheck import GradcheckError, gradcheck, gradgradcheck
+
 Variable = Tensor
 
 
 def __getattr__(name: str) -> Any:
     import importlib
 
-    if name in ("gradcheck", "gradgradcheck", "GradcheckError"):
-        module = importlib.import_module(f"{__name__}.gradcheck")
-        for n in ("gradcheck", "gradgradcheck", "GradcheckError"):
-            globals()[n] = getattr(module, n)
-        return globals()[name]
     if name in ("forward_ad", "functional"):
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 __all__ = [
-    "AnomalyError", "Function", "Variable", "backward", "detect_anomaly", "enable_grad", "forward_ad", "functional", "grad",
+    "AnomalyError", "Function", "GradcheckError", "Variable", "backward", "detect_anomaly", "enable_grad", "forward_ad", "functional", "grad",
     "gradcheck", "gradgradcheck", "inference_mode", "is_grad_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled",
 ]  # fmt: skip

@@ -9,7 +9,29 @@ from ..core.forward import Forward, fit_tangent
 from ..core.tensor import Tensor
 from ..core.views import pin
 
-_LEVELS: ContextVar[tuple[Forward, ...]] = ContextVar("chainrule_dual_levels", default=())
+
+class Dual(Forward):
+    """A level of dual numbers; what outlives it is its primal, as in PyTorch."""
+
+    __slots__ = ()
+    fades = True
+
+    def check(self, op: str) -> None:
+        """Nothing to say: a dual number of a level that has ended is a primal."""
+
+    def run(self, op: Any, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
+        if self.alive:
+            return super().run(op, args, kw)
+        return op.bind(*[a._value if isinstance(a, Tensor) and a._interp is self else a for a in args], **kw)
+
+    def run_unary(self, op: Any, x: Tensor) -> Any:
+        return super().run_unary(op, x) if self.alive else op.call(x._value)
+
+    def run_binary(self, op: Any, a: Any, b: Any) -> Any:
+        return super().run_binary(op, a, b) if self.alive else self.run(op, (a, b), {})
+
+
+_LEVELS: ContextVar[tuple[Dual, ...]] = ContextVar("chainrule_dual_levels", default=())
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -21,7 +43,7 @@ class UnpackedDualTensor(NamedTuple):
 
 def enter_dual_level() -> int:
     """Enter a new level of dual numbers; returns its number."""
-    level = Forward()
+    level = Dual()
     level.__enter__()
     _LEVELS.set((*_LEVELS.get(), level))
     return len(_LEVELS.get()) - 1
@@ -46,7 +68,7 @@ class dual_level:
         exit_dual_level()
 
 
-def _level(level: int | None, what: str) -> Forward:
+def _level(level: int | None, what: str) -> Dual:
     levels = _LEVELS.get()
     if not levels:
         raise RuntimeError(
@@ -63,12 +85,13 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         )
     if tensor.dtype.category < 2:
         raise ValueError(f"make_dual: expected a floating point or complex primal, got {tensor.dtype}")
-    return Tensor(pin(tensor), _level(level, "make_dual"), fit_tangent(tangent, tensor))
+    return Tensor(pin(tensor), _level(level, "make_dual"), pin(fit_tangent(tangent, tensor)))
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """Primal and tangent of a tensor at the innermost level."""
     lv = _level(level, "unpack_dual")
+    tensor = lv.settle(tensor)
     if tensor._interp is lv:
         return UnpackedDualTensor(tensor._value, tensor._aux)
     return UnpackedDualTensor(tensor, None)

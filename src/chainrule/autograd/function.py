@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
 import weakref
-from typing import Any
+from typing import Any, NamedTuple
 
+from ..core.dispatch import CUT, active_vmaps
 from ..core.imperative import no_grad
+from ..core.op import is_float
 from ..core.tensor import Tensor
-from ..core.views import adopt
+from ..core.views import assign
 from ..custom import CustomOp, _as_tuple
 
 
 class Context:
     """What ``forward`` leaves for ``backward`` and ``jvp``: saved tensors and any attributes."""
 
-    def __init__(self, need: tuple[bool, ...]) -> None:
+    def __init__(self, need: tuple[bool, ...], given: tuple[Any, ...]) -> None:
         self.needs_input_grad = need
+        self._given = given  # by weak reference: a tape must not keep what the caller lets go
         self.materialize_grads = True
         self._saved: list[tuple[str, Any]] = []
         self._now: tuple[list[Any], list[Any]] | None = None
@@ -44,12 +48,12 @@ class Context:
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """The saved tensors, as the level that asks sees them."""
+        """The saved tensors, as the level that asks sees them; an input that the level sees as it was handed in, itself."""
         xs, ys = self._now or ([], [])
-        pick = {"in": lambda k: xs[k], "out": lambda k: ys[k], "const": lambda k: k}
+        pick = {"in": lambda k: _itself(self._given[k], xs[k]), "out": lambda k: ys[k], "const": lambda k: k}
         return tuple(pick[where](k) for where, k in self._saved)
 
-    def _settle(self, args: list[Any], out: tuple[Any, ...]) -> None:
+    def _remember(self, args: list[Any], out: tuple[Any, ...]) -> None:
         """Remember saved tensors by their place among inputs and outputs, so that every level finds its own."""
         self._saved = []
         for t in self._to_save:
@@ -57,16 +61,34 @@ class Context:
             j = next((k for k, o in enumerate(out) if o is t), None)
             self._saved.append(("in", i) if i is not None else ("out", j) if j is not None else ("const", t))
         self._to_save = ()
-        self._now = (args, list(out))
+
+
+def _itself(ref: Any, seen: Any) -> Any:
+    """The tensor that was handed in, if it still is what a level sees, or differs from that by a record that is off now."""
+    given = None if ref is None else ref()
+    if given is None or seen is given:
+        return seen
+    same = given._value is seen._value and given._interp is seen._interp and given._aux is seen._aux
+    i = given._interp
+    off = i is not None and given._value is seen and i.kind == "reverse" and i.alive and i.level <= CUT.get()
+    return given if same or off else seen
+
+
+class VmapInfo(NamedTuple):
+    """What a ``vmap`` staticmethod is told of the batch."""
+
+    batch_size: int
+    randomness: str
 
 
 class Function:
     """Subclass with static methods ``forward`` (and ``setup_context``), ``backward`` and/or ``jvp``; call ``apply``.
 
-    Whichever of ``backward`` and ``jvp`` is missing is derived from the other; ``vmap`` is derived unless given.
+    Whichever of ``backward`` and ``jvp`` is missing is derived from the other. The batching rule is derived too, unless there is a
+    static method ``vmap(info, in_dims, *args) -> output, out_dims``.
     """
 
-    generate_vmap_rule = True
+    generate_vmap_rule = False
 
     @staticmethod
     def forward(*args: Any, **kw: Any) -> Any:
@@ -74,23 +96,45 @@ class Function:
         raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
 
     @classmethod
-    def apply(cls, *args: Any) -> Any:
-        """Run the function and record its derivative."""
+    def apply(cls, *args: Any, **kw: Any) -> Any:
+        """Run the function and record its derivative. Keywords and defaults are for functions with a ``setup_context``."""
+        if hasattr(cls, "setup_context"):
+            args = _with_defaults(cls, args, kw)
+        elif kw:
+            raise TypeError(
+                f"{cls.__name__}.apply() takes no keyword arguments without a setup_context, got {', '.join(kw)}"
+            )
         tensors = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
-        ctx = Context(tuple(isinstance(a, Tensor) and a.requires_grad for a in args))
+        ctx = Context(
+            tuple(isinstance(a, Tensor) and a._interp is not None and is_float(a) for a in args),
+            tuple(weakref.ref(a) if isinstance(a, Tensor) else None for a in args),
+        )
         out = FunctionOp(cls, ctx, args, tensors).bind(*[args[i] for i in tensors])
         for k, i in ctx._dirty_places:
-            adopt(args[i], _as_tuple(out)[k])
+            assign(args[i], _as_tuple(out)[k], cls.__name__)
             out = args[i] if not isinstance(out, tuple) else tuple(args[i] if j == k else o for j, o in enumerate(out))
         return out
+
+
+def _with_defaults(cls: type[Function], args: tuple[Any, ...], kw: dict[str, Any]) -> tuple[Any, ...]:
+    bound = inspect.signature(cls.forward).bind(*args, **kw)
+    bound.apply_defaults()
+    if bound.kwargs:
+        raise TypeError(
+            f"{cls.__name__}.forward must not have keyword-only parameters, it has {', '.join(bound.kwargs)}"
+        )
+    return bound.args
 
 
 class FunctionOp(CustomOp):
     """One call of a Function as an op of its tensor arguments."""
 
+    none_is_zero = False
+
     def __init__(self, cls: type[Function], ctx: Context, args: tuple[Any, ...], tensors: list[int]) -> None:
         super().__init__(cls.__name__, cls.forward)
-        self.cls, self.ctx, self.args, self.tensors = cls, ctx, args, tensors
+        self.cls, self.ctx, self.tensors = cls, ctx, tensors
+        self.args = tuple([None if isinstance(a, Tensor) else a for a in args])
         self.body = self._forward
         c = weakref.proxy(self)  # the rules are methods: no cycle through the op
         if hasattr(cls, "jvp"):
@@ -115,16 +159,35 @@ class FunctionOp(CustomOp):
             else:
                 y = cls.forward(ctx, *full)
         out = _as_tuple(y)
-        ctx._settle(full, out)
-        self.integer_outputs = frozenset(k for k, o in enumerate(out) if any(o is m for m in ctx._non_differentiable))
+        ctx._remember(full, out)
+        self._mark(ctx, out)
         ctx._dirty_places = [
             (k, i) for k, o in enumerate(out) for i, a in enumerate(full) if o is a and any(o is d for d in ctx._dirty)
         ]  # type: ignore[attr-defined]
         fresh = tuple(Tensor(o._value, o._interp, o._aux) if any(o is a for a in full) else o for o in out)
         return fresh if isinstance(y, tuple | list) else fresh[0]
 
-    def _see(self, xs: list[Any], y: Any) -> None:
-        self.ctx._now = (self._full(xs), list(_as_tuple(y)))
+    def _mark(self, ctx: Context, out: tuple[Any, ...]) -> None:
+        self.integer_outputs = frozenset(k for k, o in enumerate(out) if any(o is m for m in ctx._non_differentiable))
+        self.differentiable = len(self.integer_outputs) < len(out)
+
+    def _context(self, xs: list[Any], y: Any) -> Context:
+        """The context for a rule that runs on the tensors of one level: of its own where ``setup_context`` can make it."""
+        ctx, full = self.ctx, self._full(xs)
+        if hasattr(self.cls, "setup_context"):
+            ctx = Context(ctx.needs_input_grad, ctx._given)
+            with no_grad():
+                self.cls.setup_context(ctx, tuple(full), y)
+            ctx._remember(full, _as_tuple(y))
+        ctx._now = (full, list(_as_tuple(y)))
+        return ctx
+
+    def pull(self, g: Any, y: Any, xs: list[Any], kw: dict[str, Any], need: list[bool]) -> list[Any]:
+        wanted = [False] * len(self.args)
+        for i, n in zip(self.tensors, need, strict=True):
+            wanted[i] = n
+        self.ctx.needs_input_grad = tuple(wanted)
+        return super().pull(g, y, xs, kw, need)
 
     def _zeros(self, vs: Any, like: Any) -> list[Any]:
         from ..core.op import zeros_like_tensor
@@ -136,46 +199,53 @@ class FunctionOp(CustomOp):
         ]
 
     def _jvp(self, t: Any, y: Any, xs: list[Any]) -> Any:
-        self._see(xs, y)
+        ctx = self._context(xs, y)
         full: list[Any] = [None] * len(self.args)
         for i, v in zip(self.tensors, self._zeros(t, xs), strict=True):
             full[i] = v
-        return self.cls.jvp(self.ctx, *full)  # type: ignore[attr-defined]
+        try:
+            return self.cls.jvp(ctx, *full)  # type: ignore[attr-defined]
+        finally:
+            ctx._now = None
 
     def _vjp(self, g: Any, y: Any, xs: list[Any]) -> Any:
-        self._see(xs, y)
+        ctx = self._context(xs, y)
         gs = self._zeros(_as_tuple(g), _as_tuple(y))
-        out = _as_tuple(self.cls.backward(self.ctx, *gs))  # type: ignore[attr-defined]
+        try:
+            out = _as_tuple(self.cls.backward(ctx, *gs))  # type: ignore[attr-defined]
+        finally:
+            ctx._now = None
         if len(out) < len(self.args):
             raise RuntimeError(
                 f"function {self.name}.backward returned an incorrect number of gradients (expected {len(self.args)}, got {len(out)})"
             )
         for i, (v, a) in enumerate(zip(out, self.args, strict=False)):
-            if v is not None and not isinstance(a, Tensor):
+            if v is not None and i not in self.tensors:
                 raise RuntimeError(
                     f"function {self.name}.backward returned a gradient for argument {i}, which is no tensor but {type(a).__name__}; return None"
                 )
         return tuple(out[i] for i in self.tensors)
 
     def batched(self, size: int, args: list[Any], flags: list[bool], kw: dict[str, Any]) -> Any:
-        if "vmap" not in vars(self.cls) and not any("vmap" in vars(c) for c in self.cls.__mro__[:-2]):
+        if not hasattr(self.cls, "vmap"):
             o = self.mapped(size, flags)
             o.sparse_jvp = o.sparse_vjp = False
             return o.bind(*args)
-
-        class Info:
-            batch_size = size
-            randomness = "error"
-
+        if self.cls.generate_vmap_rule:
+            raise RuntimeError(
+                f"function {self.name} has both generate_vmap_rule=True and a vmap staticmethod: keep one of them"
+            )
         full = self._full(args)
         dims: list[Any] = [None] * len(full)
         for i, f in zip(self.tensors, flags, strict=True):
             dims[i] = 0 if f else None
-        out, odims = self.cls.vmap(Info, tuple(dims), *full)  # type: ignore[attr-defined]
+        out, odims = self.cls.vmap(VmapInfo(size, active_vmaps()[-1].randomness), tuple(dims), *full)  # type: ignore[attr-defined]
         outs = _as_tuple(out)
         ds = odims if isinstance(odims, tuple | list) else (odims,) * len(outs)
         moved = tuple(
             o.expand(size, *o.shape) if d is None else o.movedim(d, 0) if d else o
             for o, d in zip(outs, ds, strict=True)
         )
-        return moved if isinstance(out, tuple | list) else moved[0]
+        y = moved if isinstance(out, tuple | list) else moved[0]
+        self._mark(self._context(args, y), moved)
+        return y

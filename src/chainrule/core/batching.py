@@ -5,22 +5,18 @@ An op runs once for all examples: pointwise ops and ops over trailing axes simpl
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import TYPE_CHECKING, Any
 
-from .dispatch import Interpreter, innermost
+from .dispatch import Interpreter, family, innermost, living
 from .errors import ChainruleError
 from .shapes import sizes_of
 from .tensor import PAYLOADS, Tensor
+from .views import grow
 
 if TYPE_CHECKING:
     from .op import Op
-
-
-def grow(a: Tensor, size: int) -> Tensor:
-    """`a` with a batch axis of equal examples in front."""
-    from ..ops.shape import expand_p
-
-    return expand_p.bind(a, shape=(size, *a.shape), old=tuple(a.shape))
 
 
 def untag(level: Batching, v: Any) -> Any:
@@ -103,6 +99,17 @@ class Batching(Interpreter):
         return x._value.stride()[1:]
 
     def restore(self, boxes: list[Tensor], failed: bool) -> None:
+        # Tensors made inside the function are gone by now, or are what it returns; the others come from outside.
+        out = {id(y) for y in self.returned}
+        # A returned view keeps its base, and through it the base's other views.
+        out |= {id(y._meta.base) for y in self.returned if getattr(y, "_meta", None) is not None}
+        boxes[:] = [b for b in boxes if out.isdisjoint(family(b))]
+        if boxes and not failed:
+            # Or wait, in a cycle of references, to be collected.
+            refs = [weakref.ref(b) for b in boxes]
+            boxes.clear()
+            gc.collect()
+            boxes += living(refs)
         if boxes and not failed:
             raise ChainruleError(
                 f"vmap: a tensor of shape {tuple(boxes[0].shape)} from outside the mapped function was written to with a value "

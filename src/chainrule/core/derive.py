@@ -20,7 +20,7 @@ def _transpose(f: Any, like: list[Any], gs: list[Any]) -> list[Any]:
     with level:
         xs = [None if v is None else Tensor(zeros_like_tensor(v), level, Leaf()) for v in like]
         leaves = [None if x is None else x._aux for x in xs]
-        ys = f(xs)
+        ys = [level.settle(y) for y in f(xs)]
         starts = [
             (y._aux, g)
             for y, g in zip(ys, gs, strict=True)
@@ -61,10 +61,10 @@ def jvp_through(body: Any, ts: list[Any], xs: list[Any], kw: dict[str, Any]) -> 
 
     with Forward() as level:
         y = body(*[Tensor(x, level, t) if t is not None else x for x, t in zip(xs, ts, strict=True)], **kw)
-        level.returned = list(y) if isinstance(y, tuple | list) else [y]
+        ys = [level.settle(v) for v in (y if isinstance(y, tuple | list) else [y])]
+        out = tuple(v._aux if isinstance(v, Tensor) and v._interp is level else None for v in ys)
     if not isinstance(y, tuple | list):
-        return y._aux if y._interp is level else None
-    out = tuple(v._aux if isinstance(v, Tensor) and v._interp is level else None for v in y)
+        return out[0]
     return None if all(t is None for t in out) else out
 
 
@@ -74,7 +74,8 @@ def vjp_through(body: Any, g: Any, xs: list[Any], kw: dict[str, Any], need: list
         ins = [Tensor(x, level, Leaf()) if n else x for x, n in zip(xs, need, strict=True)]
         y = body(*ins, **kw)
         several = isinstance(y, tuple | list)
-        pairs = zip(y, g, strict=True) if several else [(y, g)]
+        ys = [level.settle(v) for v in (y if several else [y])]
+        pairs = zip(ys, g if several else [g], strict=True)
         starts = [(v._aux, gi) for v, gi in pairs if isinstance(v, Tensor) and v._interp is level and gi is not None]
         got = walk_back(starts)
     return [got.get(x._aux) if n else None for x, n in zip(ins, need, strict=True)]

@@ -8,6 +8,8 @@ its arguments alone; the stack is consulted only to number a new level (and by r
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -19,14 +21,31 @@ if TYPE_CHECKING:
     from .tensor import Tensor
 
 STACK: ContextVar[tuple[Interpreter, ...]] = ContextVar("chainrule_levels", default=())
-GRAD_MODE: ContextVar[bool] = ContextVar("chainrule_grad_mode", default=True)
+# Grad mode belongs to levels: reverse levels up to this one record nothing. ``no_grad`` raises it to the levels that are
+# active, so a transform that starts inside is above it; ``enable_grad`` takes back what was cut since the innermost
+# transform began.
+CUT: ContextVar[float] = ContextVar("chainrule_cut", default=-1.0)
+
+
+def grad_cut(enabled: bool) -> float:
+    """The value of CUT with which the levels that are active now record, or do not."""
+    stack = STACK.get()
+    if enabled:
+        return stack[-1].floor if stack else -1.0
+    return len(stack) + 0.5
+
+
+def grad_enabled() -> bool:
+    """Whether the innermost active level records."""
+    return CUT.get() < len(STACK.get())
 
 
 class Interpreter:
     """One level: runs ops on tensors that belong to it by running them (or their rules) one level down."""
 
-    __slots__ = ("_tokens", "alive", "imperative", "level", "returned", "touched")
+    __slots__ = ("_token", "alive", "floor", "imperative", "leaves", "level", "muted", "returned", "touched")
     kind = "transform"
+    fades = False  # whether a value that outlives the level is the one below
 
     def __init__(self) -> None:
         self.alive = True
@@ -34,33 +53,57 @@ class Interpreter:
         self.touched: list[weakref.ref[Tensor]] | None = None
         self.returned: list[Any] = []
         self.imperative: Interpreter | None = None
-        self._tokens: Any = None
+        self.leaves: list[weakref.ref[Tensor]] | None = None  # of the imperative level just above this one
+        self.floor = -1.0
+        self.muted = False
+        self._token: Any = None
 
     def __enter__(self) -> Any:
         stack = STACK.get()
         self.level = len(stack) + 1
-        self._tokens = (STACK.set((*stack, self)), None if GRAD_MODE.get() else GRAD_MODE.set(True))
+        self.floor = CUT.get()
+        self._token = STACK.set((*stack, self))
         return self
 
     def __exit__(self, et: type[BaseException] | None, ev: BaseException | None, tb: TracebackType | None) -> None:
-        stack, mode = self._tokens
-        STACK.reset(stack)
-        if mode is not None:
-            GRAD_MODE.reset(mode)
+        STACK.reset(self._token)
+        if CUT.get() != self.floor:
+            CUT.set(self.floor)
         self.alive = False
-        if self.touched is not None:
-            # Tensors made inside the function are gone by now, or are what it returns; the others come from outside.
-            out = {id(y) for y in self.returned}
-            # A returned view keeps its base, and through it the base's other views.
-            out |= {id(y._meta.base) for y in self.returned if getattr(y, "_meta", None) is not None}
-            alive = [
-                b
-                for b in (w() for w in self.touched)
-                if b is not None and b._interp is self and out.isdisjoint(_family(b))
-            ]
+        if self.leaves is not None:
+            self._rehome()
+        above = self.imperative
+        if self.touched is not None or (above is not None and above.touched is not None):
+            boxes = living(self.touched)
+            if above is not None:
+                boxes += _lowered(living(above.touched), above)
+                above.touched = None
             self.touched = None
-            self.restore(alive, failed=et is not None)
+            boxes[:] = [b for b in boxes if b._interp is self]
+            self.restore(boxes, failed=et is not None)
         self.returned = []
+
+    def settle(self, y: Any) -> Any:
+        """`y` brought down to this level: what the imperative style recorded above it is a constant to the transforms around."""
+        i = getattr(y, "_interp", None)
+        while i is not None and i.level > self.level:
+            if i.level % 1 == 0 and not i.fades:  # no imperative level
+                raise escaped(i.kind, "the result of a transformed function")
+            y = y._value
+            i = y._interp
+        return y
+
+    def _rehome(self) -> None:
+        """Leaves that outlive this level become leaves of the imperative level around it."""
+        from .reverse import imperative
+
+        outer = imperative()
+        for t in living(self.leaves):
+            if t._interp is self.imperative and t._value._interp is not self:
+                t._interp = outer
+                if t._meta is not None and t._meta.grad is not None and t._meta.grad._interp is self:
+                    t._meta.grad = t._meta.grad._value
+        self.leaves = None
 
     def touch(self, box: Tensor) -> None:
         """Remember a tensor of a lower level that a write lifted to this one."""
@@ -70,9 +113,7 @@ class Interpreter:
 
     def restore(self, boxes: list[Tensor], failed: bool) -> None:
         """When the level ends, tensors from outside keep the value that was written, without the derivative."""
-        for box in boxes:
-            inner = box._value
-            box._value, box._interp, box._aux = inner._value, inner._interp, inner._aux
+        _lowered(boxes, self)
 
     def check(self, op: str) -> None:
         if not self.alive:
@@ -99,7 +140,36 @@ class Interpreter:
         return x._value.stride()
 
 
-def _family(x: Tensor) -> tuple[int, ...]:
+def living(refs: list[weakref.ref[Tensor]] | None) -> list[Tensor]:
+    """The tensors that are still there."""
+    return [t for t in [w() for w in refs or ()] if t is not None]
+
+
+def _lowered(boxes: list[Tensor], level: Interpreter) -> list[Tensor]:
+    """The tensors of a level, each made one of the level below."""
+    boxes = [b for b in boxes if b._interp is level]
+    for b in boxes:
+        b._value, b._interp, b._aux = b._value._value, b._value._interp, b._value._aux
+    return boxes
+
+
+@contextmanager
+def revived(stack: tuple[Interpreter, ...], cut: float) -> Iterator[None]:
+    """The levels that were active at an earlier time, active once more."""
+    tokens = STACK.set(stack), CUT.set(cut)
+    alive = [i.alive for i in stack]
+    for i in stack:
+        i.alive = True
+    try:
+        yield
+    finally:
+        for i, a in zip(stack, alive, strict=True):
+            i.alive = a
+        STACK.reset(tokens[0])
+        CUT.reset(tokens[1])
+
+
+def family(x: Tensor) -> tuple[int, ...]:
     """A tensor and the base it is a view of, by identity."""
     return (id(x),) if x._meta is None or x._meta.base is None else (id(x), id(x._meta.base))
 

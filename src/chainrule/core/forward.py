@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import dtypes as dt
-from .dispatch import GRAD_MODE, Interpreter
+from .dispatch import Interpreter
 from .tensor import Tensor
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Forward(Interpreter):
                 xs.append(a)
                 ts.append(None)
         y = op.bind(*xs, **kw)
-        if not live or not op.differentiable:
+        if not live or not op.differentiable or self.muted:
             return y
         t = op.push(ts, y, xs, kw)
         if type(y) is not tuple:
@@ -49,7 +49,7 @@ class Forward(Interpreter):
             self.check(op.name)
         v, t = x._value, x._aux
         y = op.call(v)  # type: ignore[attr-defined]
-        if t is None or not op.differentiable:
+        if t is None or not op.differentiable or self.muted:
             return y
         rule = op.rules[0]
         if not callable(rule):
@@ -68,7 +68,7 @@ class Forward(Interpreter):
         if isinstance(b, Tensor) and b._interp is self:
             vb, tb = b._value, b._aux
         y = op.call(va, vb)  # type: ignore[attr-defined]
-        if not op.differentiable:
+        if not op.differentiable or self.muted:
             return y
         t = None
         if ta is not None and callable(op.rules[0]):
@@ -102,8 +102,3 @@ def unlift(x: Any, level: Forward) -> tuple[Any, Any]:
     if isinstance(x, Tensor) and x._interp is level:
         return x._value, x._aux
     return x, None
-
-
-def grad_enabled() -> bool:
-    """Whether gradients are being recorded in this context."""
-    return GRAD_MODE.get()

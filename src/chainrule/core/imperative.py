@@ -3,94 +3,161 @@
 from __future__ import annotations
 
 import functools
+import inspect
+import weakref
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 from numpy import ndarray
 
 from . import dtypes as dt
-from .dispatch import GRAD_MODE
+from .dispatch import CUT, STACK, grad_cut, grad_enabled, revived
 from .errors import ChainruleError
 from .reverse import Leaf, Node, Pick, Reverse, imperative, reachable, walk_back
 from .shapes import sizes_of, unit, zeros
-from .tensor import Tensor
-from .views import meta
+from .tensor import Meta, Tensor
+from .views import assign, compact, meta
 
 # -- grad mode --------------------------------------------------------------------------------------------------------
 
 
 class _Mode:
-    """A context manager and decorator that turns recording on or off."""
+    """A context manager and decorator that turns recording on or off, for the levels that are active when it is entered."""
 
-    def __init__(self, mode: bool) -> None:
-        self.mode = mode
-        self._before: list[bool] = []
+    mode = False
+
+    def __new__(cls, f: Any = None, *args: Any) -> Any:
+        # ``@no_grad`` without parentheses.
+        return cls()(f) if callable(f) else object.__new__(cls)
+
+    def __init__(self, f: Any = None) -> None:
+        self._before: list[Any] = []
 
     def __enter__(self) -> None:
-        self._before.append(GRAD_MODE.get())
-        GRAD_MODE.set(self.mode)
+        self._before.append(CUT.get())
+        CUT.set(grad_cut(self.mode))
 
     def __exit__(self, *exc: Any) -> None:
-        GRAD_MODE.set(self._before.pop())
+        CUT.set(self._before.pop())
+
+    def clone(self) -> _Mode:
+        """Another one with the same settings: a decorated function may call itself."""
+        return type(self)()
 
     def __call__(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        if inspect.isgeneratorfunction(f):
+            return self._generator(f)
+
         @functools.wraps(f)
         def run(*args: Any, **kw: Any) -> Any:
-            with _Mode(self.mode):
+            with self.clone():
                 return f(*args, **kw)
+
+        return run
+
+    def _generator(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        """The mode holds while the generator runs, and not while it waits."""
+
+        @functools.wraps(f)
+        def run(*args: Any, **kw: Any) -> Any:
+            g = f(*args, **kw)
+            step: Callable[[], Any] = lambda: next(g)
+            try:
+                while True:
+                    with self.clone():
+                        y = step()
+                    try:
+                        sent = yield y
+                    except GeneratorExit:
+                        with self.clone():
+                            g.close()
+                        raise
+                    except BaseException as e:
+                        step = functools.partial(g.throw, e)
+                    else:
+                        step = functools.partial(g.send, sent)
+            except StopIteration as end:
+                return end.value
 
         return run
 
 
 class no_grad(_Mode):
-    """Nothing inside is recorded: ``with no_grad(): ...`` or ``@no_grad()``."""
+    """Nothing inside is recorded by the levels that are active: ``with no_grad(): ...`` or ``@no_grad()``.
 
-    def __init__(self, f: Any = None) -> None:
-        super().__init__(False)
-
-    def __new__(cls, f: Any = None) -> Any:
-        return object.__new__(cls) if f is None else object.__new__(cls)._wrap(cls, f)
-
-    def _wrap(self, cls: Any, f: Any) -> Any:
-        self.__init__()  # type: ignore[misc]
-        return self(f)
+    A transform that starts inside is not concerned: ``with no_grad(): g = grad(f)(x)`` gives the gradient, as a constant.
+    """
 
 
 class enable_grad(_Mode):
     """Recording is on inside, even within ``no_grad``."""
 
-    def __init__(self) -> None:
-        super().__init__(True)
+    mode = True
 
 
 class inference_mode(_Mode):
-    """Like ``no_grad``; tensors made inside are ordinary ones."""
+    """Like ``no_grad``, and forward mode stops too; tensors made inside are ordinary ones."""
+
+    def __new__(cls, mode: Any = True) -> Any:
+        return cls()(mode) if callable(mode) else object.__new__(cls)
 
     def __init__(self, mode: bool = True) -> None:
-        super().__init__(not mode)
+        super().__init__()
+        self.inference, self.mode = mode, not mode
+
+    def clone(self) -> _Mode:
+        return inference_mode(self.inference)
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        levels = [i for i in STACK.get() if i.kind == "jvp" or getattr(i, "keep_all", False)]
+        self._before.append((INFERENCE.set(self.inference), [(i, i.muted) for i in levels]))
+        for i in levels:
+            i.muted = self.inference
+
+    def __exit__(self, *exc: Any) -> None:
+        token, levels = self._before.pop()
+        INFERENCE.reset(token)
+        for i, muted in levels:
+            i.muted = muted
+        super().__exit__(*exc)
 
 
 class set_grad_enabled(_Mode):
     """Recording on or off from here on, or inside a ``with``."""
 
+    def __new__(cls, mode: bool) -> Any:
+        return object.__new__(cls)
+
     def __init__(self, mode: bool) -> None:
-        super().__init__(mode)
-        self._outer = GRAD_MODE.get()
-        GRAD_MODE.set(mode)
+        super().__init__()
+        self.mode, self._outer = mode, CUT.get()
+        CUT.set(grad_cut(mode))
+
+    def clone(self) -> _Mode:
+        return set_grad_enabled(self.mode)
 
     def __enter__(self) -> None:
         self._before.append(self._outer)
-        GRAD_MODE.set(self.mode)
+        CUT.set(grad_cut(self.mode))
+
+    def __call__(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        CUT.set(self._outer)
+        return super().__call__(f)
+
+
+INFERENCE: ContextVar[bool] = ContextVar("chainrule_inference", default=False)
 
 
 def is_grad_enabled() -> bool:
     """Whether recording is on."""
-    return GRAD_MODE.get()
+    return grad_enabled()
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether inference mode is on: the same as recording being off."""
-    return not GRAD_MODE.get()
+    """Whether inference mode is on."""
+    return INFERENCE.get()
 
 
 # -- leaves -----------------------------------------------------------------------------------------------------------
@@ -117,6 +184,9 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     inner = Tensor(self._value, self._interp, self._aux)
     self._value, self._interp = inner, level
     self._aux = Leaf(self)
+    if stack := STACK.get():
+        host = stack[-1]
+        host.leaves = [*(host.leaves or ()), weakref.ref(self)]
     return self
 
 
@@ -156,21 +226,51 @@ def retain_grad(self: Tensor) -> None:
     if not self.requires_grad:
         raise ChainruleError("can't retain_grad on Tensor that has requires_grad=False")
     m = meta(self)
-    if self.is_leaf or m.retain:
+    if self.is_leaf or m.retain is not None:
         return
-    m.retain = True
-    import weakref
-
     ref = weakref.ref(self)
 
     def keep(g: Any) -> None:
         t = ref()
         if t is not None:
-            mm = meta(t)
-            mm.grad = g if mm.grad is None else mm.grad + g
+            _accumulate(t, g, create_graph=grad_enabled())
 
-    keep.retains = True  # type: ignore[attr-defined]
-    self._aux.hooks = [*(self._aux.hooks or ()), keep]
+    m.retain = _attach(self, keep, last=True)[1]
+
+
+def _attach(x: Tensor, hook: Any, last: bool = False) -> tuple[Node, Any]:
+    """Put a hook on the node that made `x`, at the highest level that records; returns both."""
+    above: list[Any] = []
+    while x._interp.kind != "reverse":  # type: ignore[union-attr]
+        above.append(x._interp)
+        x = x._value
+    levels = [i for i in above if i.kind == "vmap"]
+    if levels:
+        hook = _hook_of_examples(hook, STACK.get(), CUT.get(), levels)
+    if last:
+        hook.last = True
+    x._aux.hooks = [*(x._aux.hooks or ()), hook]
+    return x._aux, hook
+
+
+def _accumulate(x: Tensor, g: Tensor, create_graph: bool) -> None:
+    """Add to ``x.grad``: in place, as PyTorch does, unless the sum is to be differentiated itself."""
+    m = meta(x)
+    if m.grad is None:
+        if type(v := g._value) is not ndarray or 0 in v.strides:
+            g = compact(g)
+        m.grad = box = Tensor(g._value, g._interp, g._aux)
+        if g._interp is None:
+            box._meta = Meta()
+            box._meta.pinned = True  # others may hold this memory
+    elif create_graph:
+        m.grad = m.grad + g
+    else:
+        token = CUT.set(grad_cut(False))
+        try:
+            assign(m.grad, m.grad + g, "accumulating a gradient")
+        finally:
+            CUT.reset(token)
 
 
 class RemovableHandle:
@@ -196,9 +296,26 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHandl
     """Call ``hook(grad)`` when backward computes this tensor's gradient; what it returns replaces the gradient."""
     if not self.requires_grad:
         raise ChainruleError("cannot register a hook on a tensor that doesn't require gradient")
-    node = self._aux
-    node.hooks = [*(node.hooks or ()), hook]
-    return RemovableHandle(node, hook)
+    return RemovableHandle(*_attach(self, hook))
+
+
+def _hook_of_examples(hook: Any, stack: Any, cut: float, levels: list[Any]) -> Callable[[Tensor], Any]:
+    """A hook on a tensor inside vmap, for the tape of a level below it: it sees the gradient of one example."""
+
+    def run(g: Tensor) -> Any:
+        with revived(stack, cut):
+            x = g
+            for i in reversed(levels):
+                x = Tensor(x, i)
+            y = hook(x)
+            if y is None:
+                return None
+            for i in levels:
+                y = i.settle(y)
+                y = y._value if y._interp is i else y.expand(i.size, *y.shape)
+        return y
+
+    return run
 
 
 # -- backward ---------------------------------------------------------------------------------------------------------
@@ -269,7 +386,7 @@ def backward(
         wanted = list(boxes)
     level: Any = ys[0]._interp
     skipped: list[Node] = []
-    token = GRAD_MODE.set(create_graph)
+    token = CUT.set(grad_cut(create_graph))
     try:
         got = walk_back(
             _starts("backward", ys, gs, create_graph),
@@ -279,7 +396,7 @@ def backward(
             skipped=skipped,
         )
     finally:
-        GRAD_MODE.reset(token)
+        CUT.reset(token)
     if skipped:
         # What is reached through derivatives that are zero everywhere (floor, sign) has the gradient zero, not none.
         for node in reachable(dict.fromkeys(skipped)):
@@ -288,11 +405,10 @@ def backward(
                 got[node] = zeros(tuple(x.shape), x.dtype)
     for node, g in got.items():
         x = boxes.get(node) if boxes else node.owner() if type(node) is Leaf and node.owner is not None else None
-        if x is None:
+        if x is None or (x._meta is not None and x._meta.retain is not None):
             continue
-        m = meta(x)
-        m.grad = g if m.grad is None else m.grad + g if create_graph else m.grad.detach() + g
-        for h in (m.post_hooks or {}).values():
+        _accumulate(x, g, create_graph)
+        for h in list((meta(x).post_hooks or {}).values()):
             h(x)
 
 
@@ -339,23 +455,25 @@ def grad(
     retain = create_graph if retain_graph is None else retain_graph
     allow = materialize_grads if allow_unused is None else allow_unused
     level: Any = ys[0]._interp
-    token = GRAD_MODE.set(create_graph)
+    skipped: list[Node] = []
+    token = CUT.set(grad_cut(create_graph))
     try:
         got = walk_back(
             _starts("grad", ys, gs, create_graph),
             wanted=[x._aux for x in xs],
             free=not retain,
             rewrap=level if create_graph else None,
+            skipped=skipped,
         )
     finally:
-        GRAD_MODE.reset(token)
+        CUT.reset(token)
     out: list[Any] = []
     reached: Any = None
     for i, x in enumerate(xs):
         g = got.get(x._aux)
         if g is None:
             if reached is None:
-                reached = set(reachable(y._aux for y in ys))
+                reached = set(reachable(dict.fromkeys(skipped)))
             if x._aux in reached:  # through derivatives that are zero everywhere
                 out.append(zeros(tuple(x.shape), x.dtype))
                 continue
@@ -376,7 +494,7 @@ for _name, _f in {
 Tensor.is_leaf = property(_is_leaf)  # type: ignore[attr-defined]
 Tensor.grad_fn = property(_grad_fn)  # type: ignore[attr-defined]
 Tensor.grad = property(_get_grad, _set_grad)  # type: ignore[attr-defined]
-Tensor.retains_grad = property(lambda self: self._meta is not None and self._meta.retain)  # type: ignore[attr-defined]
+Tensor.retains_grad = property(lambda self: self._meta is not None and self._meta.retain is not None)  # type: ignore[attr-defined]
 Tensor.output_nr = property(lambda self: self._aux.index if type(self._aux) is Pick else 0)  # type: ignore[attr-defined]
 
 

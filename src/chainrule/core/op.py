@@ -77,6 +77,7 @@ class Op:
     keep_one: tuple[bool, bool] | None = None
     rules: tuple[Any, ...] = ()
     sizes: tuple[str, ...] = ()
+    none_is_zero = True  # a cotangent None from the reverse rule: the derivative is zero, not "there is none"
 
     def __init__(
         self,
@@ -354,6 +355,7 @@ class Pointwise(Op):
         self.fast = (FLOAT_NUMS if promote in ("float", "float_only") else ALL_NUMS) if fast is None else fast
         arity = 0 if static else rules_arity(fn, rules)
         self.call = _unary(self) if arity == 1 else _binary(self) if arity == 2 else _nary(self)
+        self.operator = _binary(self, operator=True) if arity == 2 else self.call
 
     def __call__(self, *args: Any, out: Any = None, **kw: Any) -> Any:
         y = self.call(*args, **kw)
@@ -493,13 +495,23 @@ def _unary(op: Pointwise) -> Callable[..., Any]:
                     return Tensor(r if type(r) is ndarray else np.asarray(r))
                 return op.concrete((x,), {})
             return i.run_unary(op, x)
+        if isinstance(x, Tensor) and (i := x._interp) is not None:
+            return i.run_unary(op, x)
         return Op.bind(op, x)
 
     call.__name__ = op.name
     return call
 
 
-def _binary(op: Pointwise) -> Callable[..., Any]:
+OPERANDS = (Tensor, bool, int, float, complex, ndarray, np.generic)
+
+
+def is_operand(x: Any) -> bool:
+    """Whether an operator between tensors can do something with `x`; the rest is left to Python, and to the other operand."""
+    return isinstance(x, OPERANDS) or type(x) in PAYLOADS
+
+
+def _binary(op: Pointwise, operator: bool = False) -> Callable[..., Any]:
     fn, fast, large = op.fn, op.fast, op.large
     floats = op.fast & FLOAT_NUMS
     number = (float, int) if isinstance(fn, np.ufunc) else ()
@@ -545,6 +557,20 @@ def _binary(op: Pointwise) -> Callable[..., Any]:
                     return Tensor(r)
                 r = fn(a, b._value)
                 return Tensor(r if type(r) is ndarray else np.asarray(r))
+        if isinstance(a, Tensor):  # a subclass, as parameters are
+            top = a._interp
+            if isinstance(b, Tensor):
+                ib = b._interp
+                if ib is not None and (top is None or ib.level > top.level):
+                    top = ib
+                if top is not None:
+                    return top.run_binary(op, a, b)
+            elif top is not None and (type(b) is float or type(b) is int):
+                return top.run_binary(op, a, b)
+        elif isinstance(b, Tensor) and b._interp is not None and type(a) in number:
+            return b._interp.run_binary(op, a, b)
+        if operator and not (is_operand(a) and is_operand(b)):
+            return NotImplemented
         return Op.bind(op, a, b)
 
     call.__name__ = op.name

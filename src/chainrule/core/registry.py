@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .op import Op, Pointwise, rules_arity
+from .op import Op, Pointwise, is_operand, rules_arity
 from .tensor import Tensor
 from .views import assign, write_out
 
@@ -22,10 +22,11 @@ OWNERS: dict[str, str] = {}
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def with_out(f: Callable[..., Any], fresh: bool = False) -> Callable[..., Any]:
+def with_out(f: Callable[..., Any], fresh: bool = False, fill: bool = False) -> Callable[..., Any]:
     """`f` that also takes ``out=``, the tensor (or tuple of tensors) to write the result to.
 
     `fresh` is for functions that read their inputs while PyTorch writes: `out` may then share no memory with them at all.
+    `fill` is for ranges: an `out` of another shape with as many elements is filled.
     """
 
     @functools.wraps(f)
@@ -38,7 +39,7 @@ def with_out(f: Callable[..., Any], fresh: bool = False) -> Callable[..., Any]:
             raise RuntimeError(
                 f"{f.__name__}: Expected out tensor to have dtype {y.dtype}, but got {out.dtype} instead"
             )
-        return write_out(out, y)
+        return write_out(out, y, fill)
 
     return call
 
@@ -119,20 +120,20 @@ def in_place(f: Callable[..., Any], name: str) -> Callable[..., Tensor]:
 
 
 def public(
-    names: str = "", *, methods: str = "", inplace: str = "", out: bool = True, fresh: bool = False
+    names: str = "", *, methods: str = "", inplace: str = "", out: bool = True, fresh: bool = False, fill: bool = False
 ) -> Callable[[F], F]:
     """Publish a function: `names` (dotted, under chainrule), `methods` of Tensor, `inplace` methods; with ``out=`` (see with_out)."""
 
     def register(f: F) -> F:
-        target: Any = pointwise_function(f) if isinstance(f, Pointwise) else with_out(f, fresh) if out else f
+        target: Any = pointwise_function(f) if isinstance(f, Pointwise) else with_out(f, fresh, fill) if out else f
         for n in names.split():
             claim(n, f)
             PUBLIC[n] = target
         as_method: Any = f.call if isinstance(f, Pointwise) else _bindable(f) if isinstance(f, Op) else f
         for n in methods.split():
             claim(f"Tensor.{n}", f)
-            METHODS[n] = as_method
-            setattr(Tensor, n, as_method)
+            METHODS[n] = _operator(f, as_method) if n in OPERATORS else as_method
+            setattr(Tensor, n, METHODS[n])
         for n in inplace.split():
             claim(f"Tensor.{n}", f)
             METHODS[n] = in_place(as_method, n)
@@ -140,6 +141,25 @@ def public(
         return f
 
     return register
+
+
+OPERATORS = frozenset(
+    f"__{r}{n}__"
+    for n in "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift lt le gt ge eq ne".split()
+    for r in ("", "r")
+)
+
+
+def _operator(f: Any, method: Callable[..., Any]) -> Callable[..., Any]:
+    """The method as Python's operator: for what is neither a tensor nor a number the other operand is asked."""
+    if isinstance(f, Pointwise):
+        return f.operator
+
+    @functools.wraps(method)
+    def call(self: Any, other: Any, *rest: Any) -> Any:
+        return method(self, other, *rest) if other.__class__ is Tensor or is_operand(other) else NotImplemented
+
+    return call
 
 
 def claim(name: str, f: Any) -> None:

@@ -13,15 +13,15 @@ from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
-from numpy import ndarray
+from numpy import may_share_memory, ndarray
 
 from . import dtypes as dt
-from .dispatch import GRAD_MODE, STACK, Interpreter, innermost
+from .dispatch import CUT, STACK, Interpreter, innermost
 from .errors import ZERO, GraphFreedError
 from .shapes import sizes_of as sizes
 from .shapes import zeros
 from .tensor import PAYLOADS, Tensor
-from .views import meta, pin
+from .views import meta, pin, root_of
 
 if TYPE_CHECKING:
     from .op import Op
@@ -116,6 +116,10 @@ class Reverse(Interpreter):
         self.keep_all = keep_all
         self.anomaly = ANOMALY.on
 
+    def off(self) -> bool:
+        """Whether nothing is recorded now. A tape that forward mode walks is not concerned by ``no_grad``, as forward mode is not."""
+        return self.level <= CUT.get() and (self.muted or not self.keep_all)
+
     def run(self, op: Op, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
         if not self.alive:
             self.check(op.name)
@@ -130,11 +134,13 @@ class Reverse(Interpreter):
             parents.append(p)
         # Where nothing lies between this level and the payloads, the body runs at once.
         y = op.bind(*low, **kw) if deeper or PAYLOADS else op.concrete(low, kw)
-        if not op.differentiable or not GRAD_MODE.get():
+        if not op.differentiable or (self.level <= CUT.get() and self.off()):
             return y
         need = tuple([p is not None for p in parents])
         keep_y, keep_x = (True, None) if self.keep_all else op.keeps(need)
         several = type(y) is tuple
+        if op.view:
+            _hold(low[0], y)
         yv = None if several or y._interp is not None else y._value
         fits: list[Any] = []
         kept: list[Any] = []
@@ -169,12 +175,16 @@ class Reverse(Interpreter):
             self.check(op.name)
         low = x._value
         y = op.call(low)  # type: ignore[attr-defined]
-        if not op.differentiable or not GRAD_MODE.get():
+        if not op.differentiable or (self.level <= CUT.get() and self.off()):
             return y
         if ANOMALY.on or self.keep_all:
             return self._note(op, y, (low,), (x._aux,))
         keep_y, keep_x = op.keep_one or op.keeps_one()
-        fit = None if y._interp is None and y._value.dtype is low._value.dtype else _fit(low, y)
+        if y._interp is None and y._value.dtype is low._value.dtype:
+            fit = None
+        else:
+            fit = _fit(low, y)
+            _hold(low, y)  # the parts of complex numbers show their memory
         return Tensor(y, self, Node(op, (low if keep_x else None,), y if keep_y else None, (x._aux,), _NONE, (fit,)))
 
     def run_binary(self, op: Op, a: Any, b: Any) -> Any:
@@ -186,7 +196,7 @@ class Reverse(Interpreter):
         if isinstance(b, Tensor) and b._interp is self:
             lb, pb = b._value, b._aux
         y = op.call(la, lb)  # type: ignore[attr-defined]
-        if not op.differentiable or not GRAD_MODE.get():
+        if not op.differentiable or (self.level <= CUT.get() and self.off()):
             return y
         if ANOMALY.on or self.keep_all:
             return self._note(op, y, (la, lb), (pa, pb))
@@ -230,6 +240,14 @@ def _fit(x: Tensor, y: Tensor) -> tuple[tuple[int, ...], dt.DType] | None:
     """What a cotangent shaped like `y` must be brought to for the input `x`; None if nothing."""
     s, d = sizes(x), innermost(x).dtype
     return None if d is innermost(y).dtype and s == sizes(y) else (s, dt.FROM_NP[d])
+
+
+def _hold(x: Tensor, y: Any) -> None:
+    """Let a view hold the plain tensor whose memory it shows: who would write there sees that it is held."""
+    if x._interp is None and type(y) is Tensor and y._interp is None:
+        a, b = x._value, y._value
+        if not type(a) is type(b) is ndarray or b.base is a or may_share_memory(a, b):  # a reshape may have made a copy
+            meta(y).base = root_of(x)
 
 
 class _Anomaly:
@@ -300,11 +318,14 @@ def reachable(starts: Iterable[Node]) -> list[Node]:
     return order
 
 
-def _towards(starts: list[Node], keep: set[Node]) -> tuple[list[Node], set[Node]]:
-    """The nodes to visit between the starts and those to keep, the last made first; and the set of those that get a cotangent."""
+def _towards(starts: list[Node], keep: set[Node], stop: bool) -> tuple[list[Node], set[Node]]:
+    """The nodes to visit between the starts and those to keep, the last made first; and the set of those that get a cotangent.
+
+    With `stop` nothing that lies beyond a node to keep is looked at.
+    """
     order, seen, stray = list(starts), set(starts), False
     for n in order:
-        for p in n.parents:
+        for p in () if stop and n in keep else n.parents:
             if p is not None and p not in seen:
                 seen.add(p)
                 if type(p) is not Leaf:
@@ -329,11 +350,14 @@ def walk_back(
     starts: list[tuple[Node, Any]],
     *,
     wanted: Iterable[Node] | None = None,
+    stop: bool = False,
     free: bool = True,
     rewrap: Reverse | None = None,
     skipped: list[Node] | None = None,
 ) -> dict[Node, Any]:
     """Cotangents of leaves (and of the `wanted` nodes) from those of the starting nodes.
+
+    ``stop`` says that the walk ends at the wanted nodes: what made them, and their hooks, are left to another walk.
 
     ``skipped`` collects the nodes whose cotangent a rule declared to be zero: nothing is computed for them.
 
@@ -347,7 +371,7 @@ def walk_back(
     heap: list[tuple[int, Node]] = []
     if wanted is not None:
         keep = set(wanted)
-        order, live = _towards([n for n, _ in starts], keep)
+        order, live = _towards([n for n, _ in starts], keep, stop)
     else:
         order = _latest_first(heap)
     simple = rewrap is None and not ANOMALY.on
@@ -360,6 +384,9 @@ def walk_back(
     for n in order:
         g = grads.pop(n, None)
         if g is None:
+            continue
+        if stop and n in keep:  # type: ignore[operator]
+            result[n] = g
             continue
         if n.hooks is not None:
             g = _run_hooks(n, g)
@@ -392,7 +419,7 @@ def walk_back(
             )
             if cx:
                 g = g.conj()
-            if free:
+            if free and (y is not None or xs[0].__class__ is Tensor or (len(xs) > 1 and _saved(xs))):
                 n.args = n.y = None
             kw = n.kw
             i = 0
@@ -429,15 +456,15 @@ def walk_back(
         need = [p is not None and (keep is None or p in live) for p in parents]
         if n.nout and not op.sparse_vjp:
             g = [v if v is not None else zeros(*s) for v, s in zip(g, n.outs, strict=True)]
-        gs = op.pull(g, y, xs, n.kw, need)
+        gs = op.pull(g, y, xs, n.kw, need) if op.form != "again" else op.pull_again(g, rewrap)
         if ANOMALY.on:
             ANOMALY.check(n, gs)
-        if free:
+        if free and (y is not None or op.form == "again" or _saved(xs)):
             n.args = n.y = None
         mask = masks.pop(n, None) if masks else None
         for p, gi, fit in zip(parents, gs, n.fits, strict=False):
             if gi is None or p is None:
-                if skipped is not None and p is not None:
+                if skipped is not None and p is not None and op.none_is_zero:
                     skipped.append(p)
                 continue
             m = None
@@ -471,6 +498,11 @@ def walk_back(
     return result
 
 
+def _saved(xs: Any) -> bool:
+    """Whether a node keeps tensors of its arguments: only then is there something to free, and a second walk to refuse."""
+    return Tensor in [x.__class__ for x in xs]
+
+
 def _latest_first(heap: list[tuple[int, Node]]) -> Iterable[Node]:
     """The nodes of a heap that grows while it is walked, the last made first."""
     while heap:
@@ -478,14 +510,15 @@ def _latest_first(heap: list[tuple[int, Node]]) -> Iterable[Node]:
 
 
 def _run_hooks(n: Node, g: Any) -> Any:
-    for h in list(n.hooks or ()):
+    # What retain_grad keeps is what the other hooks leave.
+    for h in sorted(n.hooks or (), key=lambda h: getattr(h, "last", False)):
         r = h(g)
         if r is not None:
             g = r
     return g
 
 
-def walk_forward(inputs: list[tuple[Node, Any]], outputs: list[Tensor], level: Reverse, order: list[Node]) -> list[Any]:
+def walk_forward(inputs: list[tuple[Node, Any]], outputs: list[Node | None], order: list[Node]) -> list[Any]:
     """Tangents of outputs from tangents of inputs along a tape that kept everything (see ``linearize``)."""
     ts: dict[Node, Any] = {n: t for n, t in inputs if t is not None}
     from .forward import fit_tangent
@@ -508,7 +541,7 @@ def walk_forward(inputs: list[tuple[Node, Any]], outputs: list[Tensor], level: R
             if n.nout
             else fit_tangent(t, n.y)
         )
-    return [ts.get(o._aux) if o._interp is level else None for o in outputs]
+    return [None if n is None else ts.get(n) for n in outputs]
 
 
 __all__ = [

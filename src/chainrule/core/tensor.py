@@ -53,17 +53,15 @@ class Size(tuple):
 class Meta:
     """What few tensors have: a base they are a view of, views, a gradient, hooks."""
 
-    __slots__ = ("base", "chain", "grad", "hooks", "pinned", "post_hooks", "retain", "views")
-
-    def __init__(self) -> None:
-        self.base: Tensor | None = None
-        self.chain: tuple[Any, ...] = ()
-        self.views: list[weakref.ref[Tensor]] | None = None
-        self.pinned = False
-        self.grad: Any = None
-        self.hooks: dict[int, Any] | None = None
-        self.post_hooks: dict[int, Any] | None = None
-        self.retain = False
+    # Defaults of the class: most are never set, and making a Meta is on the way of every leaf's gradient.
+    base: Tensor | None = None
+    chain: tuple[Any, ...] = ()
+    views: list[weakref.ref[Tensor]] | None = None
+    pinned = False  # whether others may hold the memory: then a write goes to a copy
+    grad: Any = None
+    hooks: dict[int, Any] | None = None
+    post_hooks: dict[int, Any] | None = None
+    retain: Any = None  # the hook that fills `grad` of a tensor that is no leaf
 
 
 class Tensor:
@@ -77,8 +75,11 @@ class Tensor:
     _meta: Meta | None
 
     def __init__(self, value: Any = (), interp: Any = None, aux: Any = None) -> None:
-        if interp is None and type(value) is not ndarray:
-            value = _legacy(value)
+        if interp is None:
+            if type(value) is not ndarray:
+                value = _legacy(value)
+        elif interp.__class__ is int:  # PyTorch's Tensor(2, 3): sizes
+            value, interp, aux = _legacy(Size([value, interp] if aux is None else [value, interp, aux])), None, None
         self._value = value
         self._interp = interp
         self._aux = aux
@@ -263,7 +264,13 @@ class Tensor:
         v = self.numpy()
         if type(v) is list:
             return self.concrete("__array__")._no_array()
-        return v if dtype is None else v.astype(dtype)
+        if dtype is not None and v.dtype != dtype:
+            if copy is False:
+                raise ValueError(
+                    f"__array__: a tensor of type {self.dtype} as an array of type {np.dtype(dtype)} is a copy, which copy=False forbids"
+                )
+            return v.astype(dtype)
+        return v.copy() if copy else v
 
     def __bool__(self) -> bool:
         if self.numel() != 1:
@@ -375,11 +382,10 @@ class _Flag(int):
 
 
 def _rebuild(cls: type, value: Any, requires_grad: bool) -> Tensor:
-    t = Tensor(value)
+    t: Tensor = object.__new__(cls)
+    Tensor.__init__(t, value)
     if requires_grad:
         t.requires_grad_()
-    if cls is not Tensor:
-        t = t.as_subclass(cls)
     return t
 
 
@@ -393,4 +399,6 @@ def _legacy(value: Any) -> Any:
         return np.asarray(value)
     if isinstance(value, int):
         return np.zeros((value,), dt.get_default_dtype().np)
+    if type(value) is Size:
+        return np.zeros(value, dt.get_default_dtype().np)
     return np.array(value, dtype=dt.get_default_dtype().np)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from . import dtypes as dt
-from .dispatch import GRAD_MODE, innermost
+from .dispatch import CUT, grad_enabled, innermost
 from .errors import ChainruleError
 from .tensor import PAYLOADS, Meta, Tensor
 
@@ -86,6 +86,13 @@ def replay(root: Tensor, chain: tuple[Any, ...]) -> Tensor:
     return x
 
 
+def grow(a: Tensor, size: int) -> Tensor:
+    """`a` with a batch axis of equal examples in front."""
+    from ..ops.shape import expand_p
+
+    return expand_p.bind(a, shape=(size, *a.shape), old=tuple(a.shape))
+
+
 def _strip(x: Tensor) -> Tensor:
     from ..ops.convert import detach_p
 
@@ -104,7 +111,18 @@ def adopt(x: Tensor, new: Tensor) -> None:
     i = new._interp
     if i is not None and i is not x._interp and (x._interp is None or i.level > x._interp.level):
         i.touch(x)
+    if x._meta is not None and x._meta.retain is not None:
+        _move_retain(x, new)
     x._value, x._interp, x._aux = new._value, i, new._aux
+
+
+def _move_retain(x: Tensor, new: Tensor) -> None:
+    """``retain_grad`` speaks of the tensor, not of the op that made it: after a write, of the one that made the new value."""
+    hook = x._meta.retain  # type: ignore[union-attr]
+    for node, on in ((x._aux, False), (new._aux, True)):
+        if hasattr(node, "hooks"):
+            others = [h for h in node.hooks or () if h is not hook]
+            node.hooks = [*others, hook] if on else others or None
 
 
 def assign(x: Tensor, new: Any, what: str = "in-place write") -> Tensor:
@@ -120,22 +138,27 @@ def assign(x: Tensor, new: Any, what: str = "in-place write") -> Tensor:
             raise ChainruleError(f"{what}: result type {new.dtype} can't be cast to the tensor's type {d}")
         new = new.to(d)
     if x._interp is not None or new._interp is not None:
-        new = _compact(new)
+        new = compact(new)
     _check_leaf(x, what)
     _check_overlap(x, what)
-    if x._interp is None and new._interp is None and not (PAYLOADS and _holds_other(x)):
+    if x._interp is None and new._interp is None and not (PAYLOADS and _holds_other(x)) and not _saved_below(x):
         _write_memory(x, new._value)
+        return x
+    if x._interp is not None and x._interp.level <= CUT.get() and _write_leaf(x, new):
         return x
     m = x._meta
     if m is None or (m.base is None and not m.views):
-        adopt(x, _keep_leaf(x, new))
+        adopt(x, _with_history(x, new))
         return x
     root = root_of(x)
     if m.base is not None:
         _write_through(root, m.chain, new)
     else:
-        adopt(root, _keep_leaf(root, new))
+        adopt(root, _with_history(root, new))
     refresh(root)
+    root._meta.pinned = False  # type: ignore[union-attr]  # the family has moved to memory that nobody saved
+    if DETACH in m.chain and new._interp is not x._interp:
+        adopt(x, new)  # the base got the value alone
     return x
 
 
@@ -157,7 +180,7 @@ def _fit(x: Tensor, new: Tensor, what: str) -> Tensor:
 
 
 def _check_leaf(x: Tensor, what: str) -> None:
-    if x._interp is not None and GRAD_MODE.get():
+    if x._interp is not None and x._interp.level > CUT.get():
         root = root_of(x)
         # Only leaves that somebody marked with requires_grad: the variables of func.grad have no owner.
         if (
@@ -171,7 +194,7 @@ def _check_leaf(x: Tensor, what: str) -> None:
             )
 
 
-def _compact(new: Tensor) -> Tensor:
+def compact(new: Tensor) -> Tensor:
     """A value with memory of its own for every element: what was expanded is copied before it is adopted."""
     v = innermost(new)
     if type(v) is np.ndarray and v.size > 1 and 0 in v.strides:
@@ -195,17 +218,47 @@ def _check_overlap(x: Tensor, what: str) -> None:
         )
 
 
-def _keep_leaf(x: Tensor, new: Tensor) -> Tensor:
-    """With gradients off, a write to a leaf changes its value and leaves it a leaf."""
-    if (
-        x._interp is not None
-        and x._interp.kind == "reverse"
-        and x.is_leaf
-        and new._interp is not x._interp
-        and not GRAD_MODE.get()
-    ):
-        return Tensor(new, x._interp, x._aux)
-    return new
+def _with_history(x: Tensor, new: Tensor) -> Tensor:
+    """`new` as the value of `x` after a write.
+
+    A level that records keeps x's history: of a constant, too, x is then a function (with the derivative zero) of what it
+    was. A level that does not (``no_grad``) sees another value and the same history; so a leaf stays a leaf.
+    """
+    i, j = x._interp, new._interp
+    if i is None or (j is not None and j.level > i.level):
+        return new
+    if i.kind != "reverse":
+        return Tensor(_with_history(x._value, new._value), i, new._aux) if j is i else new
+    if i.level <= CUT.get() and i.off():  # type: ignore[attr-defined]
+        return Tensor(_with_history(x._value, new._value if j is i else new), i, x._aux)
+    if j is i:
+        return new
+    from ..ops.convert import overwrite_p
+
+    return overwrite_p.call(x, new)
+
+
+def _saved_below(x: Tensor) -> bool:
+    """Whether a detached view shows memory that the tape of its base keeps."""
+    root = root_of(x)
+    if root is x or root._interp is None:
+        return False
+    from .held import shared_memory
+
+    return shared_memory(root) is None
+
+
+def _write_leaf(x: Tensor, new: Tensor) -> bool:
+    """Write a plain value into the memory of a leaf, where nobody saved what is there; whether that was done."""
+    from .held import shared_memory
+
+    if x._interp.kind != "reverse" or not x._interp.off():  # type: ignore[union-attr]
+        return False
+    payload, src = shared_memory(x), new._value
+    if new._interp is not None or type(payload) is not np.ndarray or type(src) is not np.ndarray:
+        return False
+    np.copyto(payload, src.copy() if np.may_share_memory(src, payload) else src, casting="unsafe")
+    return True
 
 
 def _write_memory(x: Tensor, value: Any) -> None:
@@ -230,21 +283,19 @@ def _write_memory(x: Tensor, value: Any) -> None:
 def _write_through(root: Tensor, chain: tuple[Any, ...], new: Tensor) -> None:
     """Write `new` to the place of `root` that the chain of views selects."""
     if DETACH in chain:
-        inner = root
-        while inner._interp is not None and inner._interp.kind != "vmap":
-            inner = inner._value
         steps = tuple(c for c in chain if c is not DETACH)
-        written = scatter_view(inner, steps, new)
-        if inner is root:
-            adopt(root, written)
-        else:
-            holder = root
-            while holder._value is not inner:
-                holder._value = Tensor(holder._value._value, holder._value._interp, holder._value._aux)
-                holder = holder._value
-            holder._value = written
+        adopt(root, _with_value(root, scatter_view(_strip(root), steps, _strip(new))))
         return
-    adopt(root, scatter_view(root, chain, new))
+    adopt(root, _with_history(root, scatter_view(root, chain, new)))
+
+
+def _with_value(x: Tensor, new: Tensor) -> Tensor:
+    """`x` with another value and, at every level, the derivative it had."""
+    i = x._interp
+    if i is None:
+        return new
+    below = new._value if new._interp is i else new if i.kind != "vmap" else grow(new, i.size)  # type: ignore[attr-defined]
+    return Tensor(_with_value(x._value, below), i, x._aux)
 
 
 def scatter_view(root: Tensor, chain: tuple[Any, ...], new: Tensor) -> Tensor:
@@ -266,28 +317,35 @@ def refresh(root: Tensor) -> None:
     if m is None or not m.views:
         return
     alive = []
-    for w in m.views:
-        v = w()
-        if v is not None:
-            alive.append(w)
-            adopt(v, replay(root, v._meta.chain))  # type: ignore[union-attr]
+    # Views that were made without recording say so in their chain; the others keep their history whatever the mode is now.
+    token = CUT.set(-1.0)
+    try:
+        for w in m.views:
+            v = w()
+            if v is not None:
+                alive.append(w)
+                adopt(v, replay(root, v._meta.chain))  # type: ignore[union-attr]
+    finally:
+        CUT.reset(token)
     m.views = alive
 
 
-def write_out(out: Any, y: Any) -> Any:
-    """Put results into ``out=`` tensors, resizing empty ones as PyTorch does."""
+def write_out(out: Any, y: Any, fill: bool = False) -> Any:
+    """Put results into ``out=`` tensors, resizing empty ones as PyTorch does; `fill`: in row-major order, whatever the shape."""
     if isinstance(out, tuple | list):
         for o, v in zip(out, y, strict=True):
             write_out(o, v)
         return out
     if not isinstance(out, Tensor):
         raise TypeError(f"out= must be a tensor, got {type(out).__name__}")
-    if out.requires_grad and GRAD_MODE.get():
+    if out.requires_grad and out.is_leaf and grad_enabled():
         raise ChainruleError(
-            "out=... arguments don't support automatic differentiation, but one of the arguments requires grad"
+            "out=... arguments don't support automatic differentiation, but out is a leaf that requires grad; write inside `with no_grad():`"
         )
     if not dt.can_cast(y.dtype, out.dtype):
         raise ChainruleError(f"result type {y.dtype} can't be cast to the desired output type {out.dtype}")
+    if fill and out.shape != y.shape and out.numel() == y.numel():
+        y = y.reshape(out.shape)
     if out.shape != y.shape:
         value = y.to(out.dtype)
         adopt(out, Tensor(innermost(value).copy()) if value._interp is None else value)

@@ -4,7 +4,7 @@ Every function takes and returns contiguous ndarrays of float32, float64, float1
 rounded once), and raises `NotSupported` for anything else, so that its caller falls back to plain operators.
 """
 
-from . import matmul, pool, sums
+from . import matmul, pool, scans, sums
 from .batch_norm import batch_norm, batch_norm_backward, batch_norm_eval
 from .calls import NotSupported
 from .compiler import available
@@ -43,6 +43,7 @@ __all__ = [
     "pool",
     "rms_norm",
     "rms_norm_backward",
+    "scans",
     "set_num_threads",
     "softmax",
     "softmax_backward",

@@ -1,7 +1,7 @@
 """A compiled kernel as a built-in function of Python: a call costs a quarter of a microsecond, through ctypes it costs one.
 
 The wrapper is part of the kernel's module. It takes its arguments as an array of objects (ndarrays, integers, and floats for
-scalars), looks whether the ndarrays are contiguous, turns the rest into machine values, releases the GIL, calls the kernel and takes
+scalars), looks whether the ndarrays (but for strided ones) are contiguous, turns the rest into machine values, releases the GIL, calls the kernel and takes
 the GIL back. It returns None, or False if an array is not contiguous; then nothing has been done. It uses functions of the stable
 ABI only, and reads the flags of an ndarray where :mod:`.compiler` has found them.
 """
@@ -66,6 +66,9 @@ def wrapper(params: list[Param], flags_offset: int) -> str:
             lines.append(f"  %v{i} = call double @PyFloat_AsDouble(ptr %o{i})")
             call.append(f"double %v{i}")
         elif kind == "array":
+            call.append(f"ptr %o{i}")
+            if params[i - 1].array.strided:  # type: ignore[union-attr]
+                continue
             lines += [
                 f"  %f{i} = getelementptr i8, ptr %o{i}, i64 {flags_offset}",
                 f"  %l{i} = load i32, ptr %f{i}",
@@ -73,7 +76,6 @@ def wrapper(params: list[Param], flags_offset: int) -> str:
                 f"  %c{i} = and i1 {contiguous}, %b{i}",
             ]
             contiguous = f"%c{i}"
-            call.append(f"ptr %o{i}")
         else:
             lines.append(f"  %v{i} = call i64 @PyLong_AsLongLong(ptr %o{i})")
             if kind == "address":

@@ -17,7 +17,7 @@ from typing import Any
 
 from . import compiler, pool, runtime
 from .calls import NotSupported, scratch_of, streams
-from .lang import Array, DType, Kernel, Value, precise_type
+from .lang import Array, DType, Kernel, Value, f64, precise_type
 
 CHUNK_ROWS = 128  # rows per partial sum in the columns layout
 ROWS_AT_ONCE = 8  # rows added up in registers before the partial sum in memory is touched; half as many of wide numbers
@@ -170,10 +170,10 @@ def _columns(p: Plan, k: Kernel, grouped: bool) -> None:
             with k.grid(batch * n, cost=inner * chunks) as c:
                 total = []
                 for q in range(m):
-                    t = k.var(k.compute, 0.0)
+                    t = k.var(f64, 0.0)
                     with k.loop(0, chunks) as b, k.loop(0, inner) as e:
-                        t.set(t.get() + partial[((c // n * chunks + b) * m + q) * width + c % n * inner + e])
-                    total.append(t.get())
+                        t.set(t.get() + partial[((c // n * chunks + b) * m + q) * width + c % n * inner + e].to(f64))
+                    total.append(t.get().to(k.compute))
                 new = p.finish(s, c, total, coef_at(c * inner, have))
                 with k.loop(0, inner) as e:
                     for q, y in enumerate(new):
@@ -186,10 +186,10 @@ def _columns(p: Plan, k: Kernel, grouped: bool) -> None:
                 with k.lanes(k.minimum(n - start, block), unroll=2) as j:
                     total = []
                     for q in range(m):
-                        t = k.var(k.compute, 0.0, varying=True)
+                        t = k.var(f64, 0.0, varying=True)
                         with k.loop(0, chunks) as c:
-                            t.set(t.get() + partial[((b * chunks + c) * m + q) * width + start + j])
-                        total.append(t.get())
+                            t.set(t.get() + partial[((b * chunks + c) * m + q) * width + start + j].to(f64))
+                        total.append(t.get().to(k.compute))
                     at = b * n + start + j
                     for q, y in enumerate(p.finish(s, at, total, coef_at(at, have))):
                         coefs[every * (have + q) + at] = y
@@ -230,10 +230,10 @@ def _split(p: Plan, k: Kernel) -> None:
         with k.grid(every, cost=pieces) as c:
             total = []
             for q in range(m):
-                t = k.var(k.compute, 0.0)
+                t = k.var(f64, 0.0)
                 with k.loop(0, pieces) as b:
-                    t.set(t.get() + partial[(c * pieces + b) * m + q])
-                total.append(t.get())
+                    t.set(t.get() + partial[(c * pieces + b) * m + q].to(f64))
+                total.append(t.get().to(k.compute))
             for q, y in enumerate(p.finish(s, c, total, coef_at(c, have))):
                 coefs[c + every * (have + q)] = y
         have += p.coefs[s]

@@ -204,7 +204,7 @@ def compile_kernel(k: Kernel) -> Callable[..., None]:
     function = proto(address)
 
     def call(*args: Any) -> Any:
-        arrays = [a for a in args if isinstance(a, np.ndarray)]
+        arrays = [a for a, p in zip(args[1:], k.params, strict=True) if p.array is not None and not p.array.strided]
         if not all(a.flags.c_contiguous for a in arrays):
             return False
         return function(*[id(a) if isinstance(a, np.ndarray) else a for a in args])

@@ -172,16 +172,23 @@ class Value:
 
 
 class Array:
-    """A contiguous array parameter: `a[i]` loads (floats are promoted to the compute type), `a[i] = v` stores (rounded)."""
+    """A contiguous array parameter: `a[i]` loads (floats are promoted to the compute type), `a[i] = v` stores (rounded).
 
-    __slots__ = ("dtype", "k", "name", "stream")
+    A strided one may have any layout: it is read from its first entry on, and the kernel is told how far apart the others are.
+    """
 
-    def __init__(self, k: Kernel, name: str, dtype: DType, stream: bool):
-        self.k, self.name, self.dtype, self.stream = k, name, dtype, stream
+    __slots__ = ("dtype", "k", "name", "stream", "strided")
+
+    def __init__(self, k: Kernel, name: str, dtype: DType, stream: bool, strided: bool = False):
+        self.k, self.name, self.dtype, self.stream, self.strided = k, name, dtype, stream, strided
 
     def __getitem__(self, index: Operand) -> Value:
-        v = self.k.emit("load", self.dtype, (self.k.value(index, i64),), self)
+        v = self.raw(index)
         return self.k.cast(v, self.k.compute) if self.dtype.kind == "f" else v
+
+    def raw(self, index: Operand) -> Value:
+        """The entry as it is stored."""
+        return self.k.emit("load", self.dtype, (self.k.value(index, i64),), self)
 
     def __setitem__(self, index: Operand, value: Operand) -> None:
         v = self.k.cast(self.k.value(value, self.dtype), self.dtype)
@@ -206,10 +213,11 @@ class Variable:
 class Accumulator:
     """A reduction over lane loops: one partial result per lane (and per unrolled copy), combined in a fixed order by `total`."""
 
-    __slots__ = ("carried", "dtype", "k", "op", "slots")
+    __slots__ = ("carried", "dtype", "k", "op", "slots", "wide")
 
-    def __init__(self, k: Kernel, op: str, dtype: DType):
+    def __init__(self, k: Kernel, op: str, dtype: DType, wide: DType):
         self.k, self.op, self.dtype = k, op, dtype
+        self.wide = wide  # the type of what was put aside, and of the total
         self.slots = 1  # how many unrolled copies exist; the lane loops that use it raise it
         self.carried = False
 
@@ -232,7 +240,7 @@ class Accumulator:
         self.k.emit("carry", None, (), self)
 
     def total(self) -> Value:
-        return self.k.emit("total", self.dtype, (), self, False)
+        return self.k.emit("total", self.wide, (), self, False)
 
 
 @dataclass
@@ -253,6 +261,7 @@ class Kernel:
         self.name, self.compute = name, compute
         self.width = 64 // compute.size
         self.params: list[Param] = []
+        self.locals: list[tuple[Array, int]] = []
         self.body: list[Value] = []
         self._blocks = [self.body]
         self.lane_unroll = 0  # 0 outside lane loops
@@ -264,6 +273,18 @@ class Kernel:
         every row it stores to."""
         a = Array(self, name, dtype, stream)
         self.params.append(Param(name, "array", dtype, a))
+        return a
+
+    def strided(self, name: str, dtype: DType) -> Array:
+        """An array parameter of any layout."""
+        a = Array(self, name, dtype, False, True)
+        self.params.append(Param(name, "array", dtype, a))
+        return a
+
+    def local(self, name: str, dtype: DType, n: int) -> Array:
+        """An array of n entries, a few kilobytes at most, that each thread has for itself; it starts out undefined."""
+        a = Array(self, name, dtype, False)
+        self.locals.append((a, n))
         return a
 
     def size(self, name: str) -> Value:
@@ -369,8 +390,10 @@ class Kernel:
         x.set(init)
         return x
 
-    def acc(self, op: str = "add", dtype: DType | None = None) -> Accumulator:
-        a = Accumulator(self, op, dtype or self.compute)
+    def acc(self, op: str = "add", dtype: DType | None = None, wide: DType | None = None) -> Accumulator:
+        """A reduction in `dtype`; what is put aside, and the total, are in the type `wide`."""
+        d = dtype or self.compute
+        a = Accumulator(self, op, d, wide or d)
         self.emit("acc_init", None, (), a)
         return a
 
@@ -403,14 +426,19 @@ class Kernel:
             yield i
 
     @contextmanager
-    def lanes(self, n: Operand, unroll: int = 4) -> Iterator[Value]:
-        """A loop over range(n) whose iterations are lanes of vectors, `unroll` vectors at a time."""
+    def lanes(self, n: Operand, unroll: int = 4, aligned: bool = False) -> Iterator[Value]:
+        """A loop over range(n) whose iterations are lanes of vectors, `unroll` vectors at a time.
+
+        `aligned`: iteration i accumulates in partial result ``i mod (unroll * width)``, at the end of the range too.
+        """
         if self.lane_unroll:
             raise TypeError("a lane loop cannot be nested in another")
+        if unroll < 1 or unroll & (unroll - 1):
+            raise ValueError(f"kernel {self.name}: unroll must be a power of two, got {unroll}")
         index = Value(self, "lane", i64, (), None, True)
         self.lane_unroll = unroll
         try:
-            with self._block("lanes", (self.value(n, i64),), unroll, index) as j:
+            with self._block("lanes", (self.value(n, i64),), (unroll, aligned), index) as j:
                 yield j
         finally:
             self.lane_unroll = 0

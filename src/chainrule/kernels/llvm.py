@@ -51,7 +51,7 @@ COMPARE = {
     ("ne", "i"): "icmp ne",
 }
 INTRINSIC = {"sqrt": "sqrt", "rint": "roundeven", "abs": "fabs", "fma": "fma", "copysign": "copysign"}
-IDENTITY = {"add": 0.0, "max": float("-inf"), "min": float("inf")}
+IDENTITY = {"add": 0.0, "mul": 1.0, "max": float("-inf"), "min": float("inf")}
 PURE = {
     *(op for op, _ in BINARY),
     *(op for op, _ in COMPARE),
@@ -122,10 +122,10 @@ class Function:
 
 
 class Lanes:
-    """Where the walk is inside a lane loop: the scalar offset of each unrolled vector and, in the last one, the mask."""
+    """Where the walk is inside a lane loop: the scalar offset of each unrolled vector; in the last one the mask, and whose place it is in."""
 
-    def __init__(self, index: Value, bases: list[str], mask: str | None):
-        self.index, self.bases, self.mask = index, bases, mask
+    def __init__(self, index: Value, bases: list[str], mask: str | None, first: int = 0):
+        self.index, self.bases, self.mask, self.first = index, bases, mask, first
 
 
 class Renderer:
@@ -248,7 +248,7 @@ class Renderer:
         return self.f.ins(f"call {ret} {full}({', '.join(f'{t} {x}' for t, x in args)})")
 
     def cast(self, a: str, src: DType, dst: DType, vec: bool) -> str:
-        """Conversions, rounding to nearest even; f64 to the 16-bit floats through f32."""
+        """Conversions, rounding to nearest even, once."""
         f = self.f
         st, dt = self.ty(src, vec), self.ty(dst, vec)
         ii = self.ty(i32, vec)
@@ -263,7 +263,7 @@ class Renderer:
             return x if dst is f32 else self.cast(x, f32, dst, vec)
         if dst is bf16:
             if src is not f32:
-                a = self.cast(a, src, f32, vec)
+                a = self.odd(a, vec) if src is f64 else self.cast(a, src, f32, vec)
             # by hand: the processor's own instruction flushes subnormal numbers
             bits = f.ins(f"bitcast {self.ty(f32, vec)} {a} to {ii}")
             top = f.ins(f"lshr {ii} {bits}, {c(16)}")
@@ -277,7 +277,7 @@ class Renderer:
             return f.ins(f"trunc {ii} {sel} to {dt}")
         if src.kind == "f" and dst.kind == "f":
             if dst is f16 and src is f64:
-                return self.cast(self.cast(a, f64, f32, vec), f32, f16, vec)
+                return self.cast(self.odd(a, vec), f32, f16, vec)
             return f.ins(f"{'fpext' if dst.size > src.size else 'fptrunc'} {st} {a} to {dt}")
         if src.kind == "f" and dst.kind == "i":
             return self.saturating(a, src, dst, vec)
@@ -292,6 +292,23 @@ class Renderer:
             return a
         return f.ins(f"{'trunc' if dst.size < src.size else 'zext' if src is u8 else 'sext'} {st} {a} to {dt}")
 
+    def odd(self, a: str, vec: bool) -> str:
+        """f64 to f32, inexact results to the neighbour with the odd mantissa: rounding that again is as if it had been done once."""
+        f, one = self.f, self.splat("1", "i32") if vec else "1"
+        wide, narrow, bits = (self.ty(t, vec) for t in (f64, f32, i32))
+        near = f.ins(f"fptrunc {wide} {a} to {narrow}")
+        back = f.ins(f"fpext {narrow} {near} to {wide}")
+        p = f"v{self.w}f64" if vec else "f64"
+        self.declare(f"@llvm.fabs.{p}", f"declare {wide} @llvm.fabs.{p}({wide})")
+        x, y = (f.ins(f"call {wide} @llvm.fabs.{p}({wide} {v})") for v in (back, a))
+        beyond = f.ins(f"fcmp ogt {wide} {x}, {y}")
+        inexact = f.ins(f"fcmp one {wide} {back}, {a}")
+        b = f.ins(f"bitcast {narrow} {near} to {bits}")
+        cond = self.ty(bool_, vec)
+        inward = f.ins(f"select {cond} {beyond}, {bits} {f.ins(f'sub {bits} {b}, {one}')}, {bits} {b}")
+        r = f.ins(f"select {cond} {inexact}, {bits} {f.ins(f'or {bits} {inward}, {one}')}, {bits} {inward}")
+        return f.ins(f"bitcast {bits} {r} to {narrow}")
+
     def saturating(self, a: str, src: DType, dst: DType, vec: bool) -> str:
         """Float to integer, saturating at the ends and 0 for NaN: a plain conversion is undefined out of range."""
         st, dt = self.ty(src, vec), self.ty(dst, vec)
@@ -301,21 +318,32 @@ class Renderer:
         return self.f.ins(f"call {dt} {full}({st} {a})")
 
     # -- memory
-    def address(self, index: Value) -> tuple[list[Value], bool]:
-        """The uniform terms of an index and whether the lane number is one of its terms."""
+    def address(self, index: Value) -> tuple[list[Value], bool, Value | None]:
+        """The uniform terms of an index, whether the lane number is one of its terms, and what it is multiplied by."""
         if not index.varying:
-            return [index], False
+            return [index], False, None
         if index.op == "lane":
-            return [], True
+            return [], True, None
+        if index.op == "mul":
+            lane, step = index.args
+            if lane.op == "lane" and not step.varying:
+                return [], True, step
         if index.op == "add":
-            a, la = self.address(index.args[0])
-            b, lb = self.address(index.args[1])
+            a, la, sa = self.address(index.args[0])
+            b, lb, sb = self.address(index.args[1])
             if not (la and lb):
-                return a + b, la or lb
-        raise NotImplementedError(f"{self.k.name}: an index must be uniform, or uniform + lane; got {index!r}")
+                return a + b, la or lb, sa or sb
+        raise NotImplementedError(
+            f"{self.k.name}: an index must be uniform, uniform + lane or uniform + lane * uniform; got {index!r}"
+        )
 
     def pointer(self, v: Value, index: Value, u: int) -> tuple[str, bool]:
-        terms, lane = self.address(index)
+        """The address of an entry, or of the first of neighbours, and which of the two; of `w` entries if they are apart."""
+        terms, lane, stride = self.address(index)
+        if stride is not None and v.op != "load":
+            raise NotImplementedError(
+                f"{self.k.name}: what is stored must have an index that is uniform, or uniform + lane"
+            )
         st = STORAGE[v.attr.dtype]
         p = f"%p.{v.attr.name}"
         offset = None
@@ -326,6 +354,10 @@ class Renderer:
             p = self.f.ins(f"getelementptr inbounds {st}, ptr {p}, i64 {offset}")
         if lane:
             assert self.lanes is not None
+            if stride is not None:
+                step, vt = self.get(stride, 0, False), f"<{self.w} x i64>"
+                at = self.f.ins(f"mul {vt} {self.get(self.lanes.index, u, True)}, {self.splat(step, 'i64')}")
+                return self.f.ins(f"getelementptr {st}, ptr {p}, {vt} {at}"), lane
             p = self.f.ins(f"getelementptr inbounds {st}, ptr {p}, i64 {self.lanes.bases[u]}")
         return p, lane
 
@@ -340,14 +372,22 @@ class Renderer:
                 out.append(self.f.ins(f"icmp ne i8 {x}, 0") if dtype is bool_ else x)
                 continue
             assert self.lanes is not None
-            vt = f"<{self.w} x {st}>"
-            if self.lanes.mask is None:
+            vt, mask = f"<{self.w} x {st}>", self.lanes.mask
+            if self.address(v.args[0])[2] is not None:
+                full = f"@llvm.masked.gather.v{self.w}{MANGLE[dtype]}.v{self.w}p0"
+                bits = f"<{self.w} x i1>"
+                self.declare(full, f"declare {vt} {full}(<{self.w} x ptr>, i32, {bits}, {vt})")
+                active = mask if mask is not None else self.splat("true", "i1")
+                x = self.f.ins(
+                    f"call {vt} {full}(<{self.w} x ptr> {p}, i32 {dtype.size}, {bits} {active}, {vt} zeroinitializer)"
+                )
+            elif mask is None:
                 x = self.f.ins(f"load {vt}, ptr {p}, align {dtype.size}")
             else:
                 full = f"@llvm.masked.load.v{self.w}{MANGLE[dtype]}.p0"
                 self.declare(full, f"declare {vt} {full}(ptr, i32, <{self.w} x i1>, {vt})")
                 x = self.f.ins(
-                    f"call {vt} {full}(ptr {p}, i32 {dtype.size}, <{self.w} x i1> {self.lanes.mask}, {vt} zeroinitializer)"
+                    f"call {vt} {full}(ptr {p}, i32 {dtype.size}, <{self.w} x i1> {mask}, {vt} zeroinitializer)"
                 )
             out.append(self.f.ins(f"icmp ne {vt} {x}, zeroinitializer") if dtype is bool_ else x)
         self.env[v] = out
@@ -389,8 +429,8 @@ class Renderer:
         return self.slots[x]
 
     def combine(self, op: str, ty: str, a: str, b: str) -> str:
-        if op == "add":
-            return self.f.ins(f"fadd {ty} {a}, {b}")
+        if op in ("add", "mul"):
+            return self.f.ins(f"f{op} {ty} {a}, {b}")
         # NaN must win: keep a unless b is beyond it or b is NaN
         better = self.f.ins(f"fcmp {'ugt' if op == 'max' else 'ult'} {ty} {b}, {a}")
         nan = self.f.ins(f"fcmp uno {ty} {a}, {a}")
@@ -404,7 +444,8 @@ class Renderer:
         ty = self.ty(acc.dtype, True)
         assert self.lanes is not None
         for u in range(len(self.lanes.bases)):
-            old = self.f.ins(f"load {ty}, ptr {slots[u]}")
+            slot = slots[self.lanes.first + u]
+            old = self.f.ins(f"load {ty}, ptr {slot}")
             a = [self.get(x, u, True) for x in v.args]
             if v.op == "accumulate_fma":
                 full = f"@llvm.fma.v{self.w}{MANGLE[acc.dtype]}"
@@ -414,13 +455,13 @@ class Renderer:
                 new = self.combine(acc.op, ty, old, a[0])
             if self.lanes.mask is not None:
                 new = self.f.ins(f"select <{self.w} x i1> {self.lanes.mask}, {ty} {new}, {ty} {old}")
-            self.f.line(f"store {ty} {new}, ptr {slots[u]}")
+            self.f.line(f"store {ty} {new}, ptr {slot}")
 
     def total(self, v: Value) -> None:
         """Halve the set of partial results until one is left: the order depends on nothing but the widths."""
         acc: Accumulator = v.attr
-        ty, et = self.ty(acc.dtype, True), TYPES[acc.dtype]
-        vals = [self.f.ins(f"load {ty}, ptr {s}") for s in self.slot(acc)]
+        ty, et = self.ty(acc.wide, True), TYPES[acc.wide]
+        vals = [self.widened(acc, s) for s in self.slot(acc)]
         for i, s in enumerate(self.aside(acc)):
             vals[i] = self.combine(acc.op, ty, self.f.ins(f"load {ty}, ptr {s}"), vals[i])
         while len(vals) > 1:
@@ -438,6 +479,11 @@ class Renderer:
             x = self.combine(acc.op, f"<{n} x {et}>", a, b)
         self.env[v] = [self.f.ins(f"extractelement <1 x {et}> {x}, i64 0")]
         self.scope[-1].append(v)
+
+    def widened(self, acc: Accumulator, slot: str) -> str:
+        """A partial result in the type of what was put aside."""
+        x = self.f.ins(f"load {self.ty(acc.dtype, True)}, ptr {slot}")
+        return x if acc.dtype is acc.wide else self.cast(x, acc.dtype, acc.wide, True)
 
     # -- control flow
     def counted(self, start: str, stop: str, step: str, body) -> None:
@@ -506,26 +552,27 @@ class Renderer:
 
     def do_acc_init(self, v: Value) -> None:
         acc: Accumulator = v.attr
-        ty = self.ty(acc.dtype, True)
-        ident = self.splat(literal(IDENTITY[acc.op], acc.dtype), TYPES[acc.dtype])
-        for s in self.slot(acc) + self.aside(acc):
-            self.f.line(f"store {ty} {ident}, ptr {s}")
+        for slots, dtype in ((self.slot(acc), acc.dtype), (self.aside(acc), acc.wide)):
+            ty, ident = self.ty(dtype, True), self.splat(literal(IDENTITY[acc.op], dtype), TYPES[dtype])
+            for s in slots:
+                self.f.line(f"store {ty} {ident}, ptr {s}")
 
     def aside(self, acc: Accumulator) -> list[str]:
         """Where carried partial results wait."""
         if not acc.carried:
             return []
         if acc not in self.carried:
-            self.carried[acc] = [self.f.alloca(self.ty(acc.dtype, True)) for _ in self.slot(acc)]
+            self.carried[acc] = [self.f.alloca(self.ty(acc.wide, True)) for _ in self.slot(acc)]
         return self.carried[acc]
 
     def do_carry(self, v: Value) -> None:
         acc: Accumulator = v.attr
         ty = self.ty(acc.dtype, True)
         ident = self.splat(literal(IDENTITY[acc.op], acc.dtype), TYPES[acc.dtype])
+        wide = self.ty(acc.wide, True)
         for small, big in zip(self.slot(acc), self.aside(acc), strict=True):
-            a, b = (self.f.ins(f"load {ty}, ptr {p}") for p in (big, small))
-            self.f.line(f"store {ty} {self.combine(acc.op, ty, a, b)}, ptr {big}")
+            a, b = self.f.ins(f"load {wide}, ptr {big}"), self.widened(acc, small)
+            self.f.line(f"store {wide} {self.combine(acc.op, wide, a, b)}, ptr {big}")
             self.f.line(f"store {ty} {ident}, ptr {small}")
 
     def do_accumulate(self, v: Value) -> None:
@@ -597,20 +644,20 @@ class Renderer:
 
     def do_lanes(self, v: Value) -> None:
         f, w = self.f, self.w
-        unroll, index = v.attr
+        (unroll, aligned), index = v.attr
         n = self.get(v.args[0], 0, False)
         assert v.block is not None
         block = v.block
 
-        def run(bases: list[str], mask: str | None) -> None:
-            self.lanes = Lanes(index, bases, mask)
+        def run(bases: list[str], mask: str | None, first: int = 0) -> None:
+            self.lanes = Lanes(index, bases, mask, first)
             self.walk(block)
             self.lanes = None
 
         def whole(i: str) -> None:
             run([i] + [f.ins(f"add nsw i64 {i}, {w * u}") for u in range(1, unroll)], None)
 
-        def masked(i: str) -> None:
+        def masked(i: str, first: int = 0) -> None:
             left = f.ins(f"sub i64 {n}, {i}")
             over = f.ins(f"icmp sgt i64 {left}, {w}")
             few = f.ins(f"select i1 {over}, i64 {w}, i64 {left}")
@@ -618,11 +665,16 @@ class Renderer:
             iota = "<" + ", ".join(f"i32 {j}" for j in range(w)) + ">"
             a = f.ins(f"insertelement <{w} x i32> poison, i32 {small}, i64 0")
             b = f.ins(f"shufflevector <{w} x i32> {a}, <{w} x i32> poison, <{w} x i32> zeroinitializer")
-            run([i], f.ins(f"icmp sgt <{w} x i32> {b}, {iota}"))
+            run([i], f.ins(f"icmp sgt <{w} x i32> {b}, {iota}"), first)
 
         main = f.ins(f"and i64 {n}, {-w * unroll}")
         self.counted("0", main, str(w * unroll), whole)
-        self.counted(main, n, str(w), masked)
+        if not aligned:
+            self.counted(main, n, str(w), masked)
+            return
+        for u in range(unroll):  # at most one vector each, in its own place
+            at = f.ins(f"add i64 {main}, {w * u}")
+            self.counted(at, n, str(w * unroll), lambda i, u=u: masked(i, u))  # type: ignore[misc]
 
     # -- functions
     def render(self) -> str:
@@ -647,6 +699,8 @@ class Renderer:
     def phase(self, number: int, v: Value) -> None:
         """The grid's body over a range of its indices, and a trampoline that unpacks the parameters for the thread pool."""
         self.begin()
+        for own, n in self.k.locals:
+            self.f.allocas.append(f"  %p.{own.name} = alloca {STORAGE[own.dtype]}, i64 {n}, align 64")
         _, index = v.attr
         assert v.block is not None
         block = v.block

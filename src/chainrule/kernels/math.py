@@ -23,7 +23,7 @@ class _Format:
     magic: float  # adding it rounds to an integer, which then sits in the low bits
     ln2_hi: float  # n * ln2_hi is exact for every exponent n
     ln2_lo: float
-    exp_min: float
+    exp_min: float  # a factor of 1000 does not bring e**exp_min back
     exp_max: float
     tiny: float  # smallest normal number
     exp_q: tuple[float, ...]  # (exp(r) - 1 - r)/r² on |r| <= ln(2)/2
@@ -39,7 +39,7 @@ class _Format:
 
 
 _F32 = _Format(
-    i32, 23, 127, 12582912.0, 0.693145751953125, 1.428606765330187e-06, -104.0, 89.0, 2.0**-126,
+    i32, 23, 127, 12582912.0, 0.693145751953125, 1.428606765330187e-06, -116.0, 89.0, 2.0**-126,
     exp_q=(0.5, 0.16666573286056519, 0.04166654869914055, 0.008363774046301842, 0.0013926926767453551),
     log_r=(0.6666666865348816, 0.4000012278556824, 0.28550779819488525, 0.23331613838672638),
     erf_p=(
@@ -60,7 +60,7 @@ _F32 = _Format(
 )  # fmt: skip
 
 _F64 = _Format(
-    i64, 52, 1023, 6755399441055744.0, 0.693147180559663, 2.8235290563031577e-13, -746.0, 710.0, 2.0**-1022,
+    i64, 52, 1023, 6755399441055744.0, 0.693147180559663, 2.8235290563031577e-13, -758.0, 710.0, 2.0**-1022,
     exp_q=(
         0.5, 0.1666666666666667, 0.04166666666666667, 0.008333333333326084, 0.0013888888888883711, 0.0001984126987500228,
         2.480158732567746e-05, 2.755725517000089e-06, 2.755727347871858e-07, 2.5105312729622103e-08, 2.09147553258932e-09,
@@ -126,13 +126,14 @@ def _reduce_exp(k: Kernel, x: Value, fmt: _Format) -> tuple[Value, Value]:
     return n, k.fma(r * r, _poly(k, r, fmt.exp_q), r)
 
 
-def exp(k: Kernel, x: Value) -> Value:
-    """e**x"""
+def exp(k: Kernel, x: Value, factor: Value | None = None) -> Value:
+    """factor e**x (|factor| <= 1000), right also where e**x alone is subnormal"""
     fmt = _format(x)
     x = k.minimum(k.const(fmt.exp_max, x.dtype), k.maximum(k.const(fmt.exp_min, x.dtype), x))  # type: ignore[arg-type]
     n, p = _reduce_exp(k, x, fmt)
     half = n >> 1  # in two steps, so that subnormal results are rounded once
-    return (p + 1.0) * _power_of_two(k, half, fmt, x.dtype) * _power_of_two(k, n - half, fmt, x.dtype)  # type: ignore[arg-type]
+    y = p + 1.0 if factor is None else (p + 1.0) * factor
+    return y * _power_of_two(k, half, fmt, x.dtype) * _power_of_two(k, n - half, fmt, x.dtype)  # type: ignore[arg-type]
 
 
 def expm1(k: Kernel, x: Value) -> Value:
@@ -213,7 +214,7 @@ def _exp_minus_square(k: Kernel, x: Value, scale: float) -> Value:
 def _erfcx(k: Kernel, a: Value) -> Value:
     """exp(a²) erfc(a) for a >= 1/2, or for every a >= 0 where the format says so"""
     fmt = _format(a)
-    a = k.minimum(k.const(30.0, a.dtype), a)  # type: ignore[arg-type]
+    a = k.minimum(k.const(1e30, a.dtype), a)  # type: ignore[arg-type]
     t = (a - fmt.erfcx_k) / (a + fmt.erfcx_k)
     return _poly(k, t, fmt.erfcx_p) / k.fma(a, 2.0, 1.0)
 
@@ -293,14 +294,18 @@ def rsqrt(k: Kernel, x: Value) -> Value:
 
 def gelu(k: Kernel, x: Value) -> Value:
     """x P(X <= x) for a standard normal X"""
-    p, _ = normal_cdf(k, x)
-    return k.select(x.eq(-INF), -0.0, x * p)
+    p, e = normal_cdf(k, x)
+    # On the left the bell is multiplied last: it may be subnormal, the rest is near 0.4.
+    left = e * (x * (_erfcx(k, abs(x * 0.7071067811865476)) * 0.5))
+    return k.select(x.eq(-INF), -0.0, k.select(x < -1.0, left, x * p))
 
 
 def gelu_derivative(k: Kernel, x: Value) -> Value:
     """P(X <= x) + x exp(-x²/2)/sqrt(2 pi)"""
     p, e = normal_cdf(k, x)
-    return k.fma(k.select(e > 0.0, x, 0.0) * 0.3989422804014327, e, p)
+    z = k.select(e > 0.0, x, 0.0)
+    left = e * k.fma(z, 0.3989422804014327, _erfcx(k, abs(x * 0.7071067811865476)) * 0.5)
+    return k.select(x < -1.0, left, k.fma(z * 0.3989422804014327, e, p))
 
 
 _GELU_TANH = (0.7978845608028654, 0.044715)
@@ -323,13 +328,23 @@ def gelu_tanh_derivative(k: Kernel, x: Value) -> Value:
 
 def silu(k: Kernel, x: Value) -> Value:
     """x sigmoid(x)"""
-    return k.select(x.eq(-INF), -0.0, x * sigmoid(k, x))
+    left, d = x_times_exp(k, x), exp(k, -abs(x)) + 1.0
+    return k.select(x.eq(-INF), -0.0, k.select(x < 0.0, left, x) / d)
+
+
+def x_times_exp(k: Kernel, x: Value) -> Value:
+    """x exp(-|x|) for x <= 0"""
+    return exp(k, -abs(x), k.maximum(k.const(-1000.0, x.dtype), x))  # type: ignore[arg-type]
 
 
 def silu_derivative(k: Kernel, x: Value) -> Value:
     """s (1 + x (1 - s)), with s = sigmoid(x)"""
-    s, t = sigmoid(k, x), sigmoid(k, -x)
-    return k.select((s * t).eq(0.0), s, k.fma(x * s, t, s))
+    e = exp(k, -abs(x))
+    d = e + 1.0
+    # Far left x e**x + e**x, each of them rounded once; far right 1 + x e**-x.
+    left = (x_times_exp(k, x) / d + e) / d
+    right = k.fma(k.select(e > 0.0, x, 0.0) * e, 1.0 / d, 1.0) / d
+    return k.select(x < 0.0, left, right)
 
 
 FUNCTIONS = {

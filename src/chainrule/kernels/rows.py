@@ -2,7 +2,7 @@
 
 Layer norm, RMS norm and softmax, their reverse rules, second-order rules and tangents are all of this form. A `RowPlan` says what
 is reduced, what comes of it and what is summed over the rows (gradients of weights). Column sums are partial sums over chunks of
-rows, chunked by shape only, then added in order: results do not depend on the number of threads.
+rows, chunked by shape only, then added in order in double precision: results do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import numpy as np
 
 from . import compiler, pool, runtime
 from .calls import NotSupported, scratch_of, streams
-from .lang import Array, DType, Kernel, Value, compute_type, precise_type
+from .lang import Array, DType, Kernel, Value, compute_type, f64, precise_type
 
+CHUNK_ROWS = 256  # the most rows per partial sum
 SMALL_BYTES = 1 << 19  # results up to this size fit the cache together with the arguments
 SHORT_BYTES = 1 << 10  # rows up to this length end before they are under way: several at once
 
@@ -144,9 +145,9 @@ def build(make: type[RowPlan], args: tuple[Any, ...], compute: DType, stream: bo
             b, start = g // blocks, g % blocks * wide
             with k.lanes(k.minimum(n - start, wide), unroll=2) as j:
                 for q, out in enumerate(p.columns):
-                    t = k.var(k.compute, 0.0, varying=True)
+                    t = k.var(f64, 0.0, varying=True)
                     with k.loop(0, chunks) as c:
-                        t.set(t.get() + partial[((b * chunks + c) * width + q) * n + start + j])
+                        t.set(t.get() + partial[((b * chunks + c) * width + q) * n + start + j].to(f64))
                     out[b * n + start + j] = t.get()
     k.columns = width
     return k
@@ -178,7 +179,7 @@ def prepare(
     if not columns:
         at_once = max(make.large[0], make.small[0])
         return lambda *head: f(threads(), *head, batch, rows, n, at_once)
-    chunk = 32 if rows <= 1024 else (rows + 127) // 128 * 4
+    chunk = 32 if rows <= 1024 else min((rows + 127) // 128 * 4, CHUNK_ROWS)
     acc = scratch_of(dtype)
     count = batch * -(-rows // chunk) * columns * n
     empty = pool.empty if count * acc.itemsize >= pool.MIN_BYTES else np.empty

@@ -100,9 +100,6 @@ class Module:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        for p in self._parameters.values():
-            if p is not None:
-                p.__dict__["_is_param"] = True
 
     def _forget(self, name: str, keep: str = "") -> None:
         """Make room for an attribute of another kind."""
@@ -336,10 +333,9 @@ class Module:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop the gradients of the parameters (or set them to zero)."""
-        p: Any
-        for p in self.parameters():
-            if p.grad is not None:
-                p.grad = None if set_to_none else p.grad.detach() * 0
+        from ..optim.optimizer import clear_gradients
+
+        clear_gradients(self.parameters(), set_to_none)
 
     # -- state --------------------------------------------------------------------------------------------------------
     def get_extra_state(self) -> Any:

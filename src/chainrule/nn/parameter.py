@@ -1,36 +1,44 @@
 """Parameter and Buffer: tensors that a Module registers when they are assigned to it.
 
-They are marked tensors rather than instances of a subclass: every fast path of the engine tests ``type(x) is Tensor``, and the
-weights are what a model computes with most. ``isinstance(x, Parameter)`` looks at the mark.
+A Parameter is a class of its own; what is computed from it is a plain tensor. A tensor of somebody else's subclass keeps its class
+when it becomes a parameter and is marked as one: ``isinstance(x, Parameter)`` sees the mark. Buffers are marked tensors, as in PyTorch.
 """
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
 
 from ..core import dtypes as dt
+from ..core.printing import tensor_repr
 from ..core.tensor import Tensor
+from ..core.views import root_of
 
 
 class _Marked(type(Tensor)):  # type: ignore[misc]
-    """isinstance() by a mark on the tensor."""
+    """isinstance() by class, or by a mark on the tensor."""
 
     mark = ""
 
     def __instancecheck__(cls, x: Any) -> bool:
-        return isinstance(x, Tensor) and cls.mark in x.__dict__
+        return type.__instancecheck__(cls, x) or (
+            "mark" in cls.__dict__ and isinstance(x, Tensor) and cls.mark in x.__dict__
+        )
 
 
-def _fresh(data: Any) -> Tensor:
-    """A tensor of its own with the value of `data`, sharing its memory."""
+def _fresh(cls: type, data: Any) -> Any:
+    """A tensor of class `cls` with the value of `data`, sharing its memory."""
     if data is None:
-        return Tensor(np.zeros(0, dt.get_default_dtype().np))
-    if not isinstance(data, Tensor):
-        return Tensor(data if isinstance(data, np.ndarray) else np.asarray(data, dt.get_default_dtype().np))
-    d = data.detach()
-    return Tensor(d._value, d._interp, d._aux)
+        d = Tensor(np.zeros(0, dt.get_default_dtype().np))
+    elif isinstance(data, Tensor):
+        d = data.detach()
+    else:
+        d = Tensor(data if isinstance(data, np.ndarray) else np.asarray(data, dt.get_default_dtype().np))
+    x: Any = object.__new__(cls)
+    Tensor.__init__(x, d._value, d._interp, d._aux)
+    return x
 
 
 class Parameter(Tensor, metaclass=_Marked):
@@ -39,13 +47,57 @@ class Parameter(Tensor, metaclass=_Marked):
     mark = "_is_param"
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
-        x = _fresh(data)
-        x.__dict__["_is_param"] = True
+        """A leaf that shares the memory of `data`."""
+        foreign = isinstance(data, Tensor) and type(data) is not Tensor and not issubclass(type(data), Parameter)
+        x = _fresh(type(data) if foreign else cls, data)
+        if foreign:
+            x.__dict__["_is_param"] = True
         if requires_grad and x.dtype.category < dt.FLOAT:
             raise RuntimeError(
                 f"Parameter: only floating and complex tensors can require gradients, not {x.dtype}; pass requires_grad=False"
             )
-        return x.requires_grad_(requires_grad)
+        x.requires_grad_(requires_grad)
+        if isinstance(data, Tensor) and x._interp is not None:
+            # Who writes to the memory of the parameter can see whether what it was made from is saved somewhere.
+            x._value.origin = root_of(data)
+        return x
+
+    def __init__(self, *args: Any, **kw: Any) -> None:
+        pass  # __new__ has done it; subclasses may have arguments of their own
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
+        text = tensor_repr(self)
+        return text if text.startswith("Parameter") else f"Parameter containing:\n{text}"
+
+    __str__ = __repr__  # type: ignore[assignment]
+
+    def _like(self, data: Tensor, memo: dict[int, Any] | None) -> Any:
+        """A parameter of the same class with the attributes of this one, without its gradient."""
+        new = Parameter.__new__(type(self), data, self.requires_grad)
+        if memo is not None:
+            memo[id(self)] = new
+        new.__dict__.update(self.__dict__ if memo is None else copy.deepcopy(self.__dict__, memo))
+        return new
+
+    def __copy__(self) -> Any:
+        return self._like(self.detach(), None)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        done = memo.get(id(self))
+        return self._like(self.detach().clone(), memo) if done is None else done
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        data = self.detach()
+        plain = Tensor(data._value, data._interp, data._aux)  # without the family of views
+        state = self.__dict__ or None
+        if type(self) is Parameter:
+            return Parameter, (plain, self.requires_grad), state
+        return _rebuild, (type(self), plain, self.requires_grad), state
+
+
+def _rebuild(cls: type, data: Tensor, requires_grad: bool) -> Any:
+    """A parameter of a subclass, whatever arguments its constructor takes."""
+    return Parameter.__new__(cls, data, requires_grad)
 
 
 class Buffer(Tensor, metaclass=_Marked):
@@ -54,7 +106,8 @@ class Buffer(Tensor, metaclass=_Marked):
     mark = "_is_buffer"
 
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
-        x = _fresh(data)
+        """A tensor that shares the memory of `data`, marked as a buffer."""
+        x = _fresh(type(data) if isinstance(data, Tensor) and type(data) is not Parameter else Tensor, data)
         x.__dict__["_is_buffer"] = True
         x.__dict__["persistent"] = persistent
         return x

@@ -316,7 +316,8 @@ softshrink_p = piecewise(
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """``input`` where ``|input| > lambd``, else 0."""
     need_float("hardshrink", input)
-    return hardshrink_p.call(input, by=float(lambd))
+    # The threshold is a number of the input's type, so that one equal to it is shrunk, in 16 bits too.
+    return hardshrink_p.call(input, by=float(np.asarray(lambd).astype(input.dtype.np)))
 
 
 @public("nn.functional.softshrink _C._nn.softshrink")

@@ -20,17 +20,10 @@ from ..core.shapes import wrap_dim
 from ..core.tensor import Tensor
 from .activation import finish, in_place_function, need_float
 from .compiled import smooth
-from .pointwise import _sigmoid, abs, clamp_p, exp, reciprocal, sgn, sigmoid, tanh, where
+from .pointwise import _sigmoid, abs, clamp_p, exp, km, ks, reciprocal, sgn, sigmoid, tanh, tanh_slope, where
 from .random import draw
 from .reduce import _soft, amax, log_softmax_p, softmax_p
-
-
-def km() -> Any:
-    """The functions of the kernels' loop language, imported when first compiled."""
-    from ..kernels import math as functions
-
-    return functions
-
+from .special_erf import bell, plain_ndtr
 
 # -- elu, celu, selu ----------------------------------------------------------------------------------------------------
 
@@ -174,13 +167,11 @@ def _silu_slope(x: Any) -> Any:
 
 def _silu_curve(x: Any) -> Any:
     s = sigmoid.call(x)
-    return s * (1 - s) * (x * (1 - s * 2) + 2)
-
-
-def _silu_slope_kernel(k: Any, x: Any) -> Any:
-    s, r = km().sigmoid(k, x), km().sigmoid(k, -x)
-    d = s * r
-    return k.fma(k.select(d > 0.0, x, d), d, s)
+    if x.dtype.category == dt.COMPLEX:
+        return s * (1 - s) * (x * (1 - s * 2) + 2)
+    # 1 - 2 s = -tanh(x/2); beyond 800 the slope of the sigmoid is 0 in every type.
+    z = clamp_p.call(x, -800.0, 800.0)
+    return sigmoid_slope(x) * (2 - z * tanh.call(z * 0.5))
 
 
 def _silu(x: Any) -> Any:
@@ -188,7 +179,15 @@ def _silu(x: Any) -> Any:
     return x * (1 / (1 + np.exp(-x))) if x.dtype.kind == "c" else x * _sigmoid(x)
 
 
-silu_p = smooth("silu", (_silu, lambda k, x: x * km().sigmoid(k, x)), (_silu_slope, _silu_slope_kernel), _silu_curve)
+INF = float("inf")
+silu_p = smooth(
+    "silu",
+    # At -inf the limit is 0; PyTorch's product is NaN.
+    (_silu, lambda k, x: k.select(x.eq(-INF), x * 0.0, km().silu(k, x))),
+    (_silu_slope, lambda k, x: km().silu_derivative(k, x)),
+    _silu_curve,
+    least=0,
+)
 
 
 @public("nn.functional.silu _C._nn.silu")
@@ -206,21 +205,17 @@ def _mish_slope(x: Any) -> Any:
 
 
 def _mish_curve(x: Any) -> Any:
-    s, w = sigmoid.call(x), tanh.call(-log_sigmoid_p.call(-x))
-    return s * (1 - w * w) * (x * (1 - s - w * s * 2) + 2)
-
-
-def _mish_slope_kernel(k: Any, x: Any) -> Any:
-    w = km().tanh(k, km().softplus(k, x))
-    d = km().sigmoid(k, x) * (1.0 - w * w)
-    return k.fma(k.select(d.eq(0.0), 0.0, x), d, w)
+    s, p = sigmoid.call(x), -log_sigmoid_p.call(-x)
+    w, z = tanh.call(p), clamp_p.call(x, -800.0, 800.0)
+    return tanh_slope.call(s, p) * (z * (sigmoid.call(-x) - w * s * 2) + 2)
 
 
 mish_p = smooth(
     "mish",
-    (lambda x: x * np.tanh(_softplus(x)), lambda k, x: x * km().tanh(k, km().softplus(k, x))),
-    (_mish_slope, _mish_slope_kernel),
+    (lambda x: x * np.tanh(_softplus(x)), lambda k, x: k.select(x.eq(-INF), x * 0.0, ks().mish(k, x))),
+    (_mish_slope, lambda k, x: ks().mish_slope(k, x)),
     _mish_curve,
+    least=0,
 )
 
 
@@ -238,29 +233,24 @@ _K0 = 2 * math.sqrt(2 / math.pi)
 _K1 = _K0 * 0.044715
 
 
-def _cdf(x: Any) -> Any:
-    from scipy.special import ndtr
-
-    return ndtr(x)
-
-
 def _gelu_slope(x: Any) -> Any:
     e = np.exp(x * x * -0.5)
-    return _cdf(x) + np.where(e == 0, 0, x).astype(x.dtype, copy=False) * (e * _NORMAL)
+    return plain_ndtr(x) + np.where(e == 0, 0, x).astype(x.dtype, copy=False) * (e * _NORMAL)
 
 
 def _gelu_curve(x: Any) -> Any:
     # Beyond 100 the bell is 0 in every type; the bound keeps x * x finite.
     z = clamp_p.call(x, -100.0, 100.0)
     z2 = z * z
-    return exp.call(z2 * -0.5) * ((2 - z2) * _NORMAL)
+    return bell(z, 0.5) * ((2 - z2) * _NORMAL)
 
 
 gelu_p = smooth(
     "gelu",
-    (lambda x: x * _cdf(x), lambda k, x: x * km().normal_cdf(k, x)[0]),
+    (lambda x: x * plain_ndtr(x), lambda k, x: k.select(x.eq(-INF), x * 0.0, km().gelu(k, x))),
     (_gelu_slope, lambda k, x: km().gelu_derivative(k, x)),
     _gelu_curve,
+    least=0,
 )
 
 
@@ -322,9 +312,10 @@ softsign_p = smooth(
 )
 tanhshrink_p = smooth(
     "tanhshrink",
-    (lambda x: x - np.tanh(x), lambda k, x: x - km().tanh(k, x)),
+    (lambda x: x - np.tanh(x), lambda k, x: ks().tanhshrink(k, x)),
     (lambda x: np.square(np.tanh(x)), lambda k, x: km().tanh(k, x) * km().tanh(k, x)),
-    lambda x: tanh.call(x) * (1 - tanh.call(x) ** 2) * 2,
+    lambda x: tanh_slope.call(tanh.call(x), x) * 2,
+    least=0,
 )
 
 

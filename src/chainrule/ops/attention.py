@@ -13,8 +13,10 @@ from ..core.registry import PUBLIC, public
 from ..core.samples import Given, S, sample
 from ..core.tensor import Tensor
 from .create import ones
+from .matmul import rounded_once
 from .pointwise import where
 from .reduce import softmax
+from .sums import total
 
 
 def _check(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, causal: bool) -> None:
@@ -70,6 +72,7 @@ def compose(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> Tens
 
 
 @public("nn.functional.scaled_dot_product_attention _C._nn.scaled_dot_product_attention", out=False)
+@rounded_once
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,
@@ -129,8 +132,8 @@ def attend(q: Any, k: Any, v: Any, scale: float, hide: Any) -> tuple[Any, Any]:
     top = np.maximum.reduce(s, axis=-1, keepdims=True, initial=-np.inf)
     s -= np.where(np.isfinite(top), top, 0)
     np.exp(s, out=s)
-    total = np.add.reduce(s, axis=-1, keepdims=True)
-    s /= np.where(total == 0, 1, total)
+    each = total(s, (-1,), True)
+    s /= np.where(each == 0, 1, each)
     return np.matmul(s, v), s
 
 
@@ -139,7 +142,7 @@ def attend_back(g: Any, q: Any, k: Any, v: Any, scale: float, hide: Any) -> tupl
     y, w = attend(q, k, v, scale, hide)
     gv = np.matmul(w.swapaxes(-1, -2), g)
     gs = np.matmul(g, v.swapaxes(-1, -2))
-    gs -= np.add.reduce(g * y, axis=-1, keepdims=True)
+    gs -= total(g * y, (-1,), True)
     gs *= w
     gs *= g.dtype.type(scale)
     return np.matmul(gs, k), np.matmul(gs.swapaxes(-1, -2), q), gv

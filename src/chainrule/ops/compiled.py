@@ -30,32 +30,46 @@ def on_large(name: str) -> Callable[[Any, Any], Any]:
 
 
 run: Any = None  # imported with the first large array
+Kernel: Any = None
+NotSupported: Any = None
 
 
-def compiled(name: str, plain: Callable[..., Any], kernel: Callable[..., Any], cost: int = 8) -> Callable[..., Any]:
-    """``plain(*arrays, **static)``, or on large contiguous real arrays the kernel ``kernel(k, *values, **static)``."""
+def compiled(
+    name: str, plain: Callable[..., Any], kernel: Callable[..., Any], cost: int = 8, least: int | None = None
+) -> Callable[..., Any]:
+    """``plain(*arrays, **static)``, or on large contiguous real arrays the kernel ``kernel(k, *values, **static)``.
+
+    `least` is the size from which it runs; 0 where NumPy's formula would be slower, or less accurate, at any size.
+    """
     made: dict[Any, Any] = {}
-    least = LEAST_COSTLY if cost >= 8 else LEAST
+    if least is None:
+        least = LEAST_COSTLY if cost >= 8 else LEAST
+
+    def make(key: Any, static: dict[str, Any]) -> Any:
+        global NotSupported, Kernel
+        if Kernel is None:
+            from ..kernels.calls import NotSupported
+            from ..kernels.pointwise import Pointwise as Kernel
+        parts = (f"{v:.17g}".replace("-", "m").replace(".", "p").replace("+", "") for v in static.values())
+        f = made[key] = Kernel("_".join([name, *parts]), lambda k, *values: kernel(k, *values, **static), cost)
+        return f
 
     def body(*xs: Any, **static: Any) -> Any:
         x = xs[0]
         if type(x) is not np.ndarray or x.size < least or x.dtype.num not in REAL_NUMS:
             return plain(*xs, **static)
-        from ..kernels.calls import NotSupported
-        from ..kernels.pointwise import Pointwise as Kernel
-
-        key = tuple(static.items())
-        f = made.get(key)
-        if f is None:
-            full = "_".join(
-                [name, *(f"{v:.17g}".replace("-", "m").replace(".", "p").replace("+", "") for v in static.values())]
-            )
-            f = made[key] = Kernel(full, lambda k, *values: kernel(k, *values, **static), cost)
+        key = tuple(static.items()) if static else ()
+        f = made.get(key) or make(key, static)
         try:
-            # A cotangent that is one number spread over an array is worth a copy; what broadcasts is left to NumPy.
-            return f(*[v if v.flags.c_contiguous or v.shape != x.shape else np.ascontiguousarray(v) for v in xs])
+            return f(*xs)
         except NotSupported:
-            return plain(*xs, **static)
+            # A cotangent that is one number spread over an array is worth a copy; what broadcasts is left to NumPy.
+            try:
+                if all(v.shape == x.shape for v in xs):
+                    return f(*[np.ascontiguousarray(v).reshape(v.shape) for v in xs])
+            except NotSupported:
+                pass
+        return plain(*xs, **static)
 
     body.__name__ = name
     return body
@@ -69,6 +83,7 @@ def smooth(
     *,
     static: bool = False,
     cost: int = 8,
+    least: int | None = None,
     pull: tuple[Callable[..., Any], Callable[..., Any]] | None = None,
 ) -> Pointwise:
     """The op of a function: `f` and its slope, each in NumPy and as a kernel, and its second derivative in ops.
@@ -81,12 +96,13 @@ def smooth(
     )
     pull_p = pointwise(
         f"{name}_pull",
-        compiled(f"{name}_pull", *times, cost),
+        compiled(f"{name}_pull", *times, cost, least),
         lambda s, y, t, x, **kw: pull_p.call(s, x, **kw),
         lambda s, y, t, x, **kw: s * (t * curve(x, **kw)),
         static=static,
     )
-    return pointwise(name, compiled(name, *f, cost), lambda t, y, x, **kw: pull_p.call(t, x, **kw), static=static)
+    body = compiled(name, *f, cost, least)
+    return pointwise(name, body, lambda t, y, x, **kw: pull_p.call(t, x, **kw), static=static)
 
 
 def piecewise(

@@ -351,7 +351,8 @@ def _conv(
                 f"{tuple(r + 1 for r in reach)} (with dilation {e}). Kernel size can't be greater than actual input size"
             )
         out = tuple((n + 2 * a - r - 1) // t + 1 for n, a, r, t in zip(size, p, reach, s, strict=True))
-    return _apply(conv_p, x, w, bias, groups, Geometry(size, kernel, out, s, p, e))
+    y = _apply(conv_p, x, w, bias, groups, Geometry(size, kernel, out, s, p, e))
+    return y.narrow(-d - 1, 0, 0) if x.shape[-d - 1] == 0 else y  # PyTorch's result of no channels has none
 
 
 def _conv_transpose(

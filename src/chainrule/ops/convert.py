@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes as dt
-from ..core.op import Pointwise, op
+from ..core.errors import ZERO
+from ..core.op import Pointwise, op, pointwise
 from ..core.registry import public
 from ..core.tensor import Tensor
 from ..core.views import register_detached
@@ -47,6 +48,16 @@ clone_p = _To(
     promote="none",
     fast=frozenset(),
     static=True,
+)
+
+overwrite_p = pointwise(
+    "overwrite",
+    lambda x, new: np.array(np.broadcast_to(new, np.broadcast_shapes(x.shape, new.shape))),
+    ZERO,
+    lambda t, y, x, new: t,
+    promote="none",
+    fast=frozenset(),
+    doc="`new` in the shape of `x`, what a write of all elements leaves: the derivative in `x` is zero.",
 )
 
 

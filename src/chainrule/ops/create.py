@@ -16,6 +16,7 @@ from ..core.registry import public
 from ..core.shapes import sizes
 from ..core.tensor import PAYLOADS, Tensor
 from ..core.views import write_out
+from .convert import overwrite_p
 
 
 def finish(a: Any, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
@@ -287,10 +288,10 @@ def arange(*args: Any, start: Any = None, end: Any = None, step: Any = None, out
     else:
         values = start + step * np.arange(n, dtype=np.int64 if whole else np.float64)
     y = finish(values.astype(d.np), None, requires_grad, device)
-    return y if out is None else write_out(out, y)
+    return y if out is None else write_out(out, y, fill=True)
 
 
-@public("range")
+@public("range", fill=True)
 def range_(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, layout: Any = None, device: Any = None,
            requires_grad: bool = False, pin_memory: Any = None) -> Tensor:  # fmt: skip
     """``start, start + step, ...`` up to and including `end` (deprecated in PyTorch: use arange)."""
@@ -329,7 +330,7 @@ def _line(name: str, start: Any, end: Any, steps: int, d: dt.DType) -> Any:
     return np.where(k < max(steps // 2, steps == 1), a + step * k, b - step * (steps - 1 - k)).astype(wide)
 
 
-@public("linspace")
+@public("linspace", fill=True)
 def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
              pin_memory: Any = None) -> Tensor:  # fmt: skip
     """`steps` numbers evenly spaced from `start` to `end`; differentiable in ends that are tensors.
@@ -350,7 +351,7 @@ def _ends_dtype(dtype: Any, *ends: Any) -> dt.DType:
     return dt.promote_types(d, dt.complex64) if cx else d
 
 
-@public("logspace")
+@public("logspace", fill=True)
 def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, layout: Any = None, device: Any = None,
              requires_grad: bool = False, pin_memory: Any = None) -> Tensor:  # fmt: skip
     """``base ** linspace(start, end, steps)``."""
@@ -517,7 +518,10 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
 
     if not isinstance(src, Tensor):
         src = as_tensor(src)
-    return assign(self, src.to(self.dtype), "copy_")
+    new = src.to(self.dtype)
+    if new is src and src._interp is not None and not (src.is_nested or self.is_nested):
+        new = overwrite_p.call(self, src)  # a value of its own: what happens to it does not concern the source
+    return assign(self, new, "copy_")
 
 
 @public("fill_", methods="fill_", out=False)

@@ -104,7 +104,8 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = _MODES[0])
     lead = broadcast_shapes(x1.shape[:-2], x2.shape[:-2], what="cdist: batch dimensions of x1 and x2")
     size = math.prod(lead) * x1.shape[-2] * x2.shape[-2] * x1.shape[-1]
     if size == 0:
-        return Tensor(np.zeros((*lead, x1.shape[-2], x2.shape[-2]), dt.promote_types(x1.dtype, x2.dtype).np))
+        # A sum over nothing is 0, also where the norm has no value; it stays part of the graph.
+        return (x1.unsqueeze(-2) - x2.unsqueeze(-3)).sum(-1)
     if p == 2 and size > _MANY and compute_mode != _MODES[2]:
         return euclid_p(x1, x2)
     return vector_norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
@@ -126,9 +127,8 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     if p < 0:
         raise RuntimeError(f"pdist only supports non-negative p values, got {p}")
     i, j = (Tensor(k) for k in np.triu_indices(input.shape[0], 1))
-    if i.numel() == 0 or input.shape[1] == 0:
-        return Tensor(np.zeros(i.numel(), input.dtype.np))
-    return vector_norm(input.index_select(0, i) - input.index_select(0, j), p, -1)
+    pairs = input.index_select(0, i) - input.index_select(0, j)
+    return vector_norm(pairs, p, -1) if pairs.numel() else pairs.sum(-1)
 
 
 # -- samples ------------------------------------------------------------------------------------------------------------

@@ -260,13 +260,12 @@ class Plan:
                         raise IndexError(
                             f"the shape of the mask {list(k.shape)} at index {j} does not match that of the tensor {list(shape)} at index {axis + j}"
                         )
-                found = np.nonzero(k.concrete("indexing with a boolean mask"))
                 if k.ndim == 0:
-                    found = (np.zeros(1 if bool(k.concrete("mask")) else 0, np.int64),)
                     self.dims.append(len(new))
-                    self.tensors.append(Tensor(found[0]))
+                    self.tensors.append(Tensor(np.zeros(1 if bool(k) else 0, np.int64)))
                     new.append(1)
                     continue
+                found = np.nonzero(k.concrete("indexing with a boolean mask"))
                 for f in found:
                     basic.append(slice(None))
                     self.dims.append(len(new))

@@ -9,7 +9,7 @@ import numpy as np
 from ..core import dtypes as dt
 from ..core.device import strided
 from ..core.registry import prop, public
-from ..core.tensor import Tensor
+from ..core.tensor import Size, Tensor
 from .create import empty, finish, tensor
 
 # NumPy's numbers and arrays give way to Tensor's reflected operators: np.sqrt(2.0) * x is a tensor, with its derivative.
@@ -93,9 +93,9 @@ def set_default_tensor_type(t: Any) -> None:
 @public("", methods="new", out=False)
 def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
     """A tensor of this one's type from data or from sizes; ``new_tensor`` and ``new_empty`` say which."""
-    if len(args) == 1 and not isinstance(args[0], int):
+    if len(args) == 1 and not isinstance(args[0], int | Size):
         return self.new_tensor(args[0], device=device)
-    return self.new_empty(args, device=device)
+    return self.new_empty(*args, device=device)
 
 
 public("layout", out=False)(type(strided))

@@ -42,7 +42,9 @@ def check_indices(name: str, target: Tensor) -> None:
 
 
 def picked(x: Tensor, target: Tensor, dim: int) -> Tensor:
-    """``x[..., target, ...]`` along `dim`, one entry for each target."""
+    """``x[..., target, ...]`` along `dim`, one entry for each target; of none, still part of the graph."""
+    if target.numel() == 0:
+        return x.sum(dim)
     return gather(x, dim, target.unsqueeze(dim)).squeeze(dim)
 
 

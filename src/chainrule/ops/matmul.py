@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import os
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,25 @@ def _same(a: Any, b: Any) -> tuple[Any, Any]:
         d = np.result_type(a.dtype, b.dtype)
         a, b = a.astype(d, copy=False), b.astype(d, copy=False)
     return a, b
+
+
+def rounded_once(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A composition that computes 16-bit floats, where all of its floats are of one such type, in float32 and rounds its results."""
+
+    @functools.wraps(f)
+    def call(*args: Any, **kw: Any) -> Any:
+        xs = [x for x in (*args, *kw.values()) if isinstance(x, Tensor) and x.dtype.category >= dt.FLOAT]
+        d = xs[0].dtype if xs else None
+        if d is None or d.np not in dt.HALVES or any(x.dtype is not d for x in xs):
+            return f(*args, **kw)
+
+        def to(x: Any, old: dt.DType, new: dt.DType) -> Any:
+            return x.to(new) if isinstance(x, Tensor) and x.dtype is old else x
+
+        y = f(*[to(x, d, dt.float32) for x in args], **{k: to(x, d, dt.float32) for k, x in kw.items()})
+        return tuple([to(v, dt.float32, d) for v in y]) if type(y) is tuple else to(y, dt.float32, d)
+
+    return call
 
 
 TALL = 1 << 12  # elements from which a matrix may be a tall one
@@ -280,6 +300,7 @@ def _fits(name: str, input: Any, product: Tensor) -> None:
 
 
 @public("addmm", methods="addmm", inplace="addmm_")
+@rounded_once
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * input + alpha * (mat1 @ mat2)``."""
     _need("addmm", mat1, 2, "mat1")
@@ -295,7 +316,9 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
 
 @op("linear", core="(m,i),(o,i),(o)->(m,o)")
 def linear_p(x: Any, w: Any, b: Any) -> Any:
-    """``x @ w.T + b``; the bias is added where the product lies."""
+    """``x @ w.T + b``; the bias is added where the product lies, before 16-bit floats are rounded."""
+    if x.dtype in dt.HALVES:
+        return linear_p.impl(*[v.astype(np.float32) for v in (x, w, b)]).astype(x.dtype)  # type: ignore[misc]
     if (
         w.ndim == 2
         and b.ndim == 1
@@ -372,7 +395,12 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         y = matmul(input, permute_p(weight, dims=(-1, -2)))
     else:
         raise RuntimeError(f"linear: weight must be 1-D or 2-D, got {list(weight.shape)}")
-    return y if bias is None else y + bias
+    if bias is None:
+        return y
+    if y.dtype.np in dt.HALVES and bias.dtype is y.dtype:
+        f32 = dt.float32
+        return linear(input.to(f32), weight.to(f32), bias.to(f32)).to(y.dtype)
+    return y + bias
 
 
 # -- einsum -----------------------------------------------------------------------------------------------------------

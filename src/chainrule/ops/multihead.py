@@ -10,7 +10,7 @@ from ..core.registry import public
 from ..core.samples import S, sample
 from ..core.shapes import zeros
 from ..core.tensor import Tensor
-from .matmul import linear, matmul
+from .matmul import linear, matmul, rounded_once
 from .pointwise import where
 from .reduce import softmax
 from .shape import cat
@@ -64,6 +64,7 @@ def _check(query: Tensor, key: Tensor, value: Tensor, embed: int, heads: int, at
 
 
 @public("nn.functional.multi_head_attention_forward", out=False)
+@rounded_once
 def multi_head_attention_forward(
     query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int, in_proj_weight: Any, in_proj_bias: Any,
     bias_k: Any, bias_v: Any, add_zero_attn: bool, dropout_p: float, out_proj_weight: Tensor, out_proj_bias: Any,

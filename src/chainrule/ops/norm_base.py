@@ -13,7 +13,7 @@ import numpy as np
 
 from ..core import dtypes as dt
 from ..core.derive import jvp_through, vjp_through
-from ..core.dispatch import GRAD_MODE
+from ..core.dispatch import CUT
 from ..core.op import Op, lift_rank
 from ..core.reverse import ANOMALY, Node
 from ..core.shapes import broadcast_shapes, sizes_of
@@ -107,7 +107,7 @@ class Fused(Op):
         top = _top(args)
         if top is None:
             return self.concrete(args, kw)[0]
-        if top.kind != "reverse" or top.keep_all or ANOMALY.on or not top.alive or not GRAD_MODE.get():
+        if top.kind != "reverse" or top.keep_all or ANOMALY.on or not top.alive or top.level <= CUT.get():
             return top.run(self, args, kw)[0]
         low: list[Any] = []
         parents: list[Any] = []
@@ -178,7 +178,7 @@ class Solo:
 
     pull_rules = None
     linear_rules = False
-    sparse_vjp = True
+    sparse_vjp = none_is_zero = True
     form = "fused"
 
     def __init__(self, op: Fused) -> None:

@@ -19,6 +19,7 @@ from ..core.tensor import Tensor
 from .pointwise import abs, real, sgn, where, zeros_like
 from .power import pow_p
 from .reduce import axes, spread, sum, sum_p, widen
+from .sums import ABS, SQUARE, shape_of, total
 
 INF = math.inf
 
@@ -26,7 +27,10 @@ INF = math.inf
 
 
 def _power_sum(a: Any, p: float, dim: Any) -> Any:
-    return np.add.reduce(np.square(a) if p == 2 else a if p == 1 else np.power(a, p), axis=dim, keepdims=True)
+    """``sum |a|**p`` of real numbers, in double precision: squares of narrower numbers stay in its range."""
+    if p in (1, 2):
+        return total(a, dim, True, term=SQUARE if p == 2 else ABS, wide=True)
+    return total(np.power(np.abs(a), p, dtype=np.float64), dim, True)
 
 
 def _root(s: Any, p: float) -> Any:
@@ -38,6 +42,7 @@ def _rescaled(a: Any, y: Any, s: Any, p: float, dim: Any) -> Any:
     info = np.finfo(s.dtype)
     if np.all(np.isfinite(s) & (s > info.tiny / info.eps)):
         return y
+    a = np.abs(a)
     m = (np.maximum if p > 0 else np.minimum).reduce(a, axis=dim, keepdims=True)
     ok = (m > 0) & np.isfinite(m)
     m = np.where(ok, m, 1)
@@ -47,19 +52,17 @@ def _rescaled(a: Any, y: Any, s: Any, p: float, dim: Any) -> Any:
 @op("vector_norm")
 def vector_norm_p(x: Any, *, ord: float, dim: tuple[int, ...], keepdim: bool, old: tuple[int, ...]) -> Any:
     """``(sum |x|**p)**(1/p)`` over `dim`; order 0 counts the non-zeros, the infinite orders take the extremes of |x|."""
-    d = x.dtype
-    a = np.abs(widen(x))
+    d = np.finfo(x.dtype).dtype if x.dtype.kind == "c" else x.dtype
+    a = np.abs(x) if x.dtype.kind == "c" else widen(x)
     with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
         if ord == 0:
-            y = np.add.reduce(a != 0, axis=dim, keepdims=True).astype(a.dtype)
+            y = np.add.reduce(a != 0, axis=dim, keepdims=True)
         elif math.isinf(ord):
-            y = (np.maximum if ord > 0 else np.minimum).reduce(a, axis=dim, keepdims=True)
+            y = (np.maximum if ord > 0 else np.minimum).reduce(np.abs(a), axis=dim, keepdims=True)
         else:
             s = _power_sum(a, ord, dim)
             y = _rescaled(a, _root(s, ord), s, ord, dim) if a.size else _root(s, ord)
-    if not keepdim:
-        y = y.reshape(tuple(m for i, m in enumerate(y.shape) if i - y.ndim not in dim))
-    return y.astype(d, copy=False) if d in dt.HALVES else y
+        return np.asarray(y).astype(d, copy=False).reshape(shape_of(x.shape, dim, keepdim))
 
 
 def _slope(x: Any, y: Any, p: float, dim: Any, keepdim: bool, old: Any) -> Any:
@@ -252,8 +255,10 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     if input.ndim < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
     d = wrap_dim(dim, input.ndim)
-    if input.dtype.np in dt.HALVES:  # rounded once
-        return renorm(input.to(dt.float32), p, dim, maxnorm).to(input.dtype)
+    wide = dt.complex128 if input.dtype.category == dt.COMPLEX else dt.float64
+    if input.dtype is not wide and input.dtype.category >= dt.FLOAT:
+        # Rounded once: along the slice itself the gradient is what two terms leave of each other.
+        return renorm(input.to(wide), p, dim, maxnorm).to(input.dtype)
     n = vector_norm(input, p, tuple(i for i in range(-input.ndim, 0) if i != d), True)
     # The small number is PyTorch's.
     return input * where(n > maxnorm, maxnorm / (n + 1e-7), 1.0)

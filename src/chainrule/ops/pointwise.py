@@ -5,6 +5,7 @@ An op is one declaration: NumPy's function and, an input each, the linear rule `
 
 from __future__ import annotations
 
+import builtins
 from cmath import isfinite
 from typing import Any
 
@@ -19,7 +20,7 @@ from ..core.samples import Given, S, sample
 from ..core.shapes import zeros
 from ..core.tensor import PAYLOADS, Tensor
 from ..core.views import register_view, write_out
-from .compiled import on_large
+from .compiled import compiled, on_large
 
 INTS = frozenset(d.np.num for d in (dt.uint8, dt.int8, dt.int16, dt.int32, dt.int64))
 
@@ -146,9 +147,17 @@ def _trunc_int(a: Any, b: Any) -> Any:
     return q + ((r != 0) & ((a < 0) != (b < 0))).astype(a.dtype)
 
 
-def scaled(x: Any, alpha: Any) -> Any:
-    """``alpha * x``, without the multiplication for 1."""
-    return x if isinstance(alpha, int | float) and alpha == 1 else mul_p.call(x, alpha)
+def scaled(x: Any, alpha: Any, other: Any = None) -> Any:
+    """``alpha * x`` for a sum with `other`, without the multiplication for 1; among booleans alpha is one too."""
+    if isinstance(alpha, int | float) and alpha == 1:
+        return x
+    if _is_bool(x) and _is_bool(other):
+        return mul_p.call(x, bool(alpha)) if isinstance(x, Tensor) else x and bool(alpha)
+    return mul_p.call(x, alpha)
+
+
+def _is_bool(x: Any) -> bool:
+    return x.dtype is dt.bool_ if isinstance(x, Tensor) else isinstance(x, bool)
 
 
 @public("add", methods="add", inplace="add_")
@@ -159,7 +168,7 @@ def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     tensor([21., 22.])
     """
     _check_alpha("add", input, other, alpha)
-    return add_p.call(input, scaled(other, alpha))
+    return add_p.call(input, scaled(other, alpha, input))
 
 
 def _check_alpha(name: str, a: Any, b: Any, alpha: Any) -> None:
@@ -244,14 +253,41 @@ def _log1p(x: Any) -> Any:
     return y
 
 
+def slope(name: str, plain: Any, kernel: Any, curve: Any, least: int | None = None) -> Pointwise:
+    """The op ``t f'(x)``: in NumPy, as a kernel for large arrays, and ``curve(x)``, the logarithmic derivative of f'."""
+    p: Pointwise = pointwise(
+        name,
+        compiled(name, plain, kernel, least=least),
+        lambda s, y, t, x: p.call(s, x),
+        lambda s, y, t, x: s * (y * curve(x)),
+        fast=FLOAT_NUMS,
+    )
+    return p
+
+
+def km() -> Any:
+    """The functions of the kernels' loop language, imported when first compiled."""
+    from ..kernels import math
+
+    return math
+
+
+def ks() -> Any:
+    """The special functions of the kernels' loop language, imported when first compiled."""
+    from ..kernels import special
+
+    return special
+
+
 exp = elementary("exp", np.exp, lambda t, y, x: t * y, "``e**x``.")
 exp2 = elementary("exp2", np.exp2, lambda t, y, x: t * (y * LN2), "``2**x``.", special="special.exp2")
+expm1_slope = slope("expm1_slope", lambda t, x: t * np.exp(x), lambda k, t, x: t * km().exp(k, x), lambda x: 1)
 expm1 = elementary(
-    "expm1", np.expm1, lambda t, y, x: t * (y + 1), "``e**x - 1``, accurate near 0.", special="special.expm1"
+    "expm1", np.expm1, lambda t, y, x: expm1_slope.call(t, x), "``e**x - 1``, accurate near 0.", special="special.expm1"
 )
 log = elementary("log", np.log, lambda t, y, x: t / x, "The natural logarithm.")
-log2 = elementary("log2", np.log2, lambda t, y, x: t / (x * LN2), "The logarithm to base 2.")
-log10 = elementary("log10", np.log10, lambda t, y, x: t / (x * LN10), "The logarithm to base 10.")
+log2 = elementary("log2", np.log2, lambda t, y, x: t * (1 / LN2) / x, "The logarithm to base 2.")
+log10 = elementary("log10", np.log10, lambda t, y, x: t * (1 / LN10) / x, "The logarithm to base 10.")
 log1p = elementary(
     "log1p", _log1p, lambda t, y, x: t / (x + 1), "``log(1 + x)``, accurate near 0.", special="special.log1p"
 )
@@ -261,25 +297,57 @@ reciprocal = elementary("reciprocal", lambda x: 1 / x, lambda t, y, x: -t * (y *
 sin = elementary("sin", np.sin, lambda t, y, x: t * cos.call(x), "The sine.")
 cos = elementary("cos", np.cos, lambda t, y, x: -t * sin.call(x), "The cosine.")
 tan = elementary("tan", np.tan, lambda t, y, x: t * (y * y + 1), "The tangent.")
-asin = elementary("asin", np.arcsin, lambda t, y, x: t * rsqrt.call(1 - x * x), "The inverse sine.", "arcsin")
-acos = elementary("acos", np.arccos, lambda t, y, x: -t * rsqrt.call(1 - x * x), "The inverse cosine.", "arccos")
-atan = elementary("atan", np.arctan, lambda t, y, x: t / (x * x + 1), "The inverse tangent.", "arctan")
+# (1 - x)(1 + x) and not 1 - x * x: the rounded square would take the last digits near 1.
+asin_slope = slope(
+    "asin_slope",
+    lambda t, x: t / np.sqrt(1 - x * x if x.dtype.kind == "c" else (1 - x) * (1 + x)),
+    lambda k, t, x: t / k.sqrt((1.0 - x) * (x + 1.0)),
+    lambda x: x / ((1 - x) * (1 + x)),
+)
+asin = elementary("asin", np.arcsin, lambda t, y, x: asin_slope.call(t, x), "The inverse sine.", "arcsin")
+acos = elementary("acos", np.arccos, lambda t, y, x: -asin_slope.call(t, x), "The inverse cosine.", "arccos")
+
+
+def _atan_slope(t: Any, x: Any) -> Any:
+    if x.dtype.kind == "c":
+        return t / (x * x + 1)
+    h = np.hypot(x, x.dtype.type(1))  # the square would overflow half way
+    return t / h / h
+
+
+atan_slope = slope(
+    "atan_slope",
+    _atan_slope,
+    lambda k, t, x: k.select(builtins.abs(x) > 1e10, t / builtins.abs(x) / builtins.abs(x), t / k.fma(x, x, 1.0)),
+    lambda x: x * -2 / (x * x + 1),
+)
+atan = elementary("atan", np.arctan, lambda t, y, x: atan_slope.call(t, x), "The inverse tangent.", "arctan")
 sinh = elementary("sinh", np.sinh, lambda t, y, x: t * cosh.call(x), "The hyperbolic sine.")
 cosh = elementary("cosh", np.cosh, lambda t, y, x: t * sinh.call(x), "The hyperbolic cosine.")
-# One op instead of three: tanh stands in the inner loop of many a gradient.
-tanh_slope = pointwise(
-    "tanh_slope",
-    lambda t, y: t * (1 - y * y),
-    lambda u, z, t, y: tanh_slope.call(u, y),
-    lambda u, z, t, y: u * t * (y * -2),
-    fast=FLOAT_NUMS,
-    doc="``t (1 - y**2)``: the derivative of tanh where it is y.",
-)
+
+
+def _tanh_slope(t: Any, x: Any) -> Any:
+    # Where tanh is 1 to the last digit, 1 - tanh(x)**2 has none. Divided twice: the square of cosh would overflow too soon.
+    if x.dtype.kind == "c":
+        y = np.tanh(x)
+        return t * (1 - y * y)
+    c = np.cosh(x)
+    return t / c / c
+
+
+tanh_slope = slope("tanh_slope", _tanh_slope, lambda k, t, x: t * ks().sech2(k, x), lambda x: tanh.call(x) * -2)
 tanh = elementary(
-    "tanh", np.tanh, lambda t, y, x: tanh_slope.call(t, y), "The hyperbolic tangent.", special="nn.functional.tanh"
+    "tanh", np.tanh, lambda t, y, x: tanh_slope.call(t, x), "The hyperbolic tangent.", special="nn.functional.tanh"
+)
+asinh_slope = slope(
+    "asinh_slope",
+    # The square would overflow half way.
+    lambda t, x: t / (np.sqrt(x * x + 1) if x.dtype.kind == "c" else np.hypot(x, x.dtype.type(1))),
+    lambda k, t, x: t / k.select(builtins.abs(x) > 1e10, builtins.abs(x), k.sqrt(k.fma(x, x, 1.0))),
+    lambda x: -x / (x * x + 1),
 )
 asinh = elementary(
-    "asinh", np.arcsinh, lambda t, y, x: t * rsqrt.call(x * x + 1), "The inverse hyperbolic sine.", "arcsinh"
+    "asinh", np.arcsinh, lambda t, y, x: asinh_slope.call(t, x), "The inverse hyperbolic sine.", "arcsinh"
 )
 acosh = elementary(
     "acosh",
@@ -288,7 +356,15 @@ acosh = elementary(
     "The inverse hyperbolic cosine.",
     "arccosh",
 )
-atanh = elementary("atanh", np.arctanh, lambda t, y, x: t / (1 - x * x), "The inverse hyperbolic tangent.", "arctanh")
+atanh_slope = slope(
+    "atanh_slope",
+    lambda t, x: t / ((1 - x) * (1 + x)),
+    lambda k, t, x: t / ((1.0 - x) * (x + 1.0)),
+    lambda x: x * 2 / ((1 - x) * (1 + x)),
+)
+atanh = elementary(
+    "atanh", np.arctanh, lambda t, y, x: atanh_slope.call(t, x), "The inverse hyperbolic tangent.", "arctanh"
+)
 LN2, LN10 = float(np.log(2.0)), float(np.log(10.0))
 
 
@@ -301,10 +377,24 @@ def _sigmoid(x: Any) -> Any:
     return np.where(x >= 0, 1, e) / (1 + e)
 
 
+def _sigmoid_slope(t: Any, x: Any) -> Any:
+    if x.dtype.kind == "c":
+        y = _sigmoid(x)
+        return t * (y * (1 - y))
+    c = np.cosh(x * x.dtype.type(0.5))
+    return t * t.dtype.type(0.25) / c / c
+
+
+sigmoid_pull = slope(
+    "sigmoid_slope",
+    _sigmoid_slope,
+    lambda k, t, x: t * ks().sigmoid_slope(k, x),
+    lambda x: tanh.call(x * 0.5) * -1,
+)
 sigmoid = elementary(
     "sigmoid",
-    _sigmoid,
-    lambda t, y, x: t * (y * (1 - y)),
+    compiled("sigmoid", _sigmoid, lambda k, x: km().sigmoid(k, x), least=0),
+    lambda t, y, x: sigmoid_pull.call(t, x),
     "``1 / (1 + e**-x)``.",
     special="special.expit nn.functional.sigmoid",
 )
@@ -444,25 +534,8 @@ ORDERED = ALL_NUMS - COMPLEX_NUMS
 
 eq = publish(pointwise("eq", np.equal, doc="Where both are equal."), "t*")
 ne = publish(pointwise("ne", np.not_equal, doc="Where both differ."), "t*", "not_equal")
-
-
-def _equality(p: Pointwise) -> Any:
-    """The operator: what is no number is left to Python, for which ``x == None`` is False."""
-    call = p.call
-
-    def method(self: Tensor, other: Any) -> Any:
-        try:
-            return call(self, other)
-        except TypeError:
-            if isinstance(other, Tensor | np.ndarray | int | float | complex):
-                raise
-            return NotImplemented
-
-    return method
-
-
-public("", methods="__eq__", out=False)(_equality(eq))
-public("", methods="__ne__", out=False)(_equality(ne))
+public("", methods="__eq__", out=False)(eq)
+public("", methods="__ne__", out=False)(ne)
 lt = publish(Ordered("lt", np.less, (), fast=ORDERED, doc="``input < other``."), "t*", "less", "__lt__")
 le = publish(Ordered("le", np.less_equal, (), fast=ORDERED, doc="``input <= other``."), "t*", "less_equal", "__le__")
 gt = publish(Ordered("gt", np.greater, (), fast=ORDERED, doc="``input > other``."), "t*", "greater", "__gt__")

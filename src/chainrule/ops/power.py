@@ -84,7 +84,8 @@ def _pow_exponent(t: Any, y: Any, a: Any, b: Any) -> Any:
             return t * where(at, 0, y * float("-inf") if b.dtype.category != dt.COMPLEX else y)
         return t * (y * (complex(np.log(complex(a))) if b.dtype.category == dt.COMPLEX else complex_log(a)))
     flat = (a == 0) & ((b.real if b.dtype.category == dt.COMPLEX else b) >= 0)
-    return where(flat, 0, t * (y * log.call(where(flat, 1, a))))
+    # In the type of the result: a negative base of a complex power has a logarithm.
+    return where(flat, 0, t * (y * log.call(where(flat, 1, a).to(y.dtype))))
 
 
 def complex_log(a: Any) -> Any:
@@ -151,5 +152,6 @@ sample("pow", S(3, low=0.3), S(3))
 sample("pow", S(2, 3), 3)
 sample("pow", S(2, 3, low=0.3), 2.5)
 sample("pow", 2.0, S(3))
+sample("pow", Given([-2.0, -0.5, 3.0], grad=True), S(3), cx=False, f=lambda a, b: pow(a, b * (1 + 0.5j)))
 sample("pow", Given([0.0, 1.0, -2.0], grad=True), 2)
 sample("pow", Given([0.0, 0.5, -2.0], grad=True), Given([1.0, 3.0, 2.0]))

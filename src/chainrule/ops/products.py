@@ -11,7 +11,7 @@ from ..core.registry import public
 from ..core.samples import S, sample
 from ..core.shapes import broadcast_shapes, wrap_dim
 from ..core.tensor import Tensor
-from .matmul import _check_dtypes, _fits, _need, bmm, matmul, mv, plus
+from .matmul import _check_dtypes, _fits, _need, bmm, matmul, mv, plus, rounded_once
 
 
 def _alike(name: str, input: Any, product: Tensor, beta: Any, alpha: Any) -> None:
@@ -31,6 +31,7 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
 
 
 @public("addr", methods="addr", inplace="addr_")
+@rounded_once
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * input + alpha * outer(vec1, vec2)``."""
     _need("addr", vec1, 1, "vec1")
@@ -44,6 +45,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any
 
 
 @public("addmv", methods="addmv", inplace="addmv_")
+@rounded_once
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * input + alpha * (mat @ vec)``."""
     _need("addmv", mat, 2, "mat")
@@ -54,6 +56,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any 
 
 
 @public("baddbmm", methods="baddbmm", inplace="baddbmm_")
+@rounded_once
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * input + alpha * (batch1 @ batch2)``, batch by batch."""
     _need("baddbmm", batch1, 3, "batch1")
@@ -64,6 +67,7 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alp
 
 
 @public("addbmm", methods="addbmm", inplace="addbmm_")
+@rounded_once
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * input + alpha * sum_b batch1[b] @ batch2[b]``, as one product of longer matrices."""
     _need("addbmm", batch1, 3, "batch1")

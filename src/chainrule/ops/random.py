@@ -11,9 +11,10 @@ import numpy as np
 from ..core import dtypes as dt
 from ..core.dispatch import active_vmaps
 from ..core.errors import ChainruleError
-from ..core.registry import public
+from ..core.registry import check_out, public
 from ..core.shapes import sizes
 from ..core.tensor import PAYLOADS, Tensor
+from ..core.views import write_out
 from .create import finish
 
 
@@ -162,11 +163,20 @@ def _random(name: str, kind: str, doc: str) -> Any:
             generator=generator,
         )
 
-    f.__name__, f.__doc__ = name, doc
+    def into(*size: Any, out: Any = None, dtype: Any = None, **kw: Any) -> Tensor:
+        # Drawn in the type of what is written: a complex one gets both parts, a double all its digits.
+        if out is None:
+            return f(*size, dtype=dtype, **kw)
+        if dtype is not None and dt.as_dtype(dtype) is not out.dtype:
+            raise RuntimeError(f"{name}: dtype {dt.as_dtype(dtype)} does not match that of out, {out.dtype}")
+        check_out(name, out, (), fresh=True)
+        return write_out(out, f(*size, dtype=out.dtype if out.dtype.category >= dt.FLOAT else None, **kw))
+
+    f.__name__, f.__doc__ = into.__name__, into.__doc__ = name, doc
     like.__name__, like.__doc__ = f"{name}_like", f"{doc} Shape and type of `input`."
     from .create import _accept_size
 
-    public(name)(_accept_size(f))
+    public(name, out=False)(_accept_size(into))
     public(f"{name}_like", out=False)(like)
     return f
 

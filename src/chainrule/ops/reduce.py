@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections import namedtuple
 from typing import Any
 
@@ -17,9 +16,9 @@ from ..core.samples import Given, S, sample
 from ..core.shapes import sizes_of, wrap_dim, wrap_dims
 from ..core.tensor import PAYLOADS, Tensor
 from ..core.views import write_out
-from ..kernels import NotSupported
 from .pointwise import exp, where, zeros_like
 from .shape import flip_p, reshape_p
+from .sums import LARGE, add, product, side_by_side, total, variance
 
 
 def kept(shape: tuple[int, ...], dim: tuple[int, ...]) -> tuple[int, ...]:
@@ -37,16 +36,6 @@ def spread(y: Tensor, old: tuple[int, ...], dim: tuple[int, ...], keepdim: bool)
     )
 
 
-def _accumulate(fn: Any, x: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
-    """A NumPy reduction that gives int64 for small integers and accumulates 16-bit floats in float32."""
-    d = x.dtype
-    if d.num in FLOAT_NUMS:
-        return fn(x, dim, None, None, keepdim)
-    if d in dt.WORK:
-        return fn(x, axis=dim, keepdims=keepdim, dtype=dt.WORK[d]).astype(d)
-    return fn(x, axis=dim, keepdims=keepdim, dtype=np.int64)
-
-
 def to_dtype(x: Tensor, dtype: Any) -> Tensor:
     """`x` converted where a ``dtype=`` was given."""
     return x if dtype is None else x.to(dt.as_dtype(dtype))
@@ -57,14 +46,14 @@ def widen(x: Any) -> Any:
     return x.astype(np.float32) if x.dtype in dt.HALVES else x
 
 
-TOTAL = 1 << 16  # the same for the sum of all elements
-COLUMNS = 1 << 14  # elements from which the compiled sum over rows is worth its call
 LEAST = 1 << 13  # elements from which a compiled loop is worth its call
 ALL_DIMS = [tuple(range(-n, 0)) for n in range(8)]
 
 
 def axes(dim: Any, n: int) -> tuple[int, ...]:
     """`dim` (one, several, or None or () for all) counted from the end; a 0-d tensor has none."""
+    if type(dim) is int and -n <= dim < n:
+        return (dim - n,) if dim >= 0 else (dim,)
     dims = wrap_dims(dim, n)
     return dims if n else ()
 
@@ -83,30 +72,9 @@ def count(shape: Any, dims: tuple[int, ...]) -> int:
 @op("sum")
 def sum_p(x: Any, *, dim: tuple[int, ...], keepdim: bool, old: tuple[int, ...]) -> Any:
     """The sum over `dim`."""
-    if x.size >= COLUMNS and x.dtype.num in REAL_NUMS and (y := _column_sums(x, dim, keepdim)) is not None:
-        return y
-    return _accumulate(np.add.reduce, x, dim, keepdim)
-
-
-def _column_sums(x: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
-    """The sum over many rows (all dims in front of the last few) or over everything, compiled; None where it is another sum."""
-    k = x.ndim - len(dim)
-    if not k and x.size >= TOTAL:
-        try:
-            return np.asarray(kernels.sums.total(x)).reshape((1,) * x.ndim if keepdim else ())
-        except NotSupported:
-            return None
-    if not k or max(dim, default=0) != -k - 1 or min(dim) != -x.ndim:
-        return None
-    tail = x.shape[x.ndim - k :]
-    n = math.prod(tail)
-    if n < 4 or x.size < 64 * n:
-        return None
-    try:
-        y = kernels.sums.column_sums(x, n)
-    except NotSupported:
-        return None
-    return y.reshape((*(1,) * len(dim), *tail) if keepdim else tail)
+    if x.size < LARGE and x.dtype.num in FLOAT_NUMS:
+        return side_by_side(add, x, dim, keepdim)
+    return total(x, dim, keepdim)
 
 
 sum_p.jvp([lambda t, y, x, *, dim, keepdim, old: sum_p(t, dim=dim, keepdim=keepdim, old=old)])
@@ -145,7 +113,12 @@ def sum(
     >>> chainrule.tensor([[1.0, 2.0], [3.0, 4.0]]).sum(0)
     tensor([4., 6.])
     """
-    x = input if dtype is None else input.to(dt.as_dtype(dtype))
+    x = input
+    if dtype is not None:
+        d = dt.as_dtype(dtype)
+        if d.category <= dt.INT:
+            return sum(input.to(d), dim, keepdim, axis=axis, keepdims=keepdims).to(d)
+        x = input.to(d)
     old = sizes_of(x)
     n = len(old)
     dims = ALL_DIMS[n] if dim is None and axis is None and n < 8 else axes(dim if axis is None else axis, n)
@@ -164,8 +137,7 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
         return mean(x.to(dt.float32), dim, keepdim, axis=axis).to(x.dtype)
     s = sizes_of(x)
     ds = axes(dim if axis is None else axis, len(s))
-    n = count(s, ds)
-    return sum_p(x, dim=ds, keepdim=keepdim, old=s) / (n if n else float("nan"))
+    return sum_p.bind(x, dim=ds, keepdim=keepdim, old=s) / (count(s, ds) or float("nan"))
 
 
 # -- products: any number of zeros, any order -------------------------------------------------------------------------
@@ -174,7 +146,7 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
 @op("prod")
 def prod_p(x: Any, *, dim: int, keepdim: bool, old: tuple[int, ...]) -> Any:
     """The product over one dim."""
-    return _accumulate(np.multiply.reduce, x, (dim,), keepdim)
+    return product(x, (dim,), keepdim)
 
 
 def others(x: Tensor, dim: int) -> Tensor:
@@ -202,6 +174,8 @@ def _(g: Any, y: Any, x: Any, *, dim: int, keepdim: bool, old: tuple[int, ...]) 
 @public("prod", methods="prod")
 def prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The product of all elements, or over one dim; right for any number of zeros at every order."""
+    if dtype is not None and (d := dt.as_dtype(dtype)).category <= dt.INT:
+        return prod(input.to(d), dim, keepdim).to(d)
     x = to_dtype(input, dtype)
     if dim is None:
         x, dim = x.reshape(-1), 0
@@ -297,7 +271,7 @@ def logsumexp_p(x: Any, *, dim: tuple[int, ...], keepdim: bool, old: tuple[int, 
         x = x.astype(np.float32)
     m = _finite_max(x, dim)
     with np.errstate(divide="ignore"):
-        y = np.log(np.add.reduce(np.exp(x - m), axis=dim, keepdims=True)) + m
+        y = np.log(total(np.exp(x - m), dim, True)) + m
     y = y if keepdim else y.reshape(tuple(s for i, s in enumerate(y.shape) if i - y.ndim not in dim))
     return y.astype(d, copy=False)
 
@@ -340,7 +314,7 @@ def softmax_p(x: Any, *, dim: int) -> Any:
         except kernels.NotSupported:
             pass
     e = np.exp(x - np.maximum.reduce(x, axis=dim, keepdims=True, initial=-np.inf))
-    return (e / np.add.reduce(e, axis=dim, keepdims=True)).astype(d, copy=False)
+    return (e / total(e, (dim,), True)).astype(d, copy=False)
 
 
 @op("softmax_pull", batch="expand")
@@ -353,7 +327,7 @@ def softmax_pull_p(t: Any, y: Any, *, dim: int) -> Any:
             pass
     d = y.dtype
     t, y = widen(t), widen(y)
-    return (y * (t - np.add.reduce(y * t, axis=dim, keepdims=True))).astype(d, copy=False)
+    return (y * (t - total(y * t, (dim,), True))).astype(d, copy=False)
 
 
 softmax_pull_p.jvp(
@@ -380,7 +354,7 @@ def log_softmax_p(x: Any, *, dim: int) -> Any:
     if d in dt.HALVES:
         x = x.astype(np.float32)
     z = x - np.maximum.reduce(x, axis=dim, keepdims=True, initial=-np.inf)
-    return (z - np.log(np.add.reduce(np.exp(z), axis=dim, keepdims=True))).astype(d, copy=False)
+    return (z - np.log(total(np.exp(z), (dim,), True))).astype(d, copy=False)
 
 
 log_softmax_p.jvp([lambda t, y, x, *, dim: t - (exp.call(y) * t).sum(dim, True)])
@@ -430,14 +404,7 @@ def log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, inp
 @op("var")
 def var_p(x: Any, *, dim: tuple[int, ...], dof: float, whole: bool, keepdim: bool, old: tuple[int, ...]) -> Any:
     """``sum(|x - mean(x)|**2) / max(dof, 0)`` over `dim`."""
-    d = x.dtype
-    x = widen(x)
-    n = count(old, dim)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        c = x - np.add.reduce(x, axis=dim, keepdims=True) / n
-        c2 = np.square(c) if d.kind != "c" else np.square(c.real) + np.square(c.imag)
-        total = np.asarray(np.add.reduce(c2, axis=dim, keepdims=keepdim))  # type: ignore[call-overload]
-        return (total / max(dof, 0.0)).astype(d if d in dt.HALVES else total.dtype, copy=False)
+    return variance(x, dim, keepdim, count(old, dim), dof, False)
 
 
 def _var_slope(x: Any, dim: Any, dof: float, whole: bool, old: Any) -> Any:
@@ -461,8 +428,34 @@ def _(g: Any, y: Any, x: Any, *, dim: Any, dof: float, whole: bool, keepdim: boo
     return (spread(g, old, dim, keepdim) * _var_slope(x, dim, dof, whole, old),)
 
 
-def variance(name: str, x: Tensor, dim: Any, unbiased: Any, correction: Any, keepdim: bool) -> Tensor:
-    """The variance over `dim`; a complex one is the mean of ``|x - m|**2``."""
+@op("std")
+def std_p(x: Any, *, dim: tuple[int, ...], dof: float, whole: bool, keepdim: bool, old: tuple[int, ...]) -> Any:
+    """``sqrt(sum(|x - mean(x)|**2) / max(dof, 0))`` over `dim`, rounded once: the variance may be out of range."""
+    return variance(x, dim, keepdim, count(old, dim), dof, True)
+
+
+def _std_slope(x: Any, y: Any, dim: Any, dof: Any, whole: bool, keepdim: bool, old: Any) -> Any:
+    top = spread(y, old, dim, keepdim)
+    if not (type(dof) in PAYLOADS or dof > 0):
+        return _var_slope(x, dim, dof, whole, old) / (top * 2)
+    c = x - sum_p(x, dim=dim, keepdim=True, old=old) / (count(old, dim) or float("nan"))
+    dead = top == 0  # the subgradient that PyTorch gives
+    return where(dead, 0, c / where(dead, 1, top)) * (1 / dof)
+
+
+@std_p.jvp
+def _(t: Any, y: Any, x: Any, *, dim: Any, dof: float, whole: bool, keepdim: bool, old: Any) -> Any:
+    part = t[0] * _std_slope(x, y, dim, dof, whole, keepdim, old).conj()
+    return sum_p(part.real if part.dtype.category == dt.COMPLEX else part, dim=dim, keepdim=keepdim, old=old)
+
+
+@std_p.vjp
+def _(g: Any, y: Any, x: Any, *, dim: Any, dof: float, whole: bool, keepdim: bool, old: Any) -> Any:
+    return (spread(g, old, dim, keepdim) * _std_slope(x, y, dim, dof, whole, keepdim, old),)
+
+
+def moment(name: str, x: Tensor, dim: Any, unbiased: Any, correction: Any, keepdim: bool, p: Any = var_p) -> Tensor:
+    """The variance over `dim`, or with `std_p` its root; a complex one is the mean of ``|x - m|**2``."""
     if x.dtype.category < dt.FLOAT:
         raise RuntimeError(
             f"{name}: std and var only support floating point and complex dtypes, got input of {x.dtype}"
@@ -474,7 +467,7 @@ def variance(name: str, x: Tensor, dim: Any, unbiased: Any, correction: Any, kee
     s = sizes_of(x)
     ds = axes(dim, len(s))
     dof = count(s, ds) - (1 if correction is None else correction)
-    return var_p(x, dim=ds, dof=dof, whole=dim is None, keepdim=keepdim, old=s)
+    return p.bind(x, dim=ds, dof=dof, whole=dim is None, keepdim=keepdim, old=s)
 
 
 def _flag_first(dim: Any, unbiased: Any) -> tuple[Any, Any]:
@@ -488,18 +481,12 @@ def root(v: Tensor) -> Tensor:
     return where(zero, 0, where(zero, 1, v).sqrt())
 
 
-def _rooted(name: str, x: Tensor, dim: Any, unbiased: Any, correction: Any, keepdim: bool) -> Tensor:
-    if x.dtype.np in dt.HALVES:  # rounded once
-        return _rooted(name, x.to(dt.float32), dim, unbiased, correction, keepdim).to(x.dtype)
-    return root(variance(name, x, dim, unbiased, correction, keepdim))
-
-
 @public("var", methods="var")
 def var(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
 ) -> Tensor:
     """``sum(|x - mean|**2) / (n - correction)`` over `dim`."""
-    return variance("var", input, *_flag_first(dim, unbiased), correction, keepdim)
+    return moment("var", input, *_flag_first(dim, unbiased), correction, keepdim)
 
 
 @public("std", methods="std")
@@ -507,7 +494,7 @@ def std(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
 ) -> Tensor:
     """The square root of the variance over `dim`; its derivative where it is 0 is 0."""
-    return _rooted("std", input, *_flag_first(dim, unbiased), correction, keepdim)
+    return moment("std", input, *_flag_first(dim, unbiased), correction, keepdim, std_p)
 
 
 VarMean = namedtuple("VarMean", "var mean")
@@ -520,7 +507,7 @@ def var_mean(
 ) -> VarMean:
     """The variance and the mean over `dim`."""
     dim, unbiased = _flag_first(dim, unbiased)
-    return VarMean(variance("var_mean", input, dim, unbiased, correction, keepdim), mean(input, dim, keepdim))
+    return VarMean(moment("var_mean", input, dim, unbiased, correction, keepdim), mean(input, dim, keepdim))
 
 
 @public("std_mean", out=False)
@@ -529,7 +516,7 @@ def std_mean(
 ) -> StdMean:
     """The standard deviation and the mean over `dim`."""
     dim, unbiased = _flag_first(dim, unbiased)
-    return StdMean(_rooted("std_mean", input, dim, unbiased, correction, keepdim), mean(input, dim, keepdim))
+    return StdMean(moment("std_mean", input, dim, unbiased, correction, keepdim, std_p), mean(input, dim, keepdim))
 
 
 # -- samples ------------------------------------------------------------------------------------------------------------

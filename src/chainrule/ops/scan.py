@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import kernels
 from ..core import dtypes as dt
 from ..core.op import op
 from ..core.registry import public
@@ -16,24 +17,61 @@ from ..core.tensor import Tensor
 from .pointwise import exp, where
 from .reduce import to_dtype, widen
 from .shape import flip_p
+from .sums import LARGE, WIDER
 
 
-def along(p: Any, x: Tensor, dim: Any) -> Any:
+def along(p: Any, x: Tensor, dim: Any, **kw: Any) -> Any:
     """The scan `p` of `x` along `dim`; a 0-d tensor counts as one of a single element."""
     d = wrap_dim(dim, x.ndim)
-    return p(x, dim=d) if x.ndim else p(x.reshape(1), dim=-1).reshape(())
+    return p(x, dim=d, **kw) if x.ndim else p(x.reshape(1), dim=-1, **kw).reshape(())
+
+
+def _typed(p: Any, x: Tensor, dim: Any, dtype: Any) -> Any:
+    """The scan `p` in a type of choice; without one, integers are counted in int64."""
+    x = to_dtype(x, dtype)
+    if dtype is None or x.dtype.category != dt.INT:
+        return along(p, x, dim) if dtype is None else along(p, x, dim).to(x.dtype)
+    return along(p, x, dim, narrow=True)
+
+
+BLOCK = 1 << 18  # elements that are in double precision at a time
+
+
+def accumulate(fn: Any, x: Any, dim: int, narrow: bool = False) -> Any:
+    """NumPy's running `fn` along `dim`, in order and in double precision; of integers in int64, or `narrow` in their own type."""
+    d = x.dtype
+    if d.kind in "iub":
+        return fn.accumulate(x, axis=dim, dtype=d if narrow else np.int64)
+    if x.size >= LARGE and fn is not np.logaddexp:
+        try:
+            return kernels.scans.scan(x, dim, fn is np.multiply)
+        except kernels.NotSupported:
+            pass
+    work = WIDER.get(d)
+    if work is None:
+        return fn.accumulate(x, axis=dim)
+    with np.errstate(over="ignore", under="ignore"):
+        if x.size <= BLOCK:
+            return fn.accumulate(x.astype(work), axis=dim).astype(d)
+        y = np.empty_like(x)
+        rows, out = np.moveaxis(x, dim, 0), np.moveaxis(y, dim, 0)
+        step, last = max(1, BLOCK * len(rows) // x.size), None
+        for i in range(0, len(rows), step):
+            part = rows[i : i + step].astype(work)
+            if last is not None:
+                part[0] = fn(last, part[0])
+            out[i : i + step] = fn.accumulate(part, axis=0, out=part)
+            last = part[-1].copy()
+    return y
 
 
 # -- sums -------------------------------------------------------------------------------------------------------------
 
 
 @op("cumsum")
-def cumsum_p(x: Any, *, dim: int) -> Any:
+def cumsum_p(x: Any, *, dim: int, narrow: bool = False) -> Any:
     """Running sums along `dim`."""
-    d = x.dtype
-    if d in dt.HALVES:
-        return np.add.accumulate(x, axis=dim, dtype=np.float32).astype(d)
-    return np.add.accumulate(x, axis=dim, dtype=np.int64 if d.kind in "iub" else None)
+    return accumulate(np.add, x, dim, narrow)
 
 
 def backwards(p: Any, x: Tensor, dim: int, **kw: Any) -> Tensor:
@@ -41,14 +79,14 @@ def backwards(p: Any, x: Tensor, dim: int, **kw: Any) -> Tensor:
     return flip_p(p(flip_p(x, dims=(dim,)), dim=dim, **kw), dims=(dim,))
 
 
-cumsum_p.jvp([lambda t, y, x, *, dim: cumsum_p(t, dim=dim)])
-cumsum_p.vjp([lambda g, y, x, *, dim: backwards(cumsum_p, g, dim)])
+cumsum_p.jvp([lambda t, y, x, *, dim, narrow=False: cumsum_p(t, dim=dim)])
+cumsum_p.vjp([lambda g, y, x, *, dim, narrow=False: backwards(cumsum_p, g, dim)])
 
 
 @public("cumsum", methods="cumsum", inplace="cumsum_")
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """``y[k] = x[0] + ... + x[k]`` along `dim`."""
-    return along(cumsum_p, to_dtype(input, dtype), dim)
+    return _typed(cumsum_p, input, dim, dtype)
 
 
 # -- the linear recurrence --------------------------------------------------------------------------------------------
@@ -72,9 +110,8 @@ shift_p.vjp([lambda g, y, x, *, dim, first: backwards(shift_p, g, dim, first=0)]
 def linear_scan_p(a: Any, b: Any, *, dim: int) -> Any:
     """``h[k] = a[k] h[k - 1] + b[k]`` along `dim`, ``h[-1] = 0``."""
     d = b.dtype
-    if d in dt.HALVES:
-        a, b = a.astype(np.float32), b.astype(np.float32)
-    h = b.astype(np.result_type(a, b))  # a copy
+    both = np.result_type(a, b)
+    h = b.astype(WIDER.get(both, both))  # a copy
     rows, coef = np.moveaxis(h, dim, 0), np.moveaxis(a, dim, 0)
     n = len(rows)
     # Long scans of few numbers: log2(n) passes over all of them instead of n passes over each.
@@ -123,23 +160,20 @@ def _(g: Any, y: Any, a: Any, b: Any, *, dim: int) -> Any:
 
 
 @op("cumprod")
-def cumprod_p(x: Any, *, dim: int) -> Any:
+def cumprod_p(x: Any, *, dim: int, narrow: bool = False) -> Any:
     """Running products along `dim`."""
-    d = x.dtype
-    if d in dt.HALVES:
-        return np.multiply.accumulate(x, axis=dim, dtype=np.float32).astype(d)
-    return np.multiply.accumulate(x, axis=dim, dtype=np.int64 if d.kind in "iub" else None)
+    return accumulate(np.multiply, x, dim, narrow)
 
 
 # y[k] = x[k] y[k-1] is differentiated as a recurrence, so that nothing is ever divided by an x that may be zero.
-cumprod_p.jvp([lambda t, y, x, *, dim: linear_scan_p(x, t * shift_p(y, dim=dim, first=1), dim=dim)])
-cumprod_p.vjp([lambda g, y, x, *, dim: scan_back(x, g, dim) * shift_p(y, dim=dim, first=1).conj()])
+cumprod_p.jvp([lambda t, y, x, *, dim, narrow=False: linear_scan_p(x, t * shift_p(y, dim=dim, first=1), dim=dim)])
+cumprod_p.vjp([lambda g, y, x, *, dim, narrow=False: scan_back(x, g, dim) * shift_p(y, dim=dim, first=1).conj()])
 
 
 @public("cumprod", methods="cumprod", inplace="cumprod_")
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """``y[k] = x[0] * ... * x[k]`` along `dim`; right at zeros to any order."""
-    return along(cumprod_p, to_dtype(input, dtype), dim)
+    return _typed(cumprod_p, input, dim, dtype)
 
 
 # -- log of running sums of exponentials ------------------------------------------------------------------------------
@@ -159,13 +193,13 @@ def _log_add_exp(a: Any, b: Any) -> Any:
 def logcumsumexp_p(x: Any, *, dim: int) -> Any:
     """``log(e**x[0] + ... + e**x[k])`` along `dim`, without overflow."""
     d = x.dtype
-    if d.kind != "c":
-        return np.logaddexp.accumulate(x.astype(np.float32) if d in dt.HALVES else x, axis=dim).astype(d, copy=False)
-    y = x.copy()
+    if (d.kind != "c" and d not in dt.WORK) or d in dt.HALVES:
+        return accumulate(np.logaddexp, x, dim)
+    y = x.astype(np.complex128)
     v = np.moveaxis(y, dim, 0)
     for k in range(1, len(v)):  # in order: the multiple of 2 pi in the imaginary part depends on it
         v[k] = _log_add_exp(v[k - 1], v[k])
-    return y
+    return y.astype(d, copy=False)
 
 
 def _empty_sums(y: Tensor) -> Tensor:

@@ -76,7 +76,7 @@ def _extremum(name: str, fn: Any) -> Any:
 
 def _worst(d: np.dtype, fn: Any) -> Any:
     low = fn is np.maximum
-    if d.kind == "f":
+    if dt.FROM_NP[d].category == dt.FLOAT:  # NumPy's kind of bfloat16 is that of an unknown type
         return -np.inf if low else np.inf
     if d.kind == "b":
         return not low

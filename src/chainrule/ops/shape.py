@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes as dt
-from ..core.dispatch import GRAD_MODE, innermost
+from ..core.dispatch import grad_enabled, innermost
 from ..core.op import op
 from ..core.registry import prop, public
 from ..core.samples import S, sample
@@ -221,7 +221,7 @@ def _part(g: Tensor, d: int, at: Any, n: Any) -> Tensor:
 
 def rebind_view(x: Tensor, y: Tensor, what: str) -> Tensor:
     """Make `x` itself the view `y` of it: ``x.t_()``, ``x.squeeze_()``; its other views stay as they are."""
-    if x.requires_grad and x.is_leaf and GRAD_MODE.get():
+    if x.requires_grad and x.is_leaf and grad_enabled():
         raise RuntimeError(
             f"{what}: a leaf Variable that requires grad is being used in an in-place operation; do it inside `with no_grad():`"
         )

@@ -18,7 +18,8 @@ import numpy as np
 
 from ..core.op import Pointwise, pointwise
 from ..core.samples import Given, S, sample
-from .pointwise import sign, where
+from .compiled import compiled
+from .pointwise import ks, sign, where
 from .special_base import gauss_legendre, in_double, scipy_special, unary
 
 # -- J, Y, I, K of integer order --------------------------------------------------------------------------------------
@@ -53,11 +54,43 @@ def _j(n: int, x: Any) -> Any:
     return np.where(far, now, sc.jv(n, np.where(far, 0, x)))
 
 
+def _k(n: int, x: Any) -> Any:
+    import scipy.special as sc
+
+    # All terms are positive: the recurrence upwards loses nothing, and ends where K_0 and K_1 do.
+    before, now = sc.k0(x), sc.k1(x)
+    for j in range(1, n):
+        before, now = now, before + 2 * j / x * now
+    return now
+
+
+def _unscaled(y: Any, x: Any) -> Any:
+    """``y exp(|x|)``, in two steps: the exponential alone overflows before the product does."""
+    half = np.exp(np.abs(x) * 0.5)
+    return y * half * half
+
+
+def _first_kind(name: str) -> Any:
+    """I_0 or I_1 by SciPy, and up to the largest number where that says infinity too soon."""
+    value, scaled = scipy_special(name), scipy_special(f"{name}e")
+
+    def body(x: Any) -> Any:
+        y = value(x)
+        # One product finds out whether there is anything to look for.
+        if np.isfinite(np.vdot(w := np.ravel(y), w)):
+            return y
+        with np.errstate(all="ignore"):
+            return np.where(np.isinf(y) & np.isfinite(x), _unscaled(scaled(x), x), y).astype(y.dtype, copy=False)
+
+    body.__name__ = name
+    return body
+
+
 FIRST: dict[str, tuple[Pointwise, Pointwise]] = {}
 jn_p = _family("bessel_jn", _j, 0.5, -0.5)
 yn_p = _family("bessel_yn", scipy_special("yn"), 0.5, -0.5)
-in_p = _family("bessel_in", scipy_special("iv"), 0.5, 0.5)
-kn_p = _family("bessel_kn", scipy_special("kn"), -0.5, -0.5)
+in_p = _family("bessel_in", lambda n, x: _unscaled(scipy_special("ive")(n, x), x), 0.5, 0.5)
+kn_p = _family("bessel_kn", _k, -0.5, -0.5)
 
 bessel_j0 = unary("bessel_j0", scipy_special("j0"), lambda t, y, x: -t * bessel_j1.call(x), "The Bessel function J_0.")
 bessel_j1 = unary(
@@ -81,7 +114,7 @@ bessel_y1 = unary(
 )
 i0 = unary(
     "i0",
-    scipy_special("i0"),
+    _first_kind("i0"),
     lambda t, y, x: t * i1.call(x),
     "The modified Bessel function I_0.",
     "i0 special.i0 special.modified_bessel_i0",
@@ -89,7 +122,7 @@ i0 = unary(
 )
 i1 = unary(
     "i1",
-    scipy_special("i1"),
+    _first_kind("i1"),
     lambda t, y, x: t * ((i0.call(x) + in_p.call(x, n=2)) * 0.5),
     "The modified Bessel function I_1; its derivative at 0 is 1/2.",
     "special.i1 special.modified_bessel_i1",
@@ -249,16 +282,56 @@ spherical_bessel_j0 = unary(
 )
 
 
-def _sinc(x: Any) -> Any:
-    with np.errstate(all="ignore"):
+def _plain_sinc(x: Any) -> Any:
+    """With the sine of the distance to the nearest integer, at which it is exactly 0."""
+    if x.dtype.kind == "c":
         return np.sinc(x)
+    a = np.abs(x.astype(np.float64, copy=False))
+    s, _ = _half_turn(a)
+    with np.errstate(all="ignore"):
+        y = np.where(a == 0, 1.0, np.where(np.isinf(a), 0.0, s / (math.pi * a)))
+    return y.astype(x.dtype, copy=False)
 
 
+def _half_turn(a: Any) -> tuple[Any, Any]:
+    """``sin(pi a)`` and ``cos(pi a)`` for ``a >= 0``, reduced before the rounding of pi."""
+    with np.errstate(all="ignore"):
+        r = a - np.rint(a * 0.5) * 2
+    m = np.minimum(np.abs(r), 1 - np.abs(r))
+    return np.copysign(np.sin(math.pi * m), r), np.where(np.abs(r) > 0.5, -1, 1) * np.sin(math.pi * (0.5 - m))
+
+
+def _plain_sinc_slope(t: Any, x: Any) -> Any:
+    """t times ``(cos(pi x) - sinc(x)) / x``, near 0 ``-pi (pi x) s_1(pi x)``."""
+    if x.dtype.kind == "c":
+        z = x * math.pi
+        return t * (z * _spherical(z, n=1) * -math.pi)
+    z = x.astype(np.float64, copy=False)
+    a = np.where(np.isinf(z), 1.0, np.abs(z))
+    s, c = _half_turn(a)
+    near = np.where(a < 0.5, z, 0) * math.pi
+    with np.errstate(all="ignore"):
+        y = np.where(a < 0.5, near * _spherical(near, n=1) * -math.pi, np.copysign(1, z) * (c - s / (math.pi * a)) / a)
+    return t * np.where(np.isinf(z), 0.0, y).astype(x.dtype, copy=False)
+
+
+def _sinc_curve(x: Any) -> Any:
+    """``-pi**2 (s_1(z) - z**2 s_2(z))`` at ``z = pi x``."""
+    z = x * math.pi
+    return (spherical_p.call(z, n=1) - z * (z * spherical_p.call(z, n=2))) * -(math.pi**2)
+
+
+sinc_slope_p = pointwise(
+    "sinc_slope",
+    compiled("sinc_slope", _plain_sinc_slope, lambda k, t, x: t * ks().sinc_slope(k, x), least=0),
+    lambda s, y, t, x: sinc_slope_p.call(s, x),
+    lambda s, y, t, x: s * (t * _sinc_curve(x)),
+)
 sinc = unary(
     "sinc",
-    _sinc,
-    lambda t, y, x: t * (_times_next(x * math.pi) * -math.pi),
-    "``sin(pi x) / (pi x)``, and 1 at 0; smooth there to any order.",
+    compiled("sinc", _plain_sinc, lambda k, x: ks().sinc(k, x), least=0),
+    lambda t, y, x: sinc_slope_p.call(t, x),
+    "``sin(pi x) / (pi x)``, 1 at 0 and 0 at the other integers; smooth to any order.",
     "sinc special.sinc",
     "sinc",
 )

@@ -15,15 +15,41 @@ from ..core.op import pointwise
 from ..core.registry import public
 from ..core.samples import Given, S, sample
 from ..core.tensor import Tensor
-from .special_base import in_double, one_tensor, scipy_special, unary
+from .compiled import compiled
+from .pointwise import ks
+from .special_base import in_double, one_tensor, real_only, scipy_special, unary
 
 # -- lgamma and its derivatives ---------------------------------------------------------------------------------------
 
 _gammaln = scipy_special("gammaln")
+# lgamma(1 + z) = -gamma z + sum of zeta(k)/k (-z)**k, and with zeta(k) - 1, and 1 - gamma for -gamma, lgamma(2 + z)
+_EULER, _TERMS = 0.5772156649015329, 28
+
+
+def _near(z: Any, first: float, one: int) -> Any:
+    import scipy.special as sc
+
+    c = [0.0, first, *((sc.zetac(k) + one) / k * (-1) ** k for k in range(2, _TERMS))]
+    return np.polynomial.polynomial.polyval(z, c)
+
+
+@in_double
+def _plain_lgamma(x: Any) -> Any:
+    """SciPy's, but beside the zeros at 1 and 2, where it loses its digits; at -inf it is infinite, as in C."""
+    y = np.where(np.isneginf(x), np.inf, _gammaln(x))
+    for at, first, one in ((1.0, -_EULER, 1), (2.0, 1 - _EULER, 0)):
+        y = np.where(np.abs(x - at) < 0.25, _near(np.clip(x - at, -0.25, 0.25), first, one), y)
+    return y
+
+
+_compiled_lgamma = compiled("lgamma", _plain_lgamma, lambda k, x: ks().lgamma(k, x), least=0)
 
 
 def _lgamma(x: Any) -> Any:
-    # |Gamma| has poles arbitrarily far left, and C says inf at -inf; SciPy says -inf.
+    """In double by the C library; single precision is SciPy's, which computes it in double."""
+    real_only("lgamma", x)
+    if x.dtype == np.float64:
+        return _compiled_lgamma(x)
     y = _gammaln(x)
     return np.where(np.isneginf(x), np.inf, y).astype(x.dtype) if np.isneginf(x).any() else y
 

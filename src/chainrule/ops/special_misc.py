@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..core.op import pointwise
 from ..core.registry import public
 from ..core.samples import Given, S, sample
 from ..core.tensor import Tensor
-from .pointwise import log, log1p, where
+from .pointwise import log, log1p, slope, where
 from .special_base import one_tensor, scipy_special, unary
 
 entr = unary(
@@ -18,14 +20,19 @@ entr = unary(
     "``-x log(x)``, 0 at 0 and -inf for negative x; its derivative at 0 is infinite.",
 )
 
+NAN = float("nan")
+
 # -- logit ------------------------------------------------------------------------------------------------------------
 
 
-def _logit_rule(t: Any, y: Any, x: Any) -> Any:
-    return t / where((x < 0) | (x > 1), float("nan"), x * (1 - x))
-
-
-logit_p = pointwise("logit", scipy_special("logit"), _logit_rule, promote="float")
+logit_slope = slope(
+    "logit_slope",
+    lambda t, x: t / np.where((x < 0) | (x > 1), x.dtype.type(np.nan), x * (1 - x)),
+    lambda k, t, x: t / k.select(x < 0.0, NAN, k.select(x > 1.0, NAN, x * (1.0 - x))),
+    # One factor at a time: the square of x (1 - x) would underflow.
+    lambda x: (x * 2 - 1) / (x * (1 - x)),
+)
+logit_p = pointwise("logit", scipy_special("logit"), lambda t, y, x: logit_slope.call(t, x), promote="float")
 
 
 @public("logit special.logit", methods="logit", inplace="logit_")

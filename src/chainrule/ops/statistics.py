@@ -18,6 +18,7 @@ from ..core.tensor import PAYLOADS, Tensor
 from ..core.views import write_out
 from .extrema import check_size, chosen, ordered
 from .index import gather_p
+from .matmul import rounded_once
 from .pointwise import where
 from .reduce import evenly, widen
 from .scan import ValuesIndices
@@ -153,8 +154,10 @@ _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
 def _check_quantile(name: str, x: Tensor, q: Any, interpolation: str) -> Tensor:
-    if x.dtype.name not in ("float32", "float64"):
-        raise RuntimeError(f"{name}(): input tensor must be either float or double dtype, got {x.dtype}")
+    if x.dtype.category != dt.FLOAT:
+        raise RuntimeError(
+            f"{name}(): input tensor must be either float or double dtype, or a 16-bit float, got {x.dtype}"
+        )
     if x.numel() == 0:
         raise RuntimeError(f"{name}(): input tensor must be non-empty, got shape {list(x.shape)}")
     if interpolation not in _INTERPOLATIONS:
@@ -181,6 +184,7 @@ def check_fraction_p(q: Any, *, name: str) -> Any:
     return q
 
 
+@rounded_once
 def _quantile(name: str, input: Tensor, q: Any, dim: Any, keepdim: bool, interpolation: str, skip: bool) -> Tensor:
     q = _check_quantile(name, input, q, interpolation)
     rank = input.ndim

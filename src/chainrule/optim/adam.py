@@ -41,35 +41,42 @@ class Adam(Optimizer):
             "weight_decay": weight_decay,
             "amsgrad": amsgrad,
             "maximize": maximize,
+            "foreach": foreach,
+            "capturable": capturable,
+            "differentiable": differentiable,
+            "fused": fused,
         }
         super().__init__(params, options | {"decoupled_weight_decay": decoupled_weight_decay or self.decoupled})
 
-    def update(self, p: np.ndarray, g: np.ndarray, state: dict[str, Any], group: dict[str, Any]) -> np.ndarray:
-        """The new value of a parameter."""
-        (b1, b2), lr, decay = group["betas"], float(group["lr"]), group["weight_decay"]
+    def update(self, p: Any, g: Any, state: dict[str, Any], group: dict[str, Any], xp: Any) -> None:
+        """``p -= lr m^ / (sqrt(v^) + eps)``; the parts of a complex number are two real ones."""
+        (b1, b2), lr, decay = group["betas"], group["lr"], group["weight_decay"]
         if decay:
             if group["decoupled_weight_decay"]:
-                p = p * (1 - lr * decay)
+                p *= 1 - lr * decay
             else:
                 g = g + decay * p
-        n = state["step"] = state.get("step", 0) + 1
+        n = int(state.get("step", 0)) + 1
+        state["step"] = np.array(n, np.float32)
         if n == 1:
-            state["exp_avg"], state["exp_avg_sq"] = (
-                np.zeros_like(g),
-                np.zeros(g.shape, np.abs(g[:0] if g.ndim else g).dtype),
-            )
-        m, v = state["exp_avg"], state["exp_avg_sq"]
+            state["exp_avg"], state["exp_avg_sq"] = xp.zeros_like(g), xp.zeros_like(g)
+            if group["amsgrad"]:
+                state["max_exp_avg_sq"] = xp.zeros_like(g)
+        m, v, top = state["exp_avg"], state["exp_avg_sq"], state.get("max_exp_avg_sq")
+        if xp.is_complex(p):
+            p, g, m, v = (xp.view_as_real(x) for x in (p, g, m, v))
+            top = None if top is None else xp.view_as_real(top)
         m *= b1
         m += (1 - b1) * g
         v *= b2
-        v += (1 - b2) * (g * g if g.dtype.kind != "c" else np.abs(g) ** 2)
-        if group["amsgrad"]:
-            top = state.get("max_exp_avg_sq")
-            v = state["max_exp_avg_sq"] = v.copy() if top is None else np.maximum(top, v)
-        scale = np.sqrt(v)
+        v += (1 - b2) * (g * g)
+        if top is not None:
+            top[...] = xp.maximum(top, v)
+            v = top
+        scale = xp.sqrt(v)
         scale *= 1 / (1 - b2**n) ** 0.5
         scale += group["eps"]
-        return p - (lr / (1 - b1**n)) * (m / scale)
+        p -= (lr / (1 - b1**n)) * (m / scale)
 
 
 class AdamW(Adam):

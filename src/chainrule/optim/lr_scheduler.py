@@ -1,98 +1,70 @@
 """Learning rates over time: ``scheduler.step()`` after each epoch (or batch) sets the rate of every group.
 
-Most schedules are functions of the number of steps; the rate is computed from it anew each time, so that loading a state or
-stepping in any order gives the same rate.
+Most schedules change the rate that they find: ``lr`` times a factor of the step. So several of them compose, a rate set by hand in between is
+kept, and a resumed one goes on from the rate that the optimiser's state brought back. ``step(epoch)`` jumps: it sets the rate
+that the schedule alone would have there, from the group's ``initial_lr``.
 """
 
 from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from .cycles import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
 from .optimizer import Optimizer
+from .schedule_base import LRScheduler, need_optimizer, per_group, put, remembered, values
 
+__all__ = [
+    "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialLR", "LRScheduler",
+    "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR", "ReduceLROnPlateau", "SequentialLR", "StepLR",
+]  # fmt: skip
 
-class LRScheduler:
-    """The base of schedules: ``factor(t)`` gives what the initial rate is multiplied by after t steps."""
-
-    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
-        if not isinstance(optimizer, Optimizer):
-            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
-        self.optimizer = optimizer
-        for g in optimizer.param_groups:
-            if last_epoch == -1:
-                g["initial_lr"] = g["lr"] if "initial_lr" not in g else g["initial_lr"]
-            elif "initial_lr" not in g:
-                raise KeyError("param 'initial_lr' is not specified in param_groups when resuming a scheduler")
-        self.base_lrs = [g["initial_lr"] for g in optimizer.param_groups]
-        self.last_epoch = last_epoch
-        self.step()
-
-    def factor(self, t: int) -> float:
-        """What the initial rate is multiplied by after t steps."""
-        raise NotImplementedError
-
-    def get_lr(self) -> list[float]:
-        """The rates of the groups after the present number of steps."""
-        return [b * self.factor(self.last_epoch) for b in self.base_lrs]
-
-    def step(self, epoch: int | None = None) -> None:
-        """Count a step and set the rates."""
-        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        self._set(self.get_lr())
-
-    def _set(self, rates: Sequence[float]) -> None:
-        for g, lr in zip(self.optimizer.param_groups, rates, strict=True):
-            g["lr"] = lr
-        self._last_lr = list(rates)
-
-    def get_last_lr(self) -> list[float]:
-        """The rates as they were set last."""
-        return self._last_lr
-
-    def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimiser and functions."""
-        return {k: v for k, v in self.__dict__.items() if k != "optimizer" and not callable(v)}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take back what ``state_dict`` gave."""
-        self.__dict__.update(state_dict)
+_LRScheduler = LRScheduler  # the name that older code derives from
 
 
 class LambdaLR(LRScheduler):
     """The initial rate times ``lr_lambda(t)``, one function or one a group."""
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
+        need_optimizer(optimizer)
         n = len(optimizer.param_groups)
         self.lr_lambdas: list[Callable[[int], float]] = (
             list(lr_lambda) if isinstance(lr_lambda, list | tuple) else [lr_lambda] * n
         )
         if len(self.lr_lambdas) != n:
             raise ValueError(f"Expected {n} lr_lambdas, but got {len(self.lr_lambdas)}")
+        for f in self.lr_lambdas:
+            if not callable(f):
+                raise TypeError(f"lr_lambda should be a function, but got {type(f).__name__}")
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[float]:
+    def get_lr(self) -> list[Any]:
         """The rates of the groups."""
         return [b * f(self.last_epoch) for b, f in zip(self.base_lrs, self.lr_lambdas, strict=True)]
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimiser and the functions."""
-        return {k: v for k, v in super().state_dict().items() if k != "lr_lambdas"}
+        """Everything but the optimiser; of functions, the attributes of callable objects."""
+        return super().state_dict() | {"lr_lambdas": [remembered(f) for f in self.lr_lambdas]}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take back what ``state_dict`` gave."""
+        for f, kept in zip(self.lr_lambdas, state_dict["lr_lambdas"], strict=True):
+            f.__dict__.update(kept or {})
+        super().load_state_dict({k: v for k, v in state_dict.items() if k != "lr_lambdas"})
 
 
 class MultiplicativeLR(LambdaLR):
     """The rate is multiplied by ``lr_lambda(t)`` at each step t."""
 
-    def get_lr(self) -> list[float]:
+    def get_lr(self) -> list[Any]:
         """The rates of the groups."""
-        now = [g["lr"] for g in self.optimizer.param_groups]
-        return (
-            now
-            if self.last_epoch <= 0
-            else [lr * f(self.last_epoch) for lr, f in zip(now, self.lr_lambdas, strict=True)]
-        )
+        now = values(self.optimizer, "lr")
+        if self._is_initial:
+            return now
+        return [lr * f(self.last_epoch) for lr, f in zip(now, self.lr_lambdas, strict=True)]
 
 
 class StepLR(LRScheduler):
@@ -102,7 +74,11 @@ class StepLR(LRScheduler):
         self.step_size, self.gamma = step_size, gamma
         super().__init__(optimizer, last_epoch)
 
-    def factor(self, t: int) -> float:
+    def _change(self, t: int) -> float:
+        """gamma every `step_size` steps."""
+        return self.gamma if t and not t % self.step_size else 1.0
+
+    def _total(self, t: int) -> float:
         """``gamma ** (t // step_size)``."""
         return self.gamma ** (t // self.step_size)
 
@@ -111,14 +87,18 @@ class MultiStepLR(LRScheduler):
     """gamma to the number of milestones that were reached."""
 
     def __init__(
-        self, optimizer: Optimizer, milestones: Sequence[int], gamma: float = 0.1, last_epoch: int = -1
+        self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
     ) -> None:
-        self.milestones, self.gamma = sorted(milestones), gamma
+        self.milestones, self.gamma = Counter(milestones), gamma
         super().__init__(optimizer, last_epoch)
 
-    def factor(self, t: int) -> float:
-        """gamma to the number of milestones that were reached."""
-        return self.gamma ** bisect.bisect_right(self.milestones, t)
+    def _change(self, t: int) -> float:
+        """gamma to the number of milestones at t."""
+        return self.gamma ** self.milestones[t] if t in self.milestones else 1.0
+
+    def _total(self, t: int) -> float:
+        """gamma to the number of milestones up to t."""
+        return self.gamma ** sum(n for at, n in self.milestones.items() if at <= t)
 
 
 class ExponentialLR(LRScheduler):
@@ -128,7 +108,11 @@ class ExponentialLR(LRScheduler):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def factor(self, t: int) -> float:
+    def _change(self, t: int) -> float:
+        """gamma."""
+        return 1.0 if self._is_initial else self.gamma
+
+    def _total(self, t: int) -> float:
         """``gamma ** t``."""
         return self.gamma**t
 
@@ -139,12 +123,16 @@ class ConstantLR(LRScheduler):
     def __init__(self, optimizer: Optimizer, factor: float = 1 / 3, total_iters: int = 5, last_epoch: int = -1) -> None:
         if not 0 <= factor <= 1:
             raise ValueError(f"ConstantLR: factor must be between 0 and 1, got {factor}")
-        self.start, self.total_iters = factor, total_iters
+        self.factor, self.total_iters = factor, total_iters
         super().__init__(optimizer, last_epoch)
 
-    def factor(self, t: int) -> float:
+    def _change(self, t: int) -> float:
+        """The factor at the start, its inverse at the end."""
+        return self.factor if t == 0 else 1 / self.factor if t == self.total_iters else 1.0
+
+    def _total(self, t: int) -> float:
         """The factor after t steps."""
-        return self.start if t < self.total_iters else 1.0
+        return self.factor if t < self.total_iters else 1.0
 
 
 class LinearLR(LRScheduler):
@@ -165,7 +153,16 @@ class LinearLR(LRScheduler):
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
         super().__init__(optimizer, last_epoch)
 
-    def factor(self, t: int) -> float:
+    def _change(self, t: int) -> float:
+        """The ratio of the factors of t and t - 1 steps."""
+        if t == 0:
+            return self.start_factor
+        if self._is_initial or t > self.total_iters:
+            return 1.0
+        d = self.end_factor - self.start_factor
+        return 1 + d / (self.total_iters * self.start_factor + (t - 1) * d)
+
+    def _total(self, t: int) -> float:
         """The factor after t steps."""
         return self.start_factor + (self.end_factor - self.start_factor) * min(t, self.total_iters) / self.total_iters
 
@@ -177,7 +174,12 @@ class PolynomialLR(LRScheduler):
         self.total_iters, self.power = total_iters, power
         super().__init__(optimizer, last_epoch)
 
-    def factor(self, t: int) -> float:
+    def _change(self, t: int) -> float:
+        """The ratio of the factors of t and t - 1 steps."""
+        n = self.total_iters
+        return 1.0 if self._is_initial or t > n else ((1 - t / n) / (1 - (t - 1) / n)) ** self.power
+
+    def _total(self, t: int) -> float:
         """The factor after t steps."""
         return (1 - min(t, self.total_iters) / self.total_iters) ** self.power
 
@@ -189,142 +191,116 @@ class CosineAnnealingLR(LRScheduler):
         self.T_max, self.eta_min = T_max, eta_min
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[float]:
-        """The rates of the groups."""
-        c = (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / 2
-        return [self.eta_min + (b - self.eta_min) * c for b in self.base_lrs]
+    def _height(self, t: float) -> float:
+        return (1 + math.cos(math.pi * t / self.T_max)) / 2
+
+    def get_lr(self) -> list[Any]:
+        """The rates of the groups: their distance from `eta_min` changes as the cosine does."""
+        now, t = values(self.optimizer, "lr"), self.last_epoch
+        if self._is_initial:
+            return now
+        if (t - 1 - self.T_max) % (
+            2 * self.T_max
+        ) == 0:  # at the bottom no ratio leads up again: the first step is added
+            up = (1 - math.cos(math.pi / self.T_max)) / 2
+            return [lr + (b - self.eta_min) * up for lr, b in zip(now, self.base_lrs, strict=True)]
+        c = self._height(t) / self._height(t - 1)
+        return [self.eta_min + (lr - self.eta_min) * c for lr in now]
+
+    def _get_closed_form_lr(self) -> list[Any]:
+        return [self.eta_min + (b - self.eta_min) * self._height(self.last_epoch) for b in self.base_lrs]
 
 
-class CosineAnnealingWarmRestarts(LRScheduler):
-    """Cosines from the initial rate to `eta_min`, of length ``T_0``, ``T_0 T_mult``, ``T_0 T_mult**2``, ..."""
-
-    def __init__(
-        self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1
-    ) -> None:
-        if T_0 <= 0 or T_mult < 1:
-            raise ValueError(
-                f"CosineAnnealingWarmRestarts: expected positive T_0 and T_mult >= 1, got {T_0} and {T_mult}"
-            )
-        self.T_0, self.T_mult, self.eta_min = T_0, T_mult, eta_min
-        super().__init__(optimizer, last_epoch)
-
-    def get_lr(self) -> list[float]:
-        """The rates of the groups."""
-        t, length = self.last_epoch, self.T_0
-        while t >= length:
-            t -= length
-            length *= self.T_mult
-        c = (1 + math.cos(math.pi * t / length)) / 2
-        return [self.eta_min + (b - self.eta_min) * c for b in self.base_lrs]
+def _check_members(what: str, schedulers: Sequence[Any], optimizer: Any) -> None:
+    for i, s in enumerate(schedulers):
+        if not hasattr(s, "optimizer"):
+            raise TypeError(f"{what}: the scheduler at index {i} has no attribute `optimizer`")
+        if isinstance(s, ReduceLROnPlateau):
+            raise ValueError(f"{what} does not support ReduceLROnPlateau (at index {i}): its step needs a metric")
+        if s.optimizer is not optimizer:
+            raise ValueError(f"{what}: the scheduler {type(s).__name__} at index {i} belongs to another optimizer")
 
 
-class OneCycleLR(LRScheduler):
-    """Up to `max_lr` and down to almost nothing in `total_steps` steps; momentum is left alone."""
+class _Several(LRScheduler):
+    """Schedules of one optimiser under one ``step``."""
 
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        max_lr: float,
-        total_steps: int | None = None,
-        epochs: int | None = None,
-        steps_per_epoch: int | None = None,
-        pct_start: float = 0.3,
-        anneal_strategy: str = "cos",
-        cycle_momentum: bool = False,
-        div_factor: float = 25.0,
-        final_div_factor: float = 1e4,
-        last_epoch: int = -1,
-    ) -> None:
-        if cycle_momentum:
-            raise NotImplementedError("OneCycleLR: cycle_momentum is not supported; pass cycle_momentum=False")
-        if total_steps is None:
-            if epochs is None or steps_per_epoch is None:
-                raise ValueError("OneCycleLR: give total_steps, or epochs and steps_per_epoch")
-            total_steps = epochs * steps_per_epoch
-        if anneal_strategy not in ("cos", "linear"):
-            raise ValueError(f"OneCycleLR: anneal_strategy must be 'cos' or 'linear', got {anneal_strategy!r}")
-        self.max_lr, self.total_steps, self.anneal_strategy = max_lr, total_steps, anneal_strategy
-        self.top = float(pct_start * total_steps) - 1
-        self.first, self.final = max_lr / div_factor, max_lr / div_factor / final_div_factor
-        super().__init__(optimizer, last_epoch)
+    _schedulers: list[Any]
 
-    def get_lr(self) -> list[float]:
-        """The rates of the groups."""
-        t = self.last_epoch
-        if t >= self.total_steps:
-            raise ValueError(f"Tried to step {t + 1} times. The specified number of total steps is {self.total_steps}")
-        a, b, s = (self.first, self.max_lr, t / self.top if self.top else 1.0) if t <= self.top else (
-            self.max_lr,
-            self.final,
-            (t - self.top) / (self.total_steps - 1 - self.top),
-        )  # fmt: skip
-        c = (1 - math.cos(math.pi * s)) / 2 if self.anneal_strategy == "cos" else s
-        return [a + (b - a) * c] * len(self.base_lrs)
+    def state_dict(self) -> dict[str, Any]:
+        """The state of this and of all schedules."""
+        return super().state_dict() | {"_schedulers": [s.state_dict() for s in self._schedulers]}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take back what ``state_dict`` gave."""
+        for s, d in zip(self._schedulers, state_dict["_schedulers"], strict=True):
+            s.load_state_dict(d)
+        super().load_state_dict({k: v for k, v in state_dict.items() if k != "_schedulers"})
 
 
-class SequentialLR(LRScheduler):
+def _undo(schedulers: Iterable[Any]) -> None:
+    """Take back the step of the constructor."""
+    for s in schedulers:
+        if isinstance(s, _Several):
+            _undo(s._schedulers)
+        else:
+            s.last_epoch -= 1
+
+
+class SequentialLR(_Several):
     """Several schedules, one after the other; the milestones say when the next one begins."""
 
     def __init__(
         self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: Sequence[int], last_epoch: int = -1
     ) -> None:
+        if not schedulers:
+            raise ValueError("SequentialLR expects at least one scheduler, but got none")
+        _check_members("SequentialLR", schedulers, optimizer)
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(
                 f"SequentialLR: expected one milestone less than schedulers, got {len(milestones)} and {len(schedulers)}"
             )
-        self.schedulers, self.milestones = list(schedulers), list(milestones)
-        super().__init__(optimizer, last_epoch)
+        self.optimizer = optimizer
+        self._schedulers, self._milestones = list(schedulers), list(milestones)
+        self.last_epoch = last_epoch + 1
+        # Every constructor made a step; that of the first schedule alone counts.
+        for g in optimizer.param_groups:
+            put(g, "lr", g["initial_lr"])
+        _undo(self._schedulers)
+        first = self._schedulers[bisect.bisect_right(self._milestones, 0)]
+        first._initial_step()
+        self._last_lr = first.get_last_lr()
 
-    def step(self, epoch: int | None = None) -> None:
+    def step(self) -> None:  # type: ignore[override]
         """Count a step and set the rates."""
-        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        k = bisect.bisect_right(self.milestones, self.last_epoch)
-        self.schedulers[k].step(self.last_epoch - (self.milestones[k - 1] if k else 0))
-        self._last_lr = self.schedulers[k].get_last_lr()
-
-    def state_dict(self) -> dict[str, Any]:
-        """The state of this and of all schedules."""
-        return {k: v for k, v in super().state_dict().items() if k != "schedulers"} | {
-            "schedulers": [s.state_dict() for s in self.schedulers]
-        }
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take back what ``state_dict`` gave."""
-        state = dict(state_dict)
-        for s, d in zip(self.schedulers, state.pop("schedulers"), strict=True):
-            s.load_state_dict(d)
-        self.__dict__.update(state)
+        self.last_epoch += 1
+        k = bisect.bisect_right(self._milestones, self.last_epoch)
+        s = self._schedulers[k]
+        if k and self._milestones[k - 1] == self.last_epoch:
+            s._update_lr(0)
+        else:
+            s.step()
+        self._last_lr = s.get_last_lr()
 
 
-class ChainedScheduler:
+class ChainedScheduler(_Several):
     """Several schedules at once; each multiplies the rate by the change of its own."""
 
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
+        if not schedulers:
+            raise ValueError("ChainedScheduler expects at least one scheduler to be chained, but got none")
+        self.optimizer = schedulers[0].optimizer if optimizer is None else optimizer
+        _check_members("ChainedScheduler", schedulers, self.optimizer)
         self._schedulers = list(schedulers)
-        self.optimizer = optimizer or self._schedulers[0].optimizer
-        self._combine()
+        self._last_lr = values(self.optimizer, "lr")
 
-    def _combine(self) -> None:
-        for k, g in enumerate(self.optimizer.param_groups):
-            base = g["initial_lr"]
-            lr = base
-            for s in self._schedulers:
-                lr *= s.get_last_lr()[k] / base
-            g["lr"] = lr
-        self._last_lr = [g["lr"] for g in self.optimizer.param_groups]
-
-    def step(self) -> None:
-        """Count a step of each schedule and set the rates."""
+    def step(self) -> None:  # type: ignore[override]
+        """Count a step of each schedule."""
         for s in self._schedulers:
             s.step()
-        self._combine()
-
-    def get_last_lr(self) -> list[float]:
-        """The rates as they were set last."""
-        return self._last_lr
+        self._last_lr = values(self.optimizer, "lr")
 
 
-class ReduceLROnPlateau:
+class ReduceLROnPlateau(LRScheduler):
     """The rate times `factor` when a metric has not improved for `patience` steps."""
 
     def __init__(
@@ -336,59 +312,61 @@ class ReduceLROnPlateau:
         threshold: float = 1e-4,
         threshold_mode: str = "rel",
         cooldown: int = 0,
-        min_lr: float = 0,
+        min_lr: float | list[float] = 0,
         eps: float = 1e-8,
     ) -> None:
         if factor >= 1:
             raise ValueError(f"ReduceLROnPlateau: factor should be < 1.0, got {factor}")
+        need_optimizer(optimizer)
         if mode not in ("min", "max") or threshold_mode not in ("rel", "abs"):
             raise ValueError(
                 f"ReduceLROnPlateau: mode is 'min' or 'max', threshold_mode 'rel' or 'abs', got {mode!r} and {threshold_mode!r}"
             )
         self.optimizer, self.mode, self.factor, self.patience = optimizer, mode, factor, patience
-        self.threshold, self.threshold_mode, self.cooldown, self.min_lr, self.eps = (
-            threshold,
-            threshold_mode,
-            cooldown,
-            min_lr,
-            eps,
-        )
+        self.threshold, self.threshold_mode, self.cooldown, self.eps = threshold, threshold_mode, cooldown, eps
+        self.default_min_lr = None if isinstance(min_lr, list | tuple) else min_lr
+        self.min_lrs = per_group("min_lr", optimizer, min_lr)
         self.best = math.inf if mode == "min" else -math.inf
         self.num_bad_epochs = self.cooldown_counter = self.last_epoch = 0
-        self._last_lr = [g["lr"] for g in optimizer.param_groups]
+        self._last_lr = values(optimizer, "lr")
+
+    @property
+    def in_cooldown(self) -> bool:
+        """Whether bad steps do not count yet."""
+        return self.cooldown_counter > 0
 
     def _better(self, x: float) -> bool:
         sign = 1 if self.mode == "min" else -1
-        slack = self.threshold * (abs(self.best) if self.threshold_mode == "rel" and math.isfinite(self.best) else 1)
-        return sign * x < sign * self.best - (slack if math.isfinite(self.best) else 0)
+        if self.threshold_mode == "rel":
+            return sign * x < sign * (self.best * (1 - sign * self.threshold))
+        return sign * x < sign * (self.best - sign * self.threshold)
 
-    def step(self, metrics: Any) -> None:
+    def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
         """Look at the metric and set the rates."""
         x = float(metrics)
-        self.last_epoch += 1
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self._better(x):
             self.best, self.num_bad_epochs = x, 0
         else:
             self.num_bad_epochs += 1
-        if self.cooldown_counter > 0:
+        if self.in_cooldown:
             self.cooldown_counter -= 1
             self.num_bad_epochs = 0
         if self.num_bad_epochs > self.patience:
-            for g in self.optimizer.param_groups:
-                new = max(g["lr"] * self.factor, self.min_lr)
-                if g["lr"] - new > self.eps:
-                    g["lr"] = new
+            self._reduce()
             self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
-        self._last_lr = [g["lr"] for g in self.optimizer.param_groups]
+        self._last_lr = values(self.optimizer, "lr")
 
-    def get_last_lr(self) -> list[float]:
-        """The rates as they were set last."""
-        return self._last_lr
-
-    def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimiser."""
-        return {k: v for k, v in self.__dict__.items() if k != "optimizer"}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take back what ``state_dict`` gave."""
-        self.__dict__.update(state_dict)
+    def _reduce(self) -> None:
+        groups = self.optimizer.param_groups
+        if len(groups) != len(self.min_lrs):
+            if self.default_min_lr is None:
+                raise RuntimeError(
+                    f"ReduceLROnPlateau: the optimizer has {len(groups)} param groups by now, but min_lr was given for {len(self.min_lrs)}"
+                )
+            self.min_lrs = [self.default_min_lr] * len(groups)
+        for g, least in zip(groups, self.min_lrs, strict=True):
+            old = float(g["lr"])
+            new = max(old * self.factor, least)
+            if old - new > self.eps:
+                put(g, "lr", new)

@@ -2,23 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import copy
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from ..core.dispatch import innermost
-from ..core.imperative import enable_grad, no_grad
-from ..core.tensor import Tensor
-from ..core.views import assign
+from ..core.held import rebind, rows, shared_memory
+from ..core.imperative import enable_grad, set_grad_enabled
+from ..core.registry import PUBLIC
+from ..core.tensor import PAYLOADS, Tensor
+
+
+def _view_as_real(a: np.ndarray) -> np.ndarray:
+    return np.lib.stride_tricks.as_strided(a.real, (*a.shape, 2), (*a.strides, a.itemsize // 2))
+
+
+# What an update needs beside arithmetic, for arrays and, in a differentiable step, for tensors.
+ARRAYS = SimpleNamespace(
+    sqrt=np.sqrt,
+    maximum=np.maximum,
+    zeros_like=np.zeros_like,
+    is_complex=np.iscomplexobj,
+    view_as_real=_view_as_real,
+)
+
+
+def _tensors() -> SimpleNamespace:
+    return SimpleNamespace(**{n: PUBLIC[n] for n in vars(ARRAYS)})
 
 
 class Optimizer:
-    """The base of optimisers: ``update(p, g, state, group)`` returns the new value of one parameter, as arrays."""
+    """The base of optimisers: ``update(p, g, state, group, xp)`` moves one parameter in place."""
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
-        self.state: dict[Tensor, dict[str, Any]] = {}
+        self.state: defaultdict[Any, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
         if isinstance(params, Tensor):
             raise TypeError(
@@ -43,7 +65,7 @@ class Optimizer:
         for p in group["params"]:
             if not isinstance(p, Tensor):
                 raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}")
-            if not p.is_leaf:
+            if not (self.defaults.get("differentiable") or p.is_leaf or p.retains_grad):
                 raise ValueError("can't optimize a non-leaf Tensor")
             if id(p) in known:
                 raise ValueError("some parameters appear in more than one parameter group")
@@ -52,10 +74,7 @@ class Optimizer:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop the gradients (or set them to zero)."""
-        for g in self.param_groups:
-            for p in g["params"]:
-                if p.grad is not None:
-                    p.grad = None if set_to_none else p.grad.detach() * 0
+        clear_gradients((p for g in self.param_groups for p in g["params"]), set_to_none)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Move every parameter that has a gradient; `closure` computes the loss anew."""
@@ -63,25 +82,42 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        with no_grad():
+        with set_grad_enabled(bool(self.defaults.get("differentiable"))):
             for group in self.param_groups:
                 for p in group["params"]:
                     if p.grad is not None:
-                        payload, g = innermost(p), innermost(p.grad)
-                        value, g = (
-                            getattr(payload, "rows", payload),
-                            getattr(g, "rows", g),
-                        )  # a nest moves as its packed rows
-                        new = self.update(
-                            value, -g if group.get("maximize") else g, self.state.setdefault(p, {}), group
-                        ).astype(value.dtype, copy=False)
-                        if value is not payload:
-                            new = type(payload)(new, payload.geometry)
-                        assign(p, Tensor(new), type(self).__name__)
+                        (self._step_tensor if group.get("differentiable") else self._step_array)(p, group)
         return loss
 
-    def update(self, p: np.ndarray, g: np.ndarray, state: dict[str, Any], group: dict[str, Any]) -> np.ndarray:
-        """The new value of a parameter."""
+    def _step_array(self, p: Tensor, group: dict[str, Any]) -> None:
+        state = self.state[p]
+        arrays = {k: _array(v) for k, v in state.items()}
+        payload = shared_memory(p)
+        value = rows(innermost(p)).copy() if payload is None else rows(payload)
+        g = rows(innermost(p.grad)).astype(value.dtype, copy=False)
+        lr = group["lr"]
+        if isinstance(lr, Tensor):
+            group = group | {"lr": float(lr)}
+        self.update(value, -g if group.get("maximize") else g, arrays, group, ARRAYS)
+        if payload is None:
+            old = innermost(p)
+            rebind(p, type(old)(value, old.geometry) if type(old) in PAYLOADS else value, type(self).__name__)
+        for k, v in arrays.items():
+            if not isinstance(v, np.ndarray):
+                state[k] = v
+            elif not (isinstance(t := state.get(k), Tensor) and t._value is v):
+                state[k] = Tensor(v)
+
+    def _step_tensor(self, p: Tensor, group: dict[str, Any]) -> None:
+        """A step that can be differentiated: the same formula on tensors, recorded."""
+        state = self.state[p]
+        self.update(p, -p.grad if group.get("maximize") else p.grad, state, group, _tensors())
+        for k, v in state.items():
+            if isinstance(v, np.ndarray):
+                state[k] = Tensor(v)
+
+    def update(self, p: Any, g: Any, state: dict[str, Any], group: dict[str, Any], xp: Any) -> None:
+        """Move `p` in place along the gradient `g`: arrays, or tensors in a differentiable step; `xp` has their functions."""
         raise NotImplementedError
 
     def state_dict(self) -> dict[str, Any]:
@@ -94,9 +130,7 @@ class Optimizer:
             groups.append(
                 {k: v for k, v in g.items() if k != "params"} | {"params": [numbers[id(p)] for p in g["params"]]}
             )
-        state = {
-            numbers[id(p)]: {k: _shown(v) for k, v in s.items()} for p, s in self.state.items() if id(p) in numbers
-        }
+        state = {numbers[id(p)]: dict(s) for p, s in self.state.items() if id(p) in numbers}
         return {"state": state, "param_groups": groups}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -109,10 +143,14 @@ class Optimizer:
                 "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
             )
         at: dict[int, Tensor] = {}
+        merged = []
         for new, group in zip(groups, self.param_groups, strict=True):
             at.update(zip(new["params"], group["params"], strict=True))
-            group.update({k: v for k, v in new.items() if k != "params"})
-        self.state = {at[int(k)]: {n: _stored(v) for n, v in s.items()} for k, s in state_dict["state"].items()}
+            merged.append(copy.deepcopy({k: v for k, v in new.items() if k != "params"}) | {"params": group["params"]})
+        self.param_groups = merged
+        self.state = defaultdict(dict)
+        for k, s in state_dict["state"].items():
+            self.state[at[int(k)]] = {n: v.detach().clone() if isinstance(v, Tensor) else v for n, v in s.items()}
 
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
@@ -122,12 +160,24 @@ class Optimizer:
         return "\n".join([*lines, ")"])
 
 
-def _shown(v: Any) -> Any:
-    return Tensor(v.copy()) if isinstance(v, np.ndarray) else v
+def _array(v: Any) -> Any:
+    """What an update works on in place of a tensor of the state: its memory, or a copy where that was saved."""
+    if not isinstance(v, Tensor):
+        return v
+    a = rows(innermost(v))
+    return a.copy() if v._interp is not None or (v._meta is not None and v._meta.pinned) else a
 
 
-def _stored(v: Any) -> Any:
-    return innermost(v).copy() if isinstance(v, Tensor) else v
+def clear_gradients(params: Iterable[Any], set_to_none: bool) -> None:
+    """Drop gradients, or write zeros to them."""
+    for p in params:
+        if p.grad is not None:
+            if set_to_none:
+                p.grad = None
+            else:
+                if p.grad.requires_grad:
+                    p.grad = p.grad.detach()
+                p.grad.zero_()
 
 
 def positive(**values: Any) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from .optimizer import Optimizer, positive
 
 
@@ -36,17 +34,19 @@ class SGD(Optimizer):
             "weight_decay": weight_decay,
             "nesterov": nesterov,
             "maximize": maximize,
+            "foreach": foreach,
+            "differentiable": differentiable,
+            "fused": fused,
         }
         super().__init__(params, options)
 
-    def update(self, p: np.ndarray, g: np.ndarray, state: dict[str, Any], group: dict[str, Any]) -> np.ndarray:
-        """The new value of a parameter."""
+    def update(self, p: Any, g: Any, state: dict[str, Any], group: dict[str, Any], xp: Any) -> None:
+        """``p -= lr v``."""
         if group["weight_decay"]:
             g = g + group["weight_decay"] * p
         mu = group["momentum"]
         if mu:
             v = state.get("momentum_buffer")
-            v = g.copy() if v is None else mu * v + (1 - group["dampening"]) * g
-            state["momentum_buffer"] = v
+            v = state["momentum_buffer"] = 1 * g if v is None else mu * v + (1 - group["dampening"]) * g
             g = g + mu * v if group["nesterov"] else v
-        return p - float(group["lr"]) * g
+        p -= group["lr"] * g

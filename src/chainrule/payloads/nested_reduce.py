@@ -69,6 +69,13 @@ def _(x: NestedArray, *, dim: tuple[int, ...], dof: Any, whole: bool, keepdim: b
     return y if keepdim else _drop(y, dim)
 
 
+@reduce.std_p.on(NestedArray)
+def _(x: NestedArray, **kw: Any) -> Any:
+    y = reduce.var_p.impls[NestedArray](x, **kw)
+    with np.errstate(invalid="ignore"):
+        return NestedArray(np.sqrt(y.rows), y.geometry) if isinstance(y, NestedArray) else np.sqrt(y)
+
+
 def _over(y: Any, divisor: Any, at: int) -> Any:
     """A (possibly nested) result over one number, or over one for each component; `at` is the axis of the components."""
     if not np.ndim(divisor):
@@ -117,11 +124,11 @@ def _(x: NestedArray, *, ord: float, dim: tuple[int, ...], keepdim: bool, old: A
     return reduced(x, y.astype(x.rows.real.dtype, copy=False), dim, keepdim)
 
 
-def _called(name: str, p: Any) -> Any:
+def _called(name: str, p: Any, **kw: Any) -> Any:
     """The dense body of an op along one axis, with the name for its errors."""
 
     def f(*xs: Any) -> Any:
-        return p.impl(*xs[:-1], dim=xs[-1])
+        return p.impl(*xs[:-1], dim=xs[-1], **kw)
 
     f.what = name  # type: ignore[attr-defined]
     return f
@@ -218,7 +225,7 @@ def _(x: NestedArray, *, dim: int) -> Any:
 # -- scans and orders -----------------------------------------------------------------------------------------------------
 
 for _p, _pad in ((scan.cumsum_p, 0), (scan.cumprod_p, 1), (scan.logcumsumexp_p, 0)):
-    _p.on(NestedArray)(lambda x, *, dim, _p=_p, _pad=_pad: along([x], dim, _called(_p.name, _p), (_pad,)))
+    _p.on(NestedArray)(lambda x, *, dim, _p=_p, _pad=_pad, **kw: along([x], dim, _called(_p.name, _p, **kw), (_pad,)))
 
 
 @scan.shift_p.on(NestedArray)

@@ -7,7 +7,7 @@ again for the reverse rule itself and in all four mixes of second order, and vma
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from ..core import dtypes as dt
 from ..core.samples import SAMPLES, Given, S, Sample
 from ..core.tensor import Tensor
 from ..core.tree import flatten
+from .conformance.variants import index_variants
 
 
 class LawError(AssertionError):
@@ -24,10 +25,15 @@ class LawError(AssertionError):
 
 
 class Case:
-    """A function of floating tensors only, with a point to test it at."""
+    """A function of floating tensors only, with a point to test it at.
 
-    def __init__(self, name: str, f: Callable[..., Any], xs: list[np.ndarray]) -> None:
-        self.name, self.f, self.xs = name, f, xs
+    `fixed` are index and mask arguments: with them behind its own, `f` takes other values of these too.
+    """
+
+    def __init__(
+        self, name: str, f: Callable[..., Any], xs: list[np.ndarray], fixed: Sequence[np.ndarray] = ()
+    ) -> None:
+        self.name, self.f, self.xs, self.fixed = name, f, xs, list(fixed)
 
     def __repr__(self) -> str:
         return self.name
@@ -69,10 +75,11 @@ def case_of(s: Sample, cx: bool, seed: int = 0) -> Case:
     args = [build(a) for a in s.args]
     kw = {k: build(v) for k, v in s.kw.items()}
     fixed = [Tensor(np.asarray(v)) for v in values]
+    indices = [i for i, v in enumerate(values) if i not in free and np.asarray(v).dtype.kind in "iub"]
 
     def call(*ts: Any) -> Any:
         now: list[Any] = list(fixed)
-        for i, t in zip(free, ts, strict=True):
+        for i, t in zip((*free, *indices), ts, strict=False):
             now[i] = t
 
         def fill(a: Any) -> Any:
@@ -82,7 +89,7 @@ def case_of(s: Sample, cx: bool, seed: int = 0) -> Case:
 
         return f(*[fill(a) for a in args], **{k: fill(v) for k, v in kw.items()})
 
-    return Case(f"{s!r}{'-complex' if cx else ''}", call, xs)
+    return Case(f"{s!r}{'-complex' if cx else ''}", call, xs, [np.asarray(values[i]) for i in indices])
 
 
 class _Slot:
@@ -138,15 +145,16 @@ def central(f: Callable[..., Any], xs: list[Tensor], ts: list[Tensor], h: float 
 
 
 def expect(law: str, case: Any, got: Any, want: Any, tol: float) -> None:
-    """Raise unless `got` and `want` agree to `tol`, relative to their size."""
+    """Raise unless every element of `got` and `want` agrees to `tol`, relative to its size and a hundredth of the largest."""
     for a, b in zip(got, want, strict=True):
         a, b = np.asarray(a), np.asarray(b)
         if a.shape != b.shape:
             raise LawError(f"{law}: {case}: shape {a.shape}, expected {b.shape}")
         if not np.all(np.isfinite(a) == np.isfinite(b)):
             raise LawError(f"{law}: {case}: not finite where it should be, or the reverse")
-        scale = 1 + np.max(np.abs(b[np.isfinite(b)]), initial=0.0)
-        err = np.max(np.abs(np.where(np.isfinite(b), a - b, 0)), initial=0.0) / scale
+        size = np.where(np.isfinite(b), np.abs(b), 0.0)
+        scale = size + 1e-2 * np.max(size, initial=0.0) + 1e-4
+        err = np.max(np.where(np.isfinite(b), np.abs(a - b), 0) / scale, initial=0.0)
         if not err <= tol:
             raise LawError(f"{law}: {case}: relative error {err:.3g}, allowed {tol:g}")
 
@@ -210,6 +218,32 @@ def check_vmap(case: Case, rng: np.random.Generator, size: int = 3) -> None:
     _vmap_law(f"jvp of {case}", _jvp_map(f, n), [*xs, *ts], rng, size, every=False)
 
 
+def _examples(
+    f: Callable[..., Any], xs: list[Tensor], dims: Sequence[int | None], size: int
+) -> tuple[list[Any], list[Any]]:
+    """Stacked examples and `f` of each: rolled and scaled, so that other elements are the larger ones in each, or scaled alone."""
+
+    def stacked(roll: int) -> list[Tensor]:
+        batch = []
+        for x, d in zip(xs, dims, strict=True):
+            v = x.numpy()
+            if d is not None:
+                rolled = [np.roll(v.ravel(), roll * i).reshape(v.shape) for i in range(size)]
+                v = np.stack([a * (1 + 0.05 * i) for i, a in enumerate(rolled)], d)
+            batch.append(Tensor(v))
+        return batch
+
+    def each(batch: list[Tensor]) -> list[Any]:
+        return [f(*[b if d is None else b.select(d, i) for b, d in zip(batch, dims, strict=True)]) for i in range(size)]
+
+    batch = stacked(1)
+    try:
+        return batch, each(batch)
+    except Exception:  # rolled, a matrix may not be positive definite any more
+        batch = stacked(0)
+        return batch, each(batch)
+
+
 def _vmap_law(
     name: Any, f: Callable[..., Any], xs: list[Tensor], rng: np.random.Generator, size: int, every: bool
 ) -> None:
@@ -225,24 +259,76 @@ def _vmap_law(
         rank = max(x.ndim for x, p in zip(xs, picked, strict=True) if p)
         for at in range(rank + 1) if every else (0,):
             dims = tuple(min(at, x.ndim) if p else None for x, p in zip(xs, picked, strict=True))
-            batch = []
-            for x, d in zip(xs, dims, strict=True):
-                v = x.numpy()
-                if d is not None:
-                    v = np.stack([v * (1 + 0.05 * i) for i in range(size)], d)
-                batch.append(Tensor(v))
+            batch, each = _examples(f, xs, dims, size)
             got = func.vmap(f, in_dims=dims)(*batch)
-            each = [
-                f(*[b if d is None else b.select(d, i) for b, d in zip(batch, dims, strict=True)]) for i in range(size)
-            ]
             want = [np.stack([e[k].numpy() for e in each]) for k in range(len(each[0]))]
             expect(f"vmap over {dims}", name, [g.numpy() for g in got], want, 1e-9)
+
+
+def _index_examples(case: Case, k: int, size: int) -> tuple[list[np.ndarray], list[Any]]:
+    """Other values of index argument `k` that the op accepts, and its results; none where they fix the result's shape."""
+    f, x = outputs(case.f), case.fixed[k]
+
+    def run(v: np.ndarray) -> tuple[Tensor, ...]:
+        return f(*case.tensors(), *[Tensor(v if i == k else w) for i, w in enumerate(case.fixed)])
+
+    for variants in index_variants(x, size):
+        try:
+            ys = [run(v) for v in variants]
+        except Exception:  # the op says that these values are out of range
+            continue
+        try:
+            ys.append(run(np.zeros_like(x)))
+        except Exception:  # zero is not in range: then it says nothing
+            ys.append(ys[0])
+        if len({tuple(y.shape for y in e) for e in ys}) == 1:
+            return variants, ys
+    return [], []
+
+
+def check_indices(case: Case, rng: np.random.Generator, size: int = 3) -> None:
+    """vmap equals a loop where index and mask arguments differ between the examples: the op, its vjp and its jvp."""
+    f, n = outputs(case.f), len(case.xs)
+    for k in range(len(case.fixed)):
+        variants, ys = _index_examples(case, k, size)
+        if not variants:
+            continue
+
+        def at(i: Tensor, k: int = k) -> list[Tensor]:
+            return [i if j == k else Tensor(w) for j, w in enumerate(case.fixed)]
+
+        def value(i: Tensor, *a: Any, at: Any = at) -> Any:
+            return f(*a, *at(i))
+
+        def pull(i: Tensor, *a: Any, value: Any = value) -> Any:
+            return _vjp_map(lambda *b: value(i, *b), n)(*a)
+
+        def push(i: Tensor, *a: Any, value: Any = value) -> Any:
+            return _jvp_map(lambda *b: value(i, *b), n)(*a)
+
+        vectors = like(rng, ys[0]), like(rng, case.tensors())
+        for name, g, v in (("", value, []), ("vjp of ", pull, vectors[0]), ("jvp of ", push, vectors[1]))[
+            : 3 if n else 1
+        ]:
+            _index_law(f"{name}{case}", k, g, variants, [*case.tensors(), *v])
+
+
+def _index_law(name: str, k: int, g: Callable[..., Any], variants: list[np.ndarray], args: list[Tensor]) -> None:
+    """vmap of ``g(index, *args)`` over the indices equals a loop, with arguments that the examples share and without."""
+    size = len(variants)
+    for shared in (True, False):
+        batch = [a if shared else Tensor(np.stack([a.numpy() * (1 + 0.05 * i) for i in range(size)])) for a in args]
+        got = func.vmap(g, in_dims=(0, *[None if shared else 0] * len(args)))(Tensor(np.stack(variants)), *batch)
+        want = [g(Tensor(variants[i]), *[b if shared else b.select(0, i) for b in batch]) for i in range(size)]
+        whole = [np.stack([e[j].numpy() for e in want]) for j in range(len(want[0]))]
+        expect(f"vmap over index {k}", name, [y.numpy() for y in got], whole, 1e-9)
+
+
+LAWS = (check_tangent, check_dot, check_second, check_vmap, check_indices)
 
 
 def check(case: Case, seed: int = 0) -> None:
     """All laws."""
     rng = np.random.default_rng(seed)
-    check_tangent(case, rng)
-    check_dot(case, rng)
-    check_second(case, rng)
-    check_vmap(case, rng)
+    for law in LAWS:
+        law(case, rng)

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .checkpoint import checkpoint
+from . import checkpoint
 
 __all__ = ["checkpoint"]

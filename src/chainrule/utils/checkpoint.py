@@ -2,91 +2,125 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..core.dispatch import GRAD_MODE
-from ..core.op import Op
+from ..core.dispatch import CUT, STACK, revived
+from ..core.errors import ChainruleError
 from ..core.reverse import Node, Pick, Reverse, _count, walk_back
 from ..core.tensor import Tensor
 from ..core.tree import flatten, unflatten
 from ..core.views import pin
 from ..ops.random import default_generator
 
-__all__ = ["checkpoint", "checkpoint_sequential"]
+__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "noop_context_fn", "set_checkpoint_early_stop"]
 
 
-class _Again(Op):
-    """Stands for a whole call on the tape; its reverse rule runs the call again and walks back through that."""
+class CheckpointError(ChainruleError):
+    """The function did not do the same when it ran again."""
 
-    def __init__(self, run: Callable[[], list[Any]], level: Reverse, edge: list[Node], places: list[int]) -> None:
-        self.name = "checkpoint"
-        self.run, self.level, self.edge, self.places = run, level, edge, places
-        self.sparse_vjp = True
-        self.differentiable, self.integer_outputs = True, frozenset()
 
-    def pull(self, g: Any, y: Any, xs: Any, kw: Any, need: list[bool]) -> list[Any]:
-        alive, self.level.alive = self.level.alive, True
-        mode = GRAD_MODE.set(True)
-        try:
-            ys = self.run()
-        finally:
-            GRAD_MODE.reset(mode)
-            self.level.alive = alive
-        starts = [(ys[i]._aux, gi) for i, gi in zip(self.places, g, strict=True) if gi is not None]
-        rewrap = self.level if any(gi is not None and gi._interp is self.level for gi in g) else None
-        got = walk_back(starts, wanted=self.edge, rewrap=rewrap)
+class _Again:
+    """Stands for a whole call on the tape of one level; its reverse rule runs the call again and walks back through that."""
+
+    name, form = "checkpoint", "again"
+    pull_rules, sparse_vjp, differentiable, none_is_zero = None, True, True, True
+    integer_outputs: frozenset[int] = frozenset()
+
+    def __init__(self, run: Callable[[], list[Tensor]], edge: list[Node], places: list[int]) -> None:
+        self.run, self.edge, self.places = run, edge, places
+
+    def pull_again(self, g: list[Any], rewrap: Reverse | None) -> list[Any]:
+        """The cotangents of the nodes at the edge of the call; recorded in turn if `rewrap` is the level of the tape."""
+        made = self.run()
+        starts = [(made[i]._aux, gi) for i, gi in zip(self.places, g, strict=True) if gi is not None]
+        got = walk_back(starts, wanted=self.edge, stop=True, rewrap=rewrap, free=rewrap is None)
         return [got.get(n) for n in self.edge]
 
 
-def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None, context_fn: Any = None,
+def noop_context_fn() -> tuple[Any, Any]:
+    """Two contexts that do nothing: the default of ``context_fn``."""
+    return contextlib.nullcontext(), contextlib.nullcontext()
+
+
+def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None, context_fn: Any = noop_context_fn,
                determinism_check: str = "default", debug: bool = False, preserve_rng_state: bool = True, early_stop: bool = True,
                **kw: Any) -> Any:  # fmt: skip
     """``function(*args)``, keeping nothing but its inputs for backward; it runs again when backward needs it.
 
-    Works under every transform and for tensors the function captures. Random numbers are drawn alike both times.
+    Works under every transform, inside other checkpoints, and for tensors the function captures. Random numbers are drawn
+    alike both times. Of PyTorch's options, `context_fn` gives the contexts of the first and of the second run,
+    ``determinism_check="none"`` does not compare the results' shapes; the way of recomputing (`use_reentrant`,
+    `early_stop`) is always the same.
 
     >>> x = chainrule.tensor(2.0)
     >>> chainrule.func.grad(lambda x: checkpoint(lambda v: v.sin() * v, x))(x)
     tensor(0.0770)
     """
     state = default_generator.get_state() if preserve_rng_state else None
+    first, second = context_fn()
+    stack, cut = STACK.get(), CUT.get()
     held, spec = flatten((args, kw))
     held = [pin(a) if isinstance(a, Tensor) else a for a in held]
-
-    def run() -> Any:
-        a, k = unflatten(held, spec)
-        return function(*a, **k)
-
     start = _count()
-    out = run()
+    with first:
+        out = function(*args, **kw)
     ys, yspec = flatten(out)
-    level = max(
-        (y._interp for y in ys if isinstance(y, Tensor) and y._interp is not None), key=lambda i: i.level, default=None
-    )
-    if not isinstance(level, Reverse):
-        return out
-    places = [i for i, y in enumerate(ys) if isinstance(y, Tensor) and y._interp is level and y._aux.seq > start]
-    edge = _edge([ys[i]._aux for i in places], start)
-    if not places or not edge:
-        return out
+    atoms = [t for y in ys for t in _tapes(y)]
+    shapes = [(t.shape, t.dtype) for t in atoms]
 
-    def again() -> list[Any]:
-        if state is None:
-            return flatten(run())[0]
+    def again() -> list[Tensor]:
+        """The parts of the results that tapes made, from a second run in the context of the first."""
+        a, k = unflatten([Tensor(h._value, h._interp, h._aux) if isinstance(h, Tensor) else h for h in held], spec)
         now = default_generator.get_state()
-        default_generator.set_state(state)
-        try:
-            return flatten(run())[0]
-        finally:
-            default_generator.set_state(now)
+        with revived(stack, cut), second:
+            if state is not None:
+                default_generator.set_state(state)
+            try:
+                made = [t for y in flatten(function(*a, **k))[0] for t in _tapes(y)]
+            finally:
+                if state is not None:
+                    default_generator.set_state(now)
+        if determinism_check != "none" and [(t.shape, t.dtype) for t in made] != shapes:
+            raise CheckpointError(
+                f"checkpoint: the function gave results of other shapes when it ran again: {[list(t.shape) for t in made]}, "
+                f"at first {[list(s) for s, _ in shapes]}. It must do the same for the same arguments."
+            )
+        return made
 
-    node = Node(_Again(again, level, edge, places), (), None, tuple(edge), {}, (None,) * len(edge))
-    node.nout = len(places)
-    node.outs = [(tuple(ys[i].shape), ys[i].dtype) for i in places]
-    for k, i in enumerate(places):
-        ys[i] = Tensor(ys[i]._value, level, Pick(node, k))
-    return unflatten(ys, yspec)
+    swaps: dict[int, Node] = {}
+    for level in {t._interp: None for t in atoms}:
+        if level.keep_all:  # type: ignore[union-attr]
+            continue  # linearize walks forward, over all of it
+        places = [i for i, t in enumerate(atoms) if t._interp is level and t._aux.seq > start]
+        edge = _edge([atoms[i]._aux for i in places], start)
+        if edge:
+            blank = (None,) * len(edge)
+            node = Node(_Again(again, edge, places), blank, None, tuple(edge), {}, blank)
+            node.nout = len(places)
+            swaps.update({id(atoms[i]): Pick(node, k) for k, i in enumerate(places)})
+    return unflatten([_swapped(y, swaps) for y in ys], yspec) if swaps else out
+
+
+def _tapes(y: Any) -> Iterator[Tensor]:
+    """The tensors of reverse levels that a value is made of, from the highest level down."""
+    if not isinstance(y, Tensor) or y._interp is None:
+        return
+    if isinstance(y._interp, Reverse):
+        yield y
+    yield from _tapes(y._value)
+    if y._interp.kind == "jvp":
+        yield from _tapes(y._aux)
+
+
+def _swapped(y: Any, swaps: dict[int, Node]) -> Any:
+    """`y` with the nodes that made its parts replaced."""
+    if not isinstance(y, Tensor) or y._interp is None:
+        return y
+    aux = _swapped(y._aux, swaps) if y._interp.kind == "jvp" else swaps.get(id(y), y._aux)
+    value = _swapped(y._value, swaps)
+    return y if value is y._value and aux is y._aux else Tensor(value, y._interp, aux)
 
 
 def _edge(nodes: list[Node], start: int) -> list[Node]:
@@ -109,9 +143,9 @@ def _edge(nodes: list[Node], start: int) -> list[Node]:
 def checkpoint_sequential(
     functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kw: Any
 ) -> Any:
-    """Run modules one after the other, each of `segments` groups under a checkpoint."""
+    """Run modules one after the other, each of `segments` groups but the last under a checkpoint."""
     fs = list(functions.children()) if hasattr(functions, "children") else list(functions)
-    size = -(-len(fs) // segments)
+    size = max(len(fs) // segments, 1)
 
     def group(part: list[Any]) -> Callable[[Any], Any]:
         def run(x: Any) -> Any:
@@ -121,6 +155,13 @@ def checkpoint_sequential(
 
         return run
 
-    for a in range(0, len(fs), size):
+    last = size * (segments - 1)
+    for a in range(0, last, size):
         input = checkpoint(group(fs[a : a + size]), input, use_reentrant=use_reentrant, **kw)
-    return input
+    return group(fs[last:])(input)
+
+
+@contextlib.contextmanager
+def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
+    """PyTorch's switch for when a second run stops; here it makes no difference."""
+    yield

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from ...core import dtypes as dt
 from ...core.imperative import no_grad
 from ...core.tensor import Tensor
 from ...core.views import assign
@@ -25,12 +26,28 @@ _CACHE: ContextVar[dict[tuple[int, str], Any] | None] = ContextVar("parametrizat
 
 @contextmanager
 def cached() -> Iterator[None]:
-    """Inside, each parametrized tensor is computed once."""
-    token = _CACHE.set({})
+    """Inside, each parametrized tensor is computed once; an inner ``cached()`` shares what the outer one has."""
+    outer = _CACHE.get()
+    token = _CACHE.set({} if outer is None else outer)
     try:
         yield
     finally:
         _CACHE.reset(token)
+
+
+def _check(original: Tensor, y: Any) -> None:
+    """Refuse a parametrization that changes the type or the shape of what it parametrizes."""
+    what = "register_parametrization: a parametrization"
+    if not isinstance(y, Tensor):
+        raise ValueError(f"{what} must return a tensor, got {type(y).__name__}")
+    if y.dtype is not original.dtype:
+        raise ValueError(
+            f"{what} changes the dtype from {original.dtype} to {y.dtype}; pass unsafe=True if that is meant"
+        )
+    if y.shape != original.shape:
+        raise ValueError(
+            f"{what} changes the shape from {tuple(original.shape)} to {tuple(y.shape)}; pass unsafe=True if that is meant"
+        )
 
 
 class ParametrizationList(ModuleList):
@@ -45,21 +62,43 @@ class ParametrizationList(ModuleList):
         self.unsafe = unsafe
         with no_grad():
             new = self._inverted(original)
+            if not unsafe:
+                _check(original, self._chain([new] if isinstance(new, Tensor) else new))
         self.is_tensor = isinstance(new, Tensor)
         self.ntensors = 1 if self.is_tensor else len(new)
-        on = original.requires_grad if isinstance(original, Parameter) else None
-        for name, x in [("original", new)] if self.is_tensor else [(f"original{k}", v) for k, v in enumerate(new)]:
-            if on is None:
-                self.register_buffer(name, x.detach())
-            elif x is original:
-                self.register_parameter(name, original)  # the same object, so that optimisers keep it
-            else:
-                self.register_parameter(name, Parameter(x, on and x.dtype.is_floating_point))
+        if self.is_tensor:
+            if new.dtype is not original.dtype:
+                raise ValueError(
+                    f"right_inverse changed the dtype from {original.dtype} to {new.dtype}; a single tensor must keep it"
+                )
+            if new is not original:  # the same object with another value, so that optimisers keep it
+                original.data = new  # type: ignore[attr-defined]
+            self._register("original", original, original)
+        else:
+            for k, x in enumerate(new):
+                if not isinstance(x, Tensor):
+                    raise ValueError(
+                        f"right_inverse must return a tensor or a sequence of tensors, got a sequence with {type(x).__name__}"
+                    )
+                self._register(f"original{k}", x, original)
 
-    def _inverted(self, value: Any) -> Any:
+    def _register(self, name: str, x: Tensor, original: Tensor) -> None:
+        if not isinstance(original, Parameter):
+            self.register_buffer(name, x if x is original else x.detach())
+        elif x is original:
+            self.register_parameter(name, original)
+        else:
+            self.register_parameter(name, Parameter(x, original.requires_grad and x.dtype.category >= dt.FLOAT))
+
+    def _inverted(self, value: Any, every: bool = False) -> Any:
+        """The originals for which the tensor is `value`; with `every`, no step may lack an inverse."""
         new = value
         for m in reversed(list(self)):
             if not hasattr(m, "right_inverse"):
+                if every:
+                    raise RuntimeError(
+                        f"cannot assign: the parametrization {type(m).__name__} does not implement right_inverse"
+                    )
                 continue
             new = m.right_inverse(new)
             if not isinstance(new, Tensor) and not isinstance(new, Sequence):
@@ -75,7 +114,7 @@ class ParametrizationList(ModuleList):
     def right_inverse(self, value: Tensor) -> None:
         """Choose the originals so that the parametrized tensor is `value`."""
         with no_grad():
-            new = self._inverted(value)
+            new = self._inverted(value, every=True)
             for old, x in zip(self.originals(), [new] if self.is_tensor else new, strict=True):
                 if old.shape != x.shape:
                     raise ValueError(
@@ -83,13 +122,16 @@ class ParametrizationList(ModuleList):
                     )
                 assign(old, x.detach(), "right_inverse")
 
-    def forward(self) -> Tensor:
-        """The parametrized tensor."""
+    def _chain(self, xs: Sequence[Tensor]) -> Tensor:
         modules = iter(self)
-        x = next(modules)(*self.originals())
+        x = next(modules)(*xs)
         for m in modules:
             x = m(x)
         return x
+
+    def forward(self) -> Tensor:
+        """The parametrized tensor."""
+        return self._chain(self.originals())
 
 
 class _Parametrized(Computed):
@@ -121,37 +163,27 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
     return len(table) > 0 if tensor_name is None else tensor_name in table
 
 
-def _check(module: Module, name: str, original: Tensor, y: Any, what: str) -> None:
-    if not isinstance(y, Tensor):
-        raise ValueError(f"{what}: a parametrization must return a tensor, got {type(y).__name__}")
-    if y.dtype is not original.dtype:
-        raise ValueError(
-            f"{what}: the parametrization of {name} changes the dtype from {original.dtype} to {y.dtype}; pass unsafe=True if that is meant"
-        )
-    if y.shape != original.shape:
-        raise ValueError(
-            f"{what}: the parametrization of {name} changes the shape from {tuple(original.shape)} to {tuple(y.shape)}; pass unsafe=True if that is meant"
-        )
-
-
 def register_parametrization(
     module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
 ) -> Module:
-    """Make ``module.tensor_name`` the result of `parametrization`; several are applied one after the other."""
+    """Make ``module.tensor_name`` the result of `parametrization`; several are applied one after the other.
+
+    The first one keeps the value, where it has a ``right_inverse``: the original is the inverse of the value. A further one is
+    applied to what there is.
+    """
     what = "register_parametrization"
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
         group = module.parametrizations[tensor_name]
         if not unsafe:
             with no_grad():
-                before = getattr(module, tensor_name)
-                _check(module, tensor_name, before, parametrization(before), what)
-        before_value = getattr(module, tensor_name).detach()
+                x = getattr(module, tensor_name)
+                y = parametrization(x)
+                _check(x, y)
+                if hasattr(parametrization, "right_inverse"):
+                    _check(x, parametrization.right_inverse(y))
         group.append(parametrization)
         group.unsafe |= unsafe
-        if hasattr(parametrization, "right_inverse"):
-            # The tensor keeps its value: the originals are those of the new last step's inverse.
-            group.right_inverse(before_value)
         return module
     if tensor_name not in module._parameters and tensor_name not in module._buffers:
         raise ValueError(
@@ -161,9 +193,6 @@ def register_parametrization(
     if original is None:
         raise ValueError(f"{what}: '{tensor_name}' of {type(module).__name__} is None")
     group = ParametrizationList([parametrization], original, unsafe)
-    if not unsafe:
-        with no_grad():
-            _check(module, tensor_name, original, group(), what)
     delattr(module, tensor_name)
     if "parametrizations" not in module._modules:
         module.parametrizations = ModuleDict()
@@ -210,3 +239,21 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
 def type_before_parametrizations(module: Module) -> type:
     """The module's class before it was parametrized."""
     return plain_class(module)
+
+
+def transfer_parametrizations_and_params(
+    from_module: Module, to_module: Module, tensor_name: str | None = None
+) -> Module:
+    """Parametrize `to_module` as `from_module` is, of one tensor or of all, with the values of its originals."""
+    if not is_parametrized(from_module):
+        return to_module
+    table = from_module.parametrizations
+    for name in list(table) if tensor_name is None else [tensor_name]:
+        if not hasattr(to_module, name):
+            setattr(to_module, name, Parameter(getattr(from_module, name).detach().clone()))
+        for step in table[name]:
+            register_parametrization(to_module, name, step, unsafe=table[name].unsafe)
+        with no_grad():
+            for new, old in zip(to_module.parametrizations[name].originals(), table[name].originals(), strict=True):
+                assign(new, old.detach(), "transfer_parametrizations_and_params")
+    return to_module

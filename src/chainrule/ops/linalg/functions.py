@@ -48,6 +48,8 @@ matrix_exp_p.vjp([lambda g, y, a: _directional(adjoint(a), g)])
 @public("linalg.matrix_exp matrix_exp", methods="matrix_exp", out=False)
 def matrix_exp(A: Tensor) -> Tensor:
     """``I + A + A A / 2 + ...``."""
+    if isinstance(A, Tensor) and A.dtype.np in dt.HALVES:  # in 32 bits, and rounded once
+        return matrix_exp(A.to(dt.float32)).to(A.dtype)
     square("linalg.matrix_exp", A)
     return matrix_exp_p(A)
 

@@ -1,1 +1,1 @@
-"""The conformance matrix: PyTorch's operator database in ten columns, judged by PyTorch and by mathematics."""
+"""The conformance matrix: PyTorch's operator database in fourteen columns, judged by PyTorch and by mathematics."""

@@ -1,4 +1,4 @@
-"""The ten columns of the matrix, judged on one sample."""
+"""The fourteen columns of the matrix, judged on one sample."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .calculus import (
     mismatch,
     random_like,
 )
-from .problem import Case, Oracle, Problem
+from .problem import Case, Oracle, Problem, torch_name
 from .tree import leaves
 
 COLUMNS = (
@@ -35,6 +35,10 @@ COLUMNS = (
     "vmap",
     "vmap∘vjp",
     "vmap∘jvp",
+    "vjp∘vmap",
+    "jvp∘vmap",
+    "float32",
+    "16-bit",
 )
 RIGHT, WRONG, RAISED, NOT_APPLICABLE = "right", "wrong", "raised", "n/a"
 _DOT_TOLERANCE = 1e-7
@@ -104,6 +108,7 @@ class Judge:
 
     def columns(self, wanted: Sequence[str] = COLUMNS) -> dict[str, Verdict]:
         from .batching import vmap_columns
+        from .precision import precision_columns
         from .second_order import second_columns
 
         checks: dict[str, Callable[[], None]] = {
@@ -112,6 +117,7 @@ class Judge:
             "jvp": self.jvp,
             **second_columns(self),
             **vmap_columns(self),
+            **precision_columns(self),
         }
         return {c: judged(checks[c]) for c in COLUMNS if c in wanted}
 
@@ -168,10 +174,14 @@ class Judge:
     def value(self) -> None:
         """Equal to PyTorch: dtypes, shapes, values; values through the database's output function where it has one."""
         oracle, lib = self.oracle, self.lib
-        raw = leaves(self.problem.raw())
+        state = [self.problem.rebuilt(i, a) for i, a in oracle.written_before.items()]
+        raw = leaves(self.problem.raw(list(oracle.written_before), state))
         _same_kind(lib, raw, oracle.raw)
         if oracle.random:
             raise NotApplicable("random")
+        for i, (position, want) in enumerate(oracle.written_after.items()):
+            if text := mismatch(lib.numpy(state[i]), want, torch_name(oracle.problem.torch_leaf(position))):
+                raise Wrong(f"what the op writes to, argument {position}: {text}")
         problems = [
             self._difference(got, want, k, oracle.uninitialised)
             for k, (got, want) in enumerate(zip(raw, oracle.raw, strict=True))

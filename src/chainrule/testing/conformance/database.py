@@ -116,26 +116,66 @@ def seed_everything(value: int) -> None:
     random.seed(value)
 
 
-def samples_of(entry: Entry, dtype: torch.dtype, count: int, seed: int) -> Iterator[tuple[int, Any]]:
-    """(index, sample) of at most `count` samples of the entry (0: all), spread over its list; see `choose`."""
+def samples_of(entry: Entry, dtype: torch.dtype, count: int, seed: int) -> tuple[list[Any], list[int]]:
+    """All samples of the entry, and which of them to judge (all for a `count` of 0); see `choose`."""
     seed_everything(seed_for(seed, entry.name, dtype))
     samples = list(entry.op.sample_inputs("cpu", dtype, requires_grad=entry.differentiable_at(dtype), set_seed=False))
-    for i in choose([_is_trivial(s) for s in samples], count):
-        yield i, samples[i]
+    return samples, choose([_is_trivial(s) for s in samples], [pattern(s) for s in samples], count)
 
 
-def choose(trivial: Sequence[bool], count: int) -> list[int]:
-    """Indices of `count` samples, spread over those with something to compute; from three on, one trivial one too."""
-    if count <= 0 or count >= len(trivial):
-        return list(range(len(trivial)))
-    full = [i for i, t in enumerate(trivial) if not t]
-    empty = [i for i, t in enumerate(trivial) if t]
-    few = min(len(empty), max(count - len(full), 1 if count >= 3 else 0))
-    return sorted(_spread(full, count - few) + _spread(empty, few))
+def choose(trivial: Sequence[bool], patterns: Sequence[frozenset[str]], count: int) -> list[int]:
+    """Indices of samples that show as many features as possible: `count`, from three on up to three times as many.
+
+    The next one is always that with most features that no other has shown; among equals, one with something to compute.
+    """
+    n = len(trivial)
+    if count <= 0 or count >= n:
+        return list(range(n))
+    left, seen, chosen = set(range(n)), set[str](), list[int]()
+    while left and len(chosen) < (3 * count if count >= 3 else count):
+        best = max(left, key=lambda i: (not chosen and not trivial[i], len(patterns[i] - seen), not trivial[i], -i))
+        if len(chosen) >= count and patterns[best] <= seen:
+            break
+        left.remove(best)
+        seen |= patterns[best]
+        chosen.append(best)
+    return sorted(chosen)
 
 
-def _spread(items: Sequence[int], count: int) -> list[int]:
-    return [items[i * len(items) // count] for i in range(count)]
+def pattern(sample: Any) -> frozenset[str]:
+    """What a sample shows: kinds, ranks and broadcasting of its tensors, which arguments it has, and sorts of numbers."""
+    out: set[str] = set()
+    named = [("input", sample.input), *((f"{i}", a) for i, a in enumerate(sample.args)), *sample.kwargs.items()]
+    first = next((x for x in leaves(sample.input) if isinstance(x, torch.Tensor)), None)
+    for name, value in named:
+        found = leaves(value)
+        out.add(f"{name}: {type(value).__name__} of {min(len(found), 3)}")
+        for x in found:
+            out.add(f"{name}: {_tensor_feature(x, first) if isinstance(x, torch.Tensor) else _number_feature(x)}")
+    return frozenset(out)
+
+
+def _tensor_feature(x: torch.Tensor, first: torch.Tensor | None) -> str:
+    sizes = "empty" if x.numel() == 0 else "broadcast" if first is not None and x.shape != first.shape else "same"
+    return f"{x.dtype} rank {x.ndim} {sizes} {'requires grad' if x.requires_grad else ''}"
+
+
+def _number_feature(x: Any) -> str:
+    """Flags, names and None themselves; numbers by sort: negative, zero, between, one, two, more, infinite."""
+    if isinstance(x, bool) or not isinstance(x, int | float):
+        return str(x) if isinstance(x, bool | str | None | torch.dtype) else type(x).__name__
+    sort = (
+        "zero"
+        if x == 0
+        else f"{x}"
+        if x in (1, 2) or abs(x) == float("inf")
+        else "negative"
+        if x < 0
+        else "less"
+        if x < 1
+        else "more"
+    )
+    return f"{type(x).__name__} {sort}"
 
 
 def _is_trivial(sample: Any) -> bool:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ from .database import Entry, samples_of
 from .problem import Case, Oracle
 
 MAX_DETAILS = 4
+MORE = 40  # samples that are tried for a gradient that is not zero
 _ORDER = (WRONG, RAISED, RIGHT, NOT_APPLICABLE)
 
 
@@ -42,21 +44,23 @@ def judge_entry(entry: Entry, library: Library, options: Options) -> dict[str, A
     with quiet():
         for dtype in entry.dtypes:
             try:
-                samples = list(samples_of(entry, dtype, options.samples, options.seed))
+                samples, chosen = samples_of(entry, dtype, options.samples, options.seed)
             except Exception as e:
                 reason = f"the database cannot make samples: {describe_exception(e)}"
                 continue
-            for index, sample in samples:
-                case = Case(entry, dtype, index, sample, options.seed)
+            judges = []
+            for index in chosen:
                 try:
-                    oracle = Oracle(case)
-                    oracle.outputs  # noqa: B018 (builds PyTorch's graph)
+                    judges.append(_judge(Case(entry, dtype, index, samples[index], options.seed), library))
                 except Exception as e:
                     reason = f"PyTorch itself raises: {describe_exception(e)}"
-                    continue
+            if judges and entry.differentiable_at(dtype) and not any(j.oracle.has_gradient for j in judges):
+                others = (Case(entry, dtype, i, s, options.seed) for i, s in enumerate(samples) if i not in chosen)
+                judges += _with_gradient(others, library)
+            for judge in judges:
                 count += 1
-                at = case.describe()
-                for column, verdict in Judge(case, library, oracle).columns(options.columns).items():
+                at = judge.case.describe()
+                for column, verdict in judge.columns(options.columns).items():
                     found[column].append((verdict, at))
     return {
         "name": entry.name,
@@ -65,6 +69,22 @@ def judge_entry(entry: Entry, library: Library, options: Options) -> dict[str, A
         "samples": count,
         "cells": {c: _cell(verdicts, reason) for c, verdicts in found.items()},
     }
+
+
+def _judge(case: Case, library: Library) -> Judge:
+    oracle = Oracle(case)
+    oracle.outputs  # noqa: B018 (builds PyTorch's graph)
+    return Judge(case, library, oracle)
+
+
+def _with_gradient(cases: Iterable[Case], library: Library) -> list[Judge]:
+    """The first of some more samples whose gradient is not zero: a rule is not judged by its zeros alone."""
+    for case in itertools.islice(cases, MORE):
+        with contextlib.suppress(Exception):  # PyTorch itself raises
+            judge = _judge(case, library)
+            if judge.oracle.has_gradient:
+                return [judge]
+    return []
 
 
 def _cell(verdicts: Sequence[tuple[Verdict, dict[str, str]]], reason: str) -> dict[str, Any]:

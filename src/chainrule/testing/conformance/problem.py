@@ -13,7 +13,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .adapters import Library, Tensors, TorchLibrary, torch_to_numpy
-from .calculus import Arrays, differences, inner
+from .calculus import Arrays, differences, inner, random_like
 from .database import Entry, seed_for
 from .tree import leaves, map_tree
 
@@ -275,6 +275,34 @@ class Oracle:
         return [v[1] != v[1] if isinstance(v, tuple) else None for v in filled]
 
     @functools.cached_property
+    def _written(self) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+        """Floating inputs that the op writes to, such as running statistics: position -> (before, after)."""
+        others = [i for i in self.problem.tensors("fc") if i not in self.positions]
+        before = [torch_to_numpy(self.problem.torch_leaf(i)) for i in others]
+        copies = [self.problem.torch_leaf(i).detach().clone() for i in others]
+        try:
+            self.problem.raw(others, copies)
+        except Exception:
+            return {}
+        after = [torch_to_numpy(c) for c in copies]
+        # Some kernels write without counting, some count without changing anything.
+        return {
+            i: (b, a)
+            for i, b, a, c in zip(others, before, after, copies, strict=True)
+            if c._version > 0 or not np.array_equal(a, b, equal_nan=True)
+        }
+
+    @functools.cached_property
+    def written_before(self) -> dict[int, np.ndarray]:
+        """What the op writes to, with the sample's own values."""
+        return {i: before for i, (before, _) in self._written.items()}
+
+    @functools.cached_property
+    def written_after(self) -> dict[int, np.ndarray]:
+        """What the op writes to, with the values that PyTorch leaves there."""
+        return {i: after for i, (_, after) in self._written.items()}
+
+    @functools.cached_property
     def _graph(self) -> tuple[list[torch.Tensor], list[Any]]:
         return self._build_graph()
 
@@ -309,6 +337,17 @@ class Oracle:
             np.zeros(tuple(x.shape), torch_to_numpy(x).dtype) if g is None else torch_to_numpy(g)
             for g, x in zip(grads, inputs, strict=True)
         ]
+
+    @functools.cached_property
+    def has_gradient(self) -> bool:
+        """Whether PyTorch's gradient for some cotangent is not zero."""
+        if not self.outputs:
+            return False
+        spec = [(s, np.dtype("complex128" if d.startswith("complex") else "float64")) for d, s in self.output_spec()]
+        try:
+            return any(bool(np.any(g)) for g in self.vjp(random_like(self.case.rng, spec)))
+        except RuntimeError:
+            return True
 
     def random_gradient(self, cotangents: Sequence[np.ndarray]) -> bool:
         """Whether the gradient of a random sample changes with the seed, as the value does."""

@@ -11,14 +11,15 @@ from typing import Any
 from .columns import COLUMNS, RIGHT
 from .database import Entry, all_entries
 from .entry import Options
+from .precision import COLUMN_TYPES
 
-FAST = Options(samples=1, seed=0)
+FAST = Options(samples=1, seed=0, columns=tuple(c for c in COLUMNS if c not in COLUMN_TYPES))
 DEFAULT_PATH = Path("tests/conformance/expected.json")
 
 
 def right_columns(row: dict[str, Any]) -> list[str]:
     """The columns of a row that are right."""
-    return [c for c in COLUMNS if row["cells"][c]["status"] == RIGHT]
+    return [c for c, cell in row["cells"].items() if cell["status"] == RIGHT]
 
 
 def load_expected(path: Path) -> dict[str, list[str]]:

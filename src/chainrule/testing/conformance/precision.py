@@ -1,0 +1,319 @@
+"""The precision columns: value and gradient in 32 and 16 bits against float64, on sizes that reach the compiled kernels.
+
+The unit of error of an element is what rounding alone may do to it: one unit in the last place of the exact result, and
+the root-mean-square change of the exact result when every input moves by half a unit in its last place. A library is right at a type if its
+largest error is at most `UNITS`, or at most twice PyTorch's on the same numbers: the error of a long sum grows with its
+length, for everybody.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import FlopCounterMode
+
+from .adapters import Library, TorchLibrary, torch_to_numpy
+from .calculus import Arrays, random_like
+from .problem import Case, Problem, is_partial_view
+from .tree import leaves, map_tree
+
+if TYPE_CHECKING:
+    from .columns import Judge
+
+UNITS, RIVAL, PAIRS = 3.0, 2.0, 3
+ENOUGH = 1 << 16  # elements from which compiled kernels run
+LONGEST = 1 << 12  # of a size of an op that is not pointwise: its work may grow with the square
+AT_MOST = (1 << 22, 1 << 28)  # elements of all results on the way, and products in them, of a sample that is enlarged
+COLUMN_TYPES = {"float32": (torch.float32,), "16-bit": (torch.bfloat16, torch.float16)}
+
+
+def precision_columns(judge: Judge) -> dict[str, Callable[[], None]]:
+    """The checks of the two columns for one sample."""
+    return {c: functools.partial(check, judge, types) for c, types in COLUMN_TYPES.items()}
+
+
+def check(judge: Judge, types: Sequence[torch.dtype]) -> None:
+    """Value and gradient at every type that the entry has."""
+    from .columns import NotApplicable, Wrong
+
+    if judge.case.dtype is not torch.float64:
+        raise NotApplicable("judged at real samples")
+    if judge.oracle.random:
+        raise NotApplicable("random")
+    if any(u is not None and u.any() for u in judge.oracle.uninitialised):
+        raise NotApplicable("uninitialised memory")
+    judged = False
+    for dtype in (d for d in types if d in judge.case.entry.op.dtypes):
+        for t in trials(judge.case, dtype):
+            text = t.verdict(judge.lib)
+            if text is None or t.is_about_rounding(judge.lib):
+                judged = True
+                if text:
+                    raise Wrong(f"{t.name}: {text}")
+                break
+    if not judged:
+        raise NotApplicable("PyTorch has no finite floating result here at this type")
+
+
+# -- samples ----------------------------------------------------------------------------------------------------------
+
+
+def trials(case: Case, dtype: torch.dtype) -> Iterator[Trial]:
+    """The sample enlarged, if PyTorch accepts it with finite results, and as it is."""
+    tensors = [x for x in _arguments(case.sample) if isinstance(x, torch.Tensor)]
+    if any(x.layout is not torch.strided or x.is_complex() or is_partial_view(x) for x in tensors):
+        return
+    longest = ENOUGH + 1 if case.entry.is_pointwise else LONGEST
+    for grow in _enlargements([x for x in tensors if x.dtype is torch.float64], longest):
+        trial = Trial(case, dtype, grow)
+        try:
+            usable = (grow is _as_it_is or trial.is_affordable) and trial.is_usable
+        except Exception:  # whatever PyTorch raises: it does not take the sample like this
+            continue
+        if usable:
+            yield trial
+
+
+def _arguments(sample: Any) -> list[Any]:
+    return leaves((sample.input, tuple(sample.args), dict(sample.kwargs)))
+
+
+Shape = tuple[int, ...]
+Grow = Callable[[torch.Tensor], Shape]
+
+
+def _enlargements(floats: Sequence[torch.Tensor], longest: int) -> Iterator[Grow]:
+    """New shapes: every size times a factor; the largest tensor's first size wherever it occurs in front; as it is."""
+    if floats:
+        big = max(floats, key=lambda x: x.numel())
+        sizes = [n for n in big.shape if n > 1]
+        if sizes and big.numel() < ENOUGH:
+            m = min(math.ceil((ENOUGH / big.numel()) ** (1 / len(sizes))), longest // max(sizes))
+            yield lambda x: tuple(n * m if n > 1 else n for n in x.shape)
+            front = min(math.ceil(ENOUGH / big.numel()), longest // big.shape[0])
+            yield lambda x: (x.shape[0] * front, *x.shape[1:]) if x.shape[:1] == big.shape[:1] else tuple(x.shape)
+    yield _as_it_is
+
+
+def _as_it_is(x: torch.Tensor) -> Shape:
+    return tuple(x.shape)
+
+
+def _resampled(rng: np.random.Generator, x: np.ndarray, shape: Shape) -> np.ndarray:
+    """Numbers between those of `x`: they stay in the domain that the sample has."""
+    if shape == x.shape:
+        return x
+    a, b = (rng.choice(x.ravel(), shape) for _ in range(2))
+    return a + rng.uniform(size=shape) * (b - a)
+
+
+def _tiled(x: torch.Tensor, shape: Shape) -> torch.Tensor:
+    """Masks, and indices that repeat already, repeated; indices that are unique may have to be."""
+    flat = x.flatten()
+    if x.dtype is not torch.bool and flat.unique().numel() == flat.numel():
+        return x
+    return x.repeat([n // o for n, o in zip(shape, x.shape, strict=True)])
+
+
+# -- errors -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Results:
+    """Floating outputs, and gradients for given cotangents; `None` where there is none."""
+
+    values: Arrays
+    gradients: Arrays
+    dtypes: list[str]
+
+    @property
+    def arrays(self) -> Arrays:
+        return [*self.values, *self.gradients]
+
+
+Move = Callable[[torch.Tensor], torch.Tensor]
+
+
+class _Elements(TorchDispatchMode):
+    """Counts the elements of everything that PyTorch's operators return."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.total = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        self.total += sum(x.numel() for x in leaves(out) if isinstance(x, torch.Tensor))
+        return out
+
+
+class Trial:
+    """One sample at one size in one type: exact results, units, and PyTorch's error."""
+
+    def __init__(self, case: Case, dtype: torch.dtype, grow: Grow) -> None:
+        self.case, self.dtype = case, dtype
+        self.rng = case.rng
+        self.eps = torch.finfo(dtype).eps
+        s = case.sample
+        self.template = map_tree(lambda x: self._argument(x, grow), (s.input, tuple(s.args), dict(s.kwargs)))
+        self.floats = [x for x in leaves(self.template) if isinstance(x, torch.Tensor) and x.dtype is dtype]
+        self.differentiable = case.entry.differentiable_at(dtype)
+
+    @property
+    def name(self) -> str:
+        shapes = " ".join(str(list(x.shape)) for x in self.floats)
+        return f"{str(self.dtype).removeprefix('torch.')} {shapes}"
+
+    def _argument(self, x: Any, grow: Grow) -> Any:
+        if not isinstance(x, torch.Tensor):
+            return x
+        if x.dtype is torch.float64:
+            array = _resampled(self.rng, torch_to_numpy(x), grow(x))
+            return torch.from_numpy(array).to(self.dtype).requires_grad_(x.requires_grad)
+        return x if x.dtype.is_floating_point else _tiled(x, grow(x))
+
+    def _case(self, change: Move, *, others: Move = lambda x: x, exact: bool = False) -> Case:
+        """The sample with every argument of the type changed, and all other tensors; float64 is asked for if `exact`."""
+
+        def each(x: Any) -> Any:
+            if not isinstance(x, torch.Tensor):
+                return self.dtype if x is torch.float64 and not exact else x
+            if x.dtype is self.dtype:
+                return change(x.detach()).requires_grad_(x.requires_grad and self.differentiable)
+            return others(x)
+
+        sample = copy.copy(self.case.sample)
+        sample.input, sample.args, sample.kwargs = map_tree(each, self.template)
+        return Case(self.case.entry, self.dtype, self.case.index, sample, self.case.seed)
+
+    def _results(self, case: Case, lib: Library, move: Move = lambda x: x) -> Results:
+        """What a library computes for the sample and the cotangents, which are moved."""
+        problem = Problem(case, lib)
+        positions = problem.differentiated if self.outputs else []
+        if not positions:
+            out = [o for o in problem.processed() if lib.is_tensor(o)]
+            return self._gather(lib, out, [])
+        f = problem.function(positions, None)
+        chosen: list[Any] = []
+
+        def g(*x: Any) -> tuple[Any, ...]:
+            chosen[:] = f(*x)
+            return tuple(chosen[i] for i in self.outputs)
+
+        outs, pull = lib.vjp(g, [problem.arguments[i] for i in positions])
+        # The type of a cotangent is the output's, which is wider for the exact results.
+        cotangents = [move(torch.from_numpy(c)).numpy() for c in self.cotangents]
+        grads = pull([lib.tensor(c, lib.dtype(o)) for c, o in zip(cotangents, outs, strict=True)])
+        plain = problem.processed() if lib.name != "torch" else chosen
+        return self._gather(lib, [o for o in plain if lib.is_tensor(o)], list(grads))
+
+    def _gather(self, lib: Library, outs: Sequence[Any], grads: Sequence[Any]) -> Results:
+        kept = [(lib.dtype(o), lib.numpy(o)) for o in (*outs, *grads)]
+        wide = [np.asarray(a, np.float64) for d, a in kept if "float" in d]
+        n = sum("float" in d for d, _ in kept[: len(outs)])
+        return Results(wide[:n], wide[n:], [d for d, _ in kept])
+
+    @functools.cached_property
+    def outputs(self) -> list[int]:
+        """Which tensor outputs carry a gradient."""
+        problem = Problem(self._case(torch.Tensor.clone), TorchLibrary())
+        if not problem.differentiated:
+            return []
+        x = [problem.torch_leaf(i).detach().requires_grad_() for i in problem.differentiated]
+        outs = problem.function(problem.differentiated, None)(*x)
+        self._shapes = [tuple(o.shape) for o in outs if o.requires_grad]
+        return [i for i, o in enumerate(outs) if o.requires_grad]
+
+    @functools.cached_property
+    def cotangents(self) -> Arrays:
+        """Numbers that the type has, so that everybody is given the same."""
+        drawn = random_like(self.rng, [(s, np.dtype(np.float64)) for s in self._shapes])
+        return [torch_to_numpy(torch.from_numpy(g).to(self.dtype).double()) for g in drawn]
+
+    @functools.cached_property
+    def exact(self) -> Results:
+        return self._results(self._case(torch.Tensor.double, exact=True), TorchLibrary())
+
+    @functools.cached_property
+    def rival(self) -> Results:
+        return self._results(self._case(torch.Tensor.clone), TorchLibrary())
+
+    @property
+    def is_affordable(self) -> bool:
+        """Whether the call is short, by what it would compute: no clock decides."""
+        case = self._case(lambda x: x.to("meta"), others=lambda x: x.to("meta"))
+        with FlopCounterMode(display=False) as products, _Elements() as elements:
+            Problem(case, TorchLibrary()).raw()
+        return elements.total <= AT_MOST[0] and products.get_total_flops() <= AT_MOST[1]
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether PyTorch has a floating result, and a finite one wherever the exact one is."""
+        pairs = list(zip(self.rival.arrays, self.exact.arrays, strict=True))
+        return any(b.size for _, b in pairs) and all(bool(np.isfinite(a[np.isfinite(b)]).all()) for a, b in pairs)
+
+    @functools.cached_property
+    def units(self) -> Arrays:
+        """Of every exact result: one unit in its last place, and what half a unit of every input makes of it.
+
+        Moves come in pairs of opposite ones, so that a tie, or a jump nearby, is seen from both sides.
+        """
+        rng = self.case.rng
+        total = [np.zeros_like(a) for a in self.exact.arrays]
+        with np.errstate(all="ignore"):
+            for k in range(2 * PAIRS):
+                if k % 2 == 0:
+                    seed = int(rng.integers(1 << 30))
+                generator = torch.Generator().manual_seed(seed)
+                half = (-1) ** k * self.eps / 2
+
+                def move(x: torch.Tensor, generator: torch.Generator = generator, half: float = half) -> torch.Tensor:
+                    return x.double() * (1 + half * torch.randn(x.shape, generator=generator, dtype=torch.float64))
+
+                moved = self._results(self._case(move, exact=True), TorchLibrary(), move).arrays
+                total = [t + (a - b) ** 2 for t, a, b in zip(total, moved, self.exact.arrays, strict=True)]
+        change = [np.sqrt(t / (2 * PAIRS)) for t in total]
+        floats = [d for d in self.rival.dtypes if "float" in d]
+        out = []
+        for d, b, c in zip(floats, self.exact.arrays, change, strict=True):
+            info = torch.finfo(max((self.dtype, getattr(torch, d)), key=lambda t: torch.finfo(t).eps))
+            out.append(info.eps * np.maximum(np.abs(np.nan_to_num(b)), info.tiny) + np.nan_to_num(c))
+        return out
+
+    def errors(self, got: Results) -> list[float]:
+        """The largest error of each result, in units; infinite where it is finite and should not be, or the reverse."""
+        out = []
+        for a, b, u in zip(got.arrays, self.exact.arrays, self.units, strict=True):
+            finite = np.isfinite(b)
+            with np.errstate(all="ignore"):
+                error = np.where(finite, np.abs(a - b) / u, 0.0)
+            out.append(float(np.nan_to_num(error, nan=np.inf, posinf=np.inf).max(initial=0.0)))
+        return out
+
+    def is_about_rounding(self, lib: Library) -> bool:
+        """Whether the library agrees at float64: where it takes another of two equal elements, it cannot agree at fewer bits."""
+        got = self._results(self._case(torch.Tensor.double, exact=True), lib)
+        same = [a.shape for a in got.arrays] == [a.shape for a in self.exact.arrays]
+        return same and max(self.errors(got), default=0.0) <= UNITS
+
+    def verdict(self, lib: Library) -> str | None:
+        """None if the library is right, else a sentence."""
+        got = self._results(self._case(torch.Tensor.clone), lib)
+        if got.dtypes != self.rival.dtypes:
+            return f"results have types {got.dtypes}, expected {self.rival.dtypes}"
+        if [a.shape for a in got.arrays] != [a.shape for a in self.rival.arrays]:
+            return "results have other shapes than PyTorch's"
+        n = len(got.values)
+        for k, (mine, theirs) in enumerate(zip(self.errors(got), self.errors(self.rival), strict=True)):
+            if not mine <= max(UNITS, RIVAL * theirs):
+                what = f"value {k}" if k < n else f"gradient {k - n}"
+                return f"{what} errs by {mine:.3g} units of rounding, PyTorch by {theirs:.3g}"
+        return None
