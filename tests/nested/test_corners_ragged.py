@@ -41,6 +41,7 @@ def test_quantile_over_a_ragged_dim() -> None:
         lambda x: x.var(1),
         lambda x: F.instance_norm(x.mT),
         lambda x: F.group_norm(x.mT, 2),
+        lambda x: F.layer_norm(x, (4,)),
         lambda x: x[:, [0]],
         lambda x: x / x.shape[1],
         lambda x: x.unbind()[1],
@@ -66,6 +67,18 @@ def test_ensemble_over_a_shared_nest(f: Any, members: int) -> None:
     wx, ws = func.grad(lambda x, s: sum(number(x, v) for v in s), (0, 1))(x, s)
     alike(gx, wx.unbind())
     close(gs, ws)
+
+
+@pytest.mark.parametrize("members", [1, 2])
+def test_ensemble_over_one_component(members: int) -> None:
+    """One component is one component, whatever the number of members."""
+    x, w = nest((3, 2)), ct.tensor(np.random.default_rng(5).normal(size=(members, 2)))
+    f = lambda c, w: (F.layer_norm(c, (2,), w).sin() * c).sum()
+    got = ct.vmap(ct.vmap(func.grad(f, (0, 1)), in_dims=(0, None)), in_dims=(None, 0))(x, w)
+    for i, v in enumerate(w):
+        gx, gw = func.grad(f, (0, 1))(x[0], v)
+        close(got[0][i][0], gx)
+        close(got[1][i][0], gw)
 
 
 def test_cat_of_components_of_any_sizes() -> None:
