@@ -40,7 +40,7 @@ def in_each(*mapped: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
         @functools.wraps(f)
         def call(*args: Any, **kw: Any) -> Any:
-            x = args[0] if args else kw.get(first)
+            x: Any = args[0] if args else kw.get(first)
             if not PAYLOADS or not whole_nest(x):
                 return f(*args, **kw)
             bound = sig.bind(*args, **kw)

@@ -318,7 +318,8 @@ class Packing:
     def coordinates(self) -> tuple[ndarray, ...]:
         """The position of each packed row in each dim of its component."""
         # From the outermost dim inwards by repeating: dividing the numbers of the rows costs several times as much.
-        owner, coords = np.arange(self.n), []
+        owner = np.arange(self.n)
+        coords: list[ndarray] = []
         for d in range(self.u):
             size = self.sizes[owner, d]
             starts = np.cumsum(size) - size
