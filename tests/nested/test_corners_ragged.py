@@ -159,6 +159,34 @@ def test_reverse_mode_outside_of_a_map_over_components(name: str) -> None:
     alike(twice, [func.jvp(func.grad(number), (c,), (d,))[1] for c, d in zip(x.unbind(), t.unbind(), strict=True)])
 
 
+@pytest.mark.parametrize("shape", [(), (1,)])
+def test_masks_under_a_map_take_one_value(shape: Any) -> None:
+    x, v = nest((3, 2), (5, 2)), ct.tensor(np.array([0.5, 2.0]).reshape(2, *shape))
+
+    def f(c: Any, v: Any) -> Any:
+        y = c * 1
+        y[y > 0] = v
+        return (y**2).sum()
+
+    gx, gv = ct.vmap(func.grad(f, (0, 1)))(x, v)
+    each = [func.grad(f, (0, 1))(c, w) for c, w in zip(x.unbind(), v, strict=True)]
+    alike(gx, [e[0] for e in each])
+    close(gv, ct.stack([e[1] for e in each]))
+
+
+@pytest.mark.parametrize("name", ["gather", "scatter", "scatter_add"])
+def test_nested_indices_of_other_sizes(name: str) -> None:
+    x, s = nest((3, 2), (5, 2)), nest((1, 2), (3, 2), seed=1)
+    i = nested.nested_tensor([ct.tensor([[0, 1]]), ct.tensor([[4, 0], [1, 1], [2, 3]])])
+    f = lambda c, j, v: c.gather(-2, j) * v if name == "gather" else getattr(c, name)(-2, j, v)
+    number = lambda c, v, j: (f(c, j, v) ** 2).sum()
+    alike(f(x, i, s), [f(*a) for a in zip(x.unbind(), i.unbind(), s.unbind(), strict=True)])
+    each = [func.grad(number, (0, 1))(c, v, j) for c, v, j in zip(x.unbind(), s.unbind(), i.unbind(), strict=True)]
+    for got in (func.grad(number, (0, 1))(x, s, i), ct.vmap(func.grad(number, (0, 1)))(x, s, i)):
+        alike(got[0], [e[0] for e in each])
+        alike(got[1], [e[1] for e in each])
+
+
 def test_type_and_layout() -> None:
     m = ct.ones(2, 3)
     assert nested.as_nested_tensor(m, dtype=ct.float64).dtype is ct.float64
