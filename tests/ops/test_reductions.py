@@ -144,18 +144,20 @@ def test_masked_out_entries_do_not_count(name):
 NARROW = {"float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 
 
+MANY = 2**24 + 64  # one by one, a float32 gets no further than 2**24
+
+
 def test_long_leading_axes_keep_every_entry():
-    x = cr.ones(2**25, 2)
-    assert x.sum(0).tolist() == [2.0**25] * 2
-    assert x.T.sum(1).tolist() == [2.0**25] * 2
+    x = cr.ones(MANY, 2)
+    assert x.sum(0).tolist() == [MANY] * 2
+    assert x.T.sum(1).tolist() == [MANY] * 2
     assert x.mean(0).tolist() == [1.0, 1.0]
-    assert x.nansum(0).tolist() == [2.0**25] * 2
 
 
 def test_gradients_of_what_is_broadcast_keep_every_entry():
-    x = cr.ones(1, 1).expand(2**25, 2)
-    assert grad(lambda w: (x * w).sum())(cr.ones(2)).tolist() == [2.0**25] * 2
-    assert grad(lambda b: (x + b).sum())(cr.ones(1, 2)).tolist() == [[2.0**25] * 2]
+    x = cr.ones(1, 1).expand(MANY, 1)
+    assert grad(lambda w: (x * w).sum())(cr.ones(1)).tolist() == [MANY]
+    assert grad(lambda b: (x + b).sum())(cr.ones(1, 1)).tolist() == [[MANY]]
 
 
 @pytest.mark.parametrize("rows", [10**4, 10**6])
@@ -200,8 +202,13 @@ def views(x):
     return [x, turned, apart, x.transpose(0, -1).contiguous().transpose(0, -1), x.flip(-1).contiguous().flip(-1)]
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "complex64"])
-@pytest.mark.parametrize("shape", [(5, 9, 3), (60, 50, 40), (3, 4000, 2)])
+@pytest.mark.parametrize(
+    "shape,dtype",
+    [
+        *[(s, d) for s in ((5, 9, 3), (60, 50, 40)) for d in ("float32", "float64", "bfloat16", "complex64")],
+        ((3, 4000, 2), "float32"),
+    ],
+)
 def test_layouts_change_no_bit(shape, dtype):
     rng = np.random.default_rng(1)
     a = rng.normal(size=shape) * rng.choice([1, 1e4], size=shape)
@@ -262,6 +269,13 @@ def test_integers_in_the_type_that_is_asked_for(name, dtype):
     want = getattr(torch, name)(torch.tensor(x), 1, dtype=getattr(torch, dtype))
     assert got.dtype is getattr(cr, dtype) and got.tolist() == want.tolist()
     assert getattr(cr, name)(cr.tensor(x, dtype=cr.int8), 1).dtype is cr.int64
+
+
+def test_scans_of_booleans_count_or_are_refused():
+    x = cr.tensor([True, False, True])
+    assert x.cumsum(0).tolist() == [1, 1, 2]
+    with pytest.raises(NotImplementedError, match="int64"):
+        x.cumsum(0, dtype=cr.bool)
 
 
 def test_a_narrow_scan_takes_no_wide_memory():

@@ -186,8 +186,11 @@ class FunctionOp(CustomOp):
         wanted = [False] * len(self.args)
         for i, n in zip(self.tensors, need, strict=True):
             wanted[i] = n
-        self.ctx.needs_input_grad = tuple(wanted)
-        return super().pull(g, y, xs, kw, need)
+        before, self.ctx.needs_input_grad = self.ctx.needs_input_grad, tuple(wanted)
+        try:
+            return super().pull(g, y, xs, kw, need)
+        finally:
+            self.ctx.needs_input_grad = before
 
     def _zeros(self, vs: Any, like: Any) -> list[Any]:
         from ..core.op import zeros_like_tensor

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy import may_share_memory, ndarray
 
+from . import dispatch
 from . import dtypes as dt
 from .dispatch import CUT, STACK, Interpreter, innermost
 from .errors import ZERO, GraphFreedError
@@ -294,10 +295,13 @@ def fit_cotangent(g: Tensor, shape: tuple[int, ...], d: dt.DType) -> Tensor:
         extra = len(gs) - len(shape)
         # Dims of size 1 first: only then may the nesting dim of ragged components be one of the others.
         ones = tuple(k - len(shape) for k, n in enumerate(shape) if n == 1 and gs[k + extra] != 1)
-        if ones:
-            g = g.sum(ones, True)
-        if extra > 0:
-            g = g.sum(tuple(range(extra)))
+        if ones and extra > 0 and not g.is_nested:
+            g = g.sum((*range(extra), *[k + len(gs) for k in ones]), True).reshape(shape)  # in one sum, rounded once
+        else:
+            if ones:
+                g = g.sum(ones, True)
+            if extra > 0:
+                g = g.sum(tuple(range(extra)))
         if tuple(g.shape) != shape:
             g = g.expand(*shape)
     return g
@@ -495,6 +499,8 @@ def walk_back(
     for n in grads if keep is None else keep:
         if type(n) is Leaf and n not in result and (g := grads.get(n)) is not None:
             result[n] = g
+    if dispatch.SETTLE is not None:
+        result = {n: dispatch.SETTLE(g) for n, g in result.items()}
     return result
 
 

@@ -228,7 +228,10 @@ def _with_history(x: Tensor, new: Tensor) -> Tensor:
     if i is None or (j is not None and j.level > i.level):
         return new
     if i.kind != "reverse":
-        return Tensor(_with_history(x._value, new._value), i, new._aux) if j is i else new
+        if j is not i:
+            return new
+        aux = new._aux if i.kind != "jvp" or x._aux is None or new._aux is None else _with_history(x._aux, new._aux)
+        return Tensor(_with_history(x._value, new._value), i, aux)
     if i.level <= CUT.get() and i.off():  # type: ignore[attr-defined]
         return Tensor(_with_history(x._value, new._value if j is i else new), i, x._aux)
     if j is i:

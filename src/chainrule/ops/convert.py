@@ -87,6 +87,11 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     return clone_p.call(input, order="K" if memory_format is None or memory_format.name == "preserve_format" else "C")
 
 
+def own(y: Tensor) -> Tensor:
+    """`y`, or a copy of it if it is a view: for functions whose result is no view even where it could be one."""
+    return clone_p.call(y, order="C") if y._meta is not None and y._meta.base is not None else y
+
+
 @public("detach", methods="detach", out=False)
 def detach(input: Tensor) -> Tensor:
     """The same value, sharing memory, through which no derivative flows."""

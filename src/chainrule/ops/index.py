@@ -16,6 +16,7 @@ from ..core.samples import Given, S, sample
 from ..core.shapes import broadcast_shapes, wrap_dim, zeros
 from ..core.tensor import PAYLOADS, Tensor
 from ..core.views import assign
+from .convert import clone_p
 from .in_each import in_each
 from .pointwise import where_p
 from .shape import permute_p, slice_p
@@ -564,8 +565,8 @@ def _one(x: Tensor) -> Tensor:
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """``y[a][b] = input[index[a][b]][b]`` for dim 0, ``input[a][index[a][b]]`` for dim 1, and so on."""
     d = check_index("gather", input, dim, index)
-    if index.numel() == 0:
-        return zeros(tuple(index.shape), input.dtype)
+    if index.numel() == 0:  # nothing of the input, and still a function of it
+        return clone_p.call(input.reshape(-1)[:0].reshape(tuple(index.shape)))
     x, i = _one(input), _one(index)
     _check_range("gather", i, x.shape[d], d + x.ndim)
     return gather_p(x, i, dim=d, old=tuple(x.shape)).reshape(index.shape)

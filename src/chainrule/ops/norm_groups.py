@@ -18,6 +18,7 @@ from ..core.op import zeros_like_tensor
 from ..core.shapes import sizes_of
 from ..core.tensor import Tensor
 from ..kernels import NotSupported
+from . import sums
 from .norm_base import Fused, dense, narrow, reshape, stats, total, wide
 from .norm_channels import _affine, _over, per_channel
 from .pointwise import rsqrt
@@ -170,9 +171,9 @@ def _backward_kernel(
         h *= r[..., None]
         h = h.reshape(x.shape)
         h *= gy
-        out.append(np.add.reduce(h, axis=_over(rank)))
+        out.append(sums.total(h, _over(rank)))
     if mask[2]:
-        out.append(np.add.reduce(gy, axis=_over(rank)))
+        out.append(sums.total(gy, _over(rank)))
     return tuple(out)
 
 

@@ -22,6 +22,7 @@ from ..core.op import zeros_like_tensor
 from ..core.shapes import sizes_of
 from ..core.tensor import Tensor
 from ..kernels import NotSupported
+from . import sums
 from .norm_base import Fused, dense, narrow, reshape, stats, total, wide
 from .pointwise import rsqrt
 
@@ -310,9 +311,9 @@ class Rows:
         if mask[1]:
             h = (x if m is None else x - m) * r
             h *= gy
-            out.append(np.add.reduce(h, axis=rows))
+            out.append(sums.total(h, rows))
         if mask[2]:
-            out.append(np.add.reduce(gy, axis=rows))
+            out.append(sums.total(gy, rows))
         return tuple(out)
 
     def _backward_tangent_kernel(

@@ -29,9 +29,9 @@ def along(p: Any, x: Tensor, dim: Any, **kw: Any) -> Any:
 def _typed(p: Any, x: Tensor, dim: Any, dtype: Any) -> Any:
     """The scan `p` in a type of choice; without one, integers are counted in int64."""
     x = to_dtype(x, dtype)
-    if dtype is None or x.dtype.category != dt.INT:
-        return along(p, x, dim) if dtype is None else along(p, x, dim).to(x.dtype)
-    return along(p, x, dim, narrow=True)
+    if dtype is not None and x.dtype is dt.bool_:
+        raise NotImplementedError(f"{p.name}: not implemented for dtype={x.dtype}; leave it out to count in int64")
+    return along(p, x, dim) if dtype is None or x.dtype.category != dt.INT else along(p, x, dim, narrow=True)
 
 
 BLOCK = 1 << 18  # elements that are in double precision at a time

@@ -289,7 +289,7 @@ def _plain_sinc(x: Any) -> Any:
     a = np.abs(x.astype(np.float64, copy=False))
     s, _ = _half_turn(a)
     with np.errstate(all="ignore"):
-        y = np.where(a == 0, 1.0, np.where(np.isinf(a), 0.0, s / (math.pi * a)))
+        y = np.where(a == 0, 1.0, s / (math.pi * a))
     return y.astype(x.dtype, copy=False)
 
 
@@ -307,12 +307,12 @@ def _plain_sinc_slope(t: Any, x: Any) -> Any:
         z = x * math.pi
         return t * (z * _spherical(z, n=1) * -math.pi)
     z = x.astype(np.float64, copy=False)
-    a = np.where(np.isinf(z), 1.0, np.abs(z))
+    a = np.abs(z)
     s, c = _half_turn(a)
     near = np.where(a < 0.5, z, 0) * math.pi
     with np.errstate(all="ignore"):
         y = np.where(a < 0.5, near * _spherical(near, n=1) * -math.pi, np.copysign(1, z) * (c - s / (math.pi * a)) / a)
-    return t * np.where(np.isinf(z), 0.0, y).astype(x.dtype, copy=False)
+    return t * y.astype(x.dtype, copy=False)
 
 
 def _sinc_curve(x: Any) -> Any:

@@ -12,7 +12,7 @@ from ..core.registry import public
 from ..core.samples import S, sample
 from ..core.shapes import wrap_dim
 from ..core.tensor import Tensor
-from .convert import clone_p
+from .convert import clone_p, own
 from .pad import constant_pad_nd
 from .shape import narrow, permute_p, reshape
 from .strided import memory_view
@@ -133,7 +133,7 @@ def im2col(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     y = unfold_p(y, dim=-2, size=k[1], step=s[1], gap=d[1], n=w)  # (C, oh, ow, kh, kw)
     y = permute_p(y, dims=(-5, -2, -1, -4, -3))
     c, _, _, oh, ow = y.shape[-5:]
-    return reshape(y, *y.shape[:-5], c * k[0] * k[1], oh * ow)
+    return own(reshape(y, *y.shape[:-5], c * k[0] * k[1], oh * ow))
 
 
 @public("nn.functional.fold col2im", out=False)
