@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import chainrule as ct
+from chainrule.payloads import nested_graphs
 
 from .harness import close
 
@@ -91,8 +92,9 @@ print([k for k in before if after.get(k) is not before[k]])
 
 
 def test_the_examples_of_the_docstrings() -> None:
-    done = doctest.testmod(nested, extraglobs={"chainrule": ct}, optionflags=doctest.NORMALIZE_WHITESPACE)
-    assert done.attempted > 15 and not done.failed
+    for module, least in ((nested, 15), (nested_graphs, 4)):
+        done = doctest.testmod(module, extraglobs={"chainrule": ct}, optionflags=doctest.NORMALIZE_WHITESPACE)
+        assert done.attempted > least and not done.failed
     for name in nested.__all__:
         assert ">>>" in getattr(nested, name).__doc__, f"{name} has no example"
 

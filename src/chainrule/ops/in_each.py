@@ -36,20 +36,18 @@ def in_each(*mapped: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
     def declare(f: Callable[..., Any]) -> Callable[..., Any]:
         sig = inspect.signature(f)
+        first = next(iter(sig.parameters))
 
         @functools.wraps(f)
         def call(*args: Any, **kw: Any) -> Any:
-            if not PAYLOADS:
+            x: Any = args[0] if args else kw.get(first)
+            if not PAYLOADS or not whole_nest(x):
                 return f(*args, **kw)
             bound = sig.bind(*args, **kw)
             bound.apply_defaults()
             a = bound.arguments
-            first = next(iter(a))
-            x = a[first]
-            dims: dict[str, int] = (
-                {k: wrap_dim(a[k], x.ndim) for k in ("dim", "dim1", "dim2") if k in a} if whole_nest(x) else {}
-            )
-            if not dims or -x.ndim in dims.values():
+            dims: dict[str, int] = {k: wrap_dim(a[k], x.ndim) for k in ("dim", "dim1", "dim2") if k in a}
+            if -x.ndim in dims.values():
                 return f(*args, **kw)
             a.update(dims)
             names = [first, *[k for k, v in a.items() if k != first and (_own(v, x) if k in mapped else whole_nest(v))]]

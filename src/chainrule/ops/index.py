@@ -390,10 +390,10 @@ def _setitem(self: Tensor, key: Any, value: Any) -> None:
         isinstance(key, Tensor)
         and key.dtype is dt.bool_
         and key.shape == self.shape
-        and (not isinstance(value, Tensor) or value.ndim == 0)
+        and (not isinstance(value, Tensor) or tuple(value.shape) in ((), (1,)))
     ):
         # A mask with one value for all needs no positions, so that it works under vmap too.
-        v = value.to(self.dtype) if isinstance(value, Tensor) else value
+        v = value.reshape(()).to(self.dtype) if isinstance(value, Tensor) else value
         assign(self, where_p.call(key, v, self).to(self.dtype), "x[mask] = value")
         return
     dense = not (PAYLOADS and (self.is_nested or (isinstance(value, Tensor) and value.is_nested)))

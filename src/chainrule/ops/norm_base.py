@@ -216,7 +216,11 @@ def _top(args: tuple[Any, ...]) -> Any:
 def _led(x: Tensor, lead: tuple[int, ...], rank: int) -> Tensor:
     """`x` with the leading axes `lead` before its last `rank` dims."""
     s = tuple(sizes_of(x))
-    full = lead + s[len(s) - rank :]
+    own = s[: len(s) - rank]
+    k = len(lead) - len(own)
+    # A nesting dim stays one, also where there is one component.
+    mine = tuple(b if hasattr(b, "each") else a for a, b in zip(lead[k:], own, strict=True)) if k >= 0 else lead
+    full = (*lead[: max(k, 0)], *mine, *s[len(own) :])
     return x if s == full else expand_p.bind(x, shape=full, old=s)
 
 

@@ -62,7 +62,7 @@ def _(*vals: Any, f: Function, axes: Any, at: int, shared: bool, like: Any) -> A
         )
     n = nests[0].geometry.n
     if not n and like is not None:
-        return _nothing(vals, axes, at, like)
+        return _nothing(vals, axes, at, shared, like)
     results = [(m, f(*[Tensor(v) for v in xs])) for m, xs in _groups(vals, axes, n)]
     if shared:
         return sum(y._value for _, y in results)
@@ -80,14 +80,15 @@ def _front(axis: int) -> int:
     return axis if axis >= 0 else -1 - axis
 
 
-def _nothing(vals: tuple[Any, ...], axes: Any, at: int, like: int) -> Any:
+def _nothing(vals: tuple[Any, ...], axes: Any, at: int, shared: bool, like: int) -> Any:
     """The derivative of no components: zeros with the structure of an argument, after `at` axes of other vmaps."""
     x, own = vals[like], _front(axes[like])
     most = max(range(len(vals)), key=lambda i: _front(axes[i]))
     lead = (*vals[most].shape[: at - own], *x.shape[:own])
     if isinstance(x, NestedArray):
         return NestedArray(np.zeros((*lead, *x.geometry.rows), x.dtype), x.geometry)
-    return np.zeros((*lead, *x.shape[own:]), x.dtype)
+    none = () if shared or axes[like] >= 0 else (0,)  # a derivative for each component of what they share
+    return np.zeros((*lead, *none, *x.shape[own:]), x.dtype)
 
 
 def _groups(vals: tuple[Any, ...], axes: Any, n: int) -> list[tuple[ndarray, list[Any]]]:

@@ -42,7 +42,11 @@ def _packed(x: Tensor, what: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def from_awkward(array: Any) -> Tensor:
-    """A nested tensor ``[n, j, ...]`` from an Awkward array of lists of numbers, or of equal arrays of numbers."""
+    """A nested tensor ``[n, j, ...]`` from an Awkward array of lists of numbers, or of equal arrays of numbers.
+
+    >>> chainrule.nested.from_awkward([[1.0, 2.0], [3.0]]).tolist()  # doctest: +SKIP
+    [[1.0, 2.0], [3.0]]
+    """
     ak = _module("awkward", "from_awkward")
     layout = ak.to_packed(ak.Array(array)).layout
     if not layout.is_list or layout.is_regular:
@@ -58,7 +62,11 @@ def from_awkward(array: Any) -> Tensor:
 
 
 def to_awkward(x: Tensor) -> Any:
-    """An Awkward array of lists that shares the packed rows of a nested tensor ``[n, j, ...]``."""
+    """An Awkward array of lists that shares the packed rows of a nested tensor ``[n, j, ...]``.
+
+    >>> chainrule.nested.to_awkward(chainrule.nested.nested_tensor([[1.0, 2.0], [3.0]]))  # doctest: +SKIP
+    <Array [[1, 2], [3]] type='2 * var * float32'>
+    """
     ak = _module("awkward", "to_awkward")
     rows, offsets = _packed(x, "to_awkward()")
     content = ak.from_numpy(rows, regulararray=True).layout
@@ -66,7 +74,11 @@ def to_awkward(x: Tensor) -> Any:
 
 
 def from_arrow(array: Any) -> Tensor:
-    """A nested tensor ``[n, j]`` (or ``[n, j, k]`` from lists of fixed-size lists) from an Arrow list array, without a copy."""
+    """A nested tensor ``[n, j]`` (or ``[n, j, k]`` from lists of fixed-size lists) from an Arrow list array, without a copy.
+
+    >>> chainrule.nested.from_arrow(pyarrow.array([[1.0, 2.0], [3.0]])).tolist()  # doctest: +SKIP
+    [[1.0, 2.0], [3.0]]
+    """
     pa = _module("pyarrow", "from_arrow")
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
@@ -83,7 +95,11 @@ def from_arrow(array: Any) -> Tensor:
 
 
 def to_arrow(x: Tensor) -> Any:
-    """An Arrow list array that shares the packed rows of a nested tensor ``[n, j, ...]``."""
+    """An Arrow list array that shares the packed rows of a nested tensor ``[n, j, ...]``.
+
+    >>> chainrule.nested.to_arrow(chainrule.nested.nested_tensor([[1.0, 2.0], [3.0]])).to_pylist()  # doctest: +SKIP
+    [[1.0, 2.0], [3.0]]
+    """
     pa = _module("pyarrow", "to_arrow")
     rows, offsets = _packed(x, "to_arrow()")
     values = pa.array(np.ascontiguousarray(rows).reshape(-1))

@@ -93,6 +93,7 @@ class _Places:
         # Whole blocks of the uniform dims after the indexed one move together.
         tail = min(r, len(g.trail)) if d < g.u else r
         self.width = int(np.prod(g.trail[len(g.trail) - tail :]))
+        self.count = g.packing.total * int(np.prod(g.trail[: len(g.trail) - tail]))  # such blocks in the buffer
         owner, coords = geometry_of(self.columns[: len(self.columns) - tail], g.n).elements()
         at = [np.zeros_like(c) if _one(n) else c for c, n in zip(coords[d - m : d], sizes, strict=False)]
         at += coords[d : d + s]
@@ -157,15 +158,10 @@ def _(x: Any, i: Any, *, r: int, s: int, n: Any) -> Any:
         return pick(x, np.where(i < 0, i + g.n, i))
     p = _Places(g, i, r, s)
     lead = np.broadcast_shapes(x.lead, p.lead)
-    blocks = flat(x, len(x.lead)).reshape((*x.lead, _blocks(g, p), p.width))
+    blocks = flat(x, len(x.lead)).reshape((*x.lead, p.count, p.width))
     if p.lead:
         return pack(np.broadcast_to(blocks, (*lead, *blocks.shape[-2:]))[p.spots(lead)], p.columns, g.n, lead)
     return pack(blocks.take(p.place, axis=-2), p.columns, g.n, lead)
-
-
-def _blocks(g: Geometry, p: _Places) -> int:
-    """How many blocks the flat buffer has that move together."""
-    return g.packing.total * (g.width // p.width) if p.width else 0
 
 
 @index.add_rows_p.on(NestedArray)
@@ -203,7 +199,7 @@ def _(c: Any, i: Any, *, n: Any, r: int, s: int) -> Any:
     p = _Places(g, i, r, s)
     lead = np.broadcast_shapes(lead, p.lead)
     c = spread(c, lead, count, p.columns)
-    out = np.zeros((*lead, _blocks(g, p), p.width), np.float32 if c.dtype in dt.HALVES else c.dtype)
+    out = np.zeros((*lead, p.count, p.width), np.float32 if c.dtype in dt.HALVES else c.dtype)
     np.add.at(out, p.spots(lead), flat(c, len(lead)).reshape((*lead, p.place.shape[-1], p.width)))
     return pack(out.astype(c.dtype, copy=False), g.columns, count, lead)
 
@@ -253,7 +249,7 @@ def _(x: Any, i: Any, v: Any, *, r: int, s: int) -> Any:
         if isinstance(x, NestedArray)
         else np.broadcast_to(x, (*lead, n, *g.columns)).reshape((*lead, -1))
     )
-    out = np.array(np.broadcast_to(old, (*lead, old.shape[-1]))).reshape((*lead, _blocks(g, p), p.width))
+    out = np.array(np.broadcast_to(old, (*lead, old.shape[-1]))).reshape((*lead, p.count, p.width))
     out[p.spots(lead)] = flat(values, len(vl)).reshape((*vl, p.place.shape[-1], p.width))
     if isinstance(x, NestedArray):
         return NestedArray(out.reshape((*lead, *g.rows)), g)

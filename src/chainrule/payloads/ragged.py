@@ -317,15 +317,17 @@ class Packing:
     @lazy
     def coordinates(self) -> tuple[ndarray, ...]:
         """The position of each packed row in each dim of its component."""
-        inside = np.arange(self.total) - np.repeat(self.offsets[:-1], self.counts)
-        if self.u == 1:
-            return (inside,)
-        out = []
-        for d in range(self.u - 1, -1, -1):
-            size = np.maximum(self.sizes[self.owner, d], 1)
-            out.append(inside % size)
-            inside = inside // size
-        return tuple(reversed(out))
+        # From the outermost dim inwards by repeating: dividing the numbers of the rows costs several times as much.
+        owner = np.arange(self.n)
+        coords: list[ndarray] = []
+        for d in range(self.u):
+            size = self.sizes[owner, d]
+            starts = np.cumsum(size) - size
+            coords = [np.repeat(c, size) for c in coords]
+            coords.append(np.arange(int(size.sum())) - np.repeat(starts, size))
+            if d < self.u - 1:
+                owner = np.repeat(owner, size)
+        return tuple(coords)
 
     def row_of(self, owner: ndarray, coords: list[ndarray]) -> ndarray:
         """The packed row at a position of a component."""
@@ -407,11 +409,11 @@ class Geometry:
 
     def element_at(self, owner: ndarray, coords: list[ndarray]) -> ndarray:
         """The place of an element in the flat buffer."""
-        at = np.zeros(len(owner), np.int64)
+        at: Any = 0
         for d, c in enumerate(coords):
             size = self.columns[d]
-            at = at * (size.values[owner] if type(size) is RaggedInt else size) + c
-        return self.packing.offsets[:-1][owner] * self.width + at
+            at = c if d == 0 else at * (size.values.take(owner) if type(size) is RaggedInt else size) + c
+        return (self.packing.offsets[:-1] * self.width).take(owner) + at
 
 
 def packing_of(columns: tuple[Any, ...], n: int) -> Packing:
