@@ -399,7 +399,7 @@ def vmap(
         if chunk_size is None or chunk_size >= size:
             return _run_vmap(func, every, alld, len(leaves), spec, kspec, size, out_dims, randomness)
         parts = []
-        from .ops.random import default_generator
+        from .ops.random.generator import default_generator
 
         state = default_generator.get_state()
         for a in range(0, size, chunk_size):
@@ -411,7 +411,7 @@ def vmap(
         flat = [flatten(p) for p in parts]
         one = isinstance(out_dims, tuple) and len(out_dims) == 1 and isinstance(parts[0], Tensor)
         odims = broadcast_prefix(out_dims[0] if one else out_dims, parts[0])
-        from .ops.shape import cat
+        from .ops.shape.views import cat
 
         return unflatten(
             [xs[0] if d is None else cat(list(xs), d) for d, *xs in zip(odims, *[f[0] for f in flat], strict=True)],
@@ -490,7 +490,7 @@ def _basis(leaves: list[Tensor]) -> list[Tensor]:
     """Unit vectors of the space of all leaves together, one batch of rows for each leaf."""
     total: Any = sum(x.numel() for x in leaves)
     if type(total) in PAYLOADS:
-        from .payloads.nested_jacobian import ragged_basis
+        from .payloads.nested.jacobian import ragged_basis
 
         return ragged_basis(leaves, total)
     out, at = [], 0
@@ -530,7 +530,7 @@ def _picked(
     picked = tuple([args[i] for i in nums])
     if not PAYLOADS:
         return f, picked, None
-    from .payloads.nested_jacobian import flat_function
+    from .payloads.nested.jacobian import flat_function
 
     return flat_function(f, picked, has_aux)
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import chainrule as ct
-from chainrule.payloads import nested_graphs
+from chainrule.payloads.nested import graphs as nested_graphs
 
 from .harness import close
 
@@ -79,7 +79,7 @@ def test_parts() -> None:
 IMPORT = """
 import sys, chainrule
 from chainrule.core.registry import METHODS, PUBLIC
-assert "chainrule.nested" not in sys.modules and "chainrule.payloads.nested" not in sys.modules
+assert "chainrule.nested" not in sys.modules and "chainrule.payloads.nested.array" not in sys.modules
 chainrule.autograd.gradcheck
 def names():
     return {(where, k): v for where, d in (("public", PUBLIC), ("method", METHODS), ("tensor", vars(chainrule.Tensor)), ("func", vars(chainrule.func)),

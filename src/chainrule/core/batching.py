@@ -5,6 +5,7 @@ An op runs once for all examples: pointwise ops and ops over trailing axes simpl
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .captures import tensors_of
@@ -108,3 +109,12 @@ class Batching(Interpreter):
                 f"that differs between the {self.size} examples. Pass the tensor to the function with its own batch axis "
                 f"(in_dims), or return the value instead of writing it."
             )
+
+
+def map_over(size: int, f: Callable[..., Any], xs: list[Any], flags: list[bool], kw: dict[str, Any]) -> Any:
+    """``vmap(f)`` with the batch axes in front; results get one even where they do not depend on the batch."""
+    with Batching(size, "different") as level:
+        y = f(*[Tensor(x, level) if b and isinstance(x, Tensor) else x for x, b in zip(xs, flags, strict=True)], **kw)
+        ys = [level.settle(v) for v in (y if isinstance(y, tuple | list) else [y])]
+        out = [v._value if v._interp is level else grow(v, size) for v in ys]
+    return tuple(out) if isinstance(y, tuple | list) else out[0]

@@ -13,7 +13,7 @@ from ..core.reverse import Node, Pick, Reverse, _count, walk_back
 from ..core.tensor import Tensor
 from ..core.tree import flatten, unflatten
 from ..core.views import pin
-from ..ops.random import default_generator
+from ..ops.random.generator import default_generator
 
 __all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "noop_context_fn", "set_checkpoint_early_stop"]
 

@@ -12,8 +12,8 @@ from ...core.errors import ChainruleError
 from ...core.op import op
 from ...core.registry import PUBLIC
 from ...core.tensor import Tensor
-from ..matmul import matmul_p
-from ..shape import diagonal, permute_p
+from ..shape.views import diagonal, permute_p
+from .matmul import matmul_p
 
 
 class LinAlgError(ChainruleError):

@@ -10,7 +10,7 @@ from ...core.op import op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.tensor import Tensor
-from ..diagonals import diag_embed
+from ..shape.diagonals import diag_embed
 from .common import (
     LinAlgError,
     adjoint,

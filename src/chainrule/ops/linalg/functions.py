@@ -12,11 +12,11 @@ from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import broadcast_shapes, wrap_dim
 from ...core.tensor import Tensor
-from ..norms import linalg_norm
-from ..pointwise import where
-from ..shape import cat, diagonal
+from ..elementwise.elementary import where
+from ..shape.views import cat, diagonal
 from .common import adjoint, floating, identity, mm, square
 from .inverse import inv, inv_p
+from .norms import linalg_norm
 from .svd import svdvals
 
 # -- exponential --------------------------------------------------------------------------------------------------------

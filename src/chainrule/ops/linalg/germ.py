@@ -28,9 +28,9 @@ from ...core.forward import fit_tangent
 from ...core.op import CoreOp, Op, op
 from ...core.tensor import Tensor
 from ...core.views import pin
-from ..convert import detach_p
-from ..diagonals import diag_embed
-from ..pointwise import where
+from ..elementwise.convert import detach_p
+from ..elementwise.elementary import where
+from ..shape.diagonals import diag_embed
 from .common import apart, clusters, diag_of
 
 # Whether derivatives along a germ are being made: their own transforms must not leave it.

@@ -10,8 +10,8 @@ from ...core.op import op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.tensor import Tensor
-from ..diagonals import diag_embed
-from ..shape import cat
+from ..shape.diagonals import diag_embed
+from ..shape.views import cat
 from .common import (
     LinAlgError,
     adjoint,
