@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .core import dtypes as dt
-from .core.batching import Batching
+from .core.batching import map_over
 from .core.derive import jvp_through, vjp_through
 from .core.errors import ChainruleError
 from .core.op import Op
@@ -158,7 +158,7 @@ class CustomOp(Op):
 
     def mapped(self, size: int, flags: list[bool]) -> CustomOp:
         """The op for a batch: body and rules mapped, cotangents of arguments without a batch summed over it."""
-        o = CustomOp(self.name, lambda *xs, **kw: _map(size, self.body, list(xs), flags, kw))
+        o = CustomOp(self.name, lambda *xs, **kw: map_over(size, self.body, list(xs), flags, kw))
         jvp, vjp = self.jvp_rule, self.vjp_rule
         if jvp is not None:
 
@@ -169,7 +169,7 @@ class CustomOp(Op):
                     yy = tuple(a[n : n + len(ys)]) if isinstance(y, tuple) else a[n]
                     return jvp(list(a[n + len(ys) :]), yy, *a[:n], **k)
 
-                return _map(size, rule, [*xs, *ys, *t], [*flags, *[True] * len(ys), *flags], kw)
+                return map_over(size, rule, [*xs, *ys, *t], [*flags, *[True] * len(ys), *flags], kw)
 
             o.jvp_rule = mapped_jvp
         if vjp is not None:
@@ -189,7 +189,7 @@ class CustomOp(Op):
                     present[:] = [i for i, v in enumerate(r) if v is not None]
                     return tuple(r[i] for i in present)
 
-                out = _map(size, rule, [*xs, *ys, *gs], [*flags, *[True] * len(ys), *[True] * len(gs)], kw)
+                out = map_over(size, rule, [*xs, *ys, *gs], [*flags, *[True] * len(ys), *[True] * len(gs)], kw)
                 full: list[Any] = [None] * n
                 for i, v in zip(present, out, strict=True):
                     full[i] = v if flags[i] else v.sum(0)
@@ -225,15 +225,6 @@ class CustomOp(Op):
 
 def _as_tuple(x: Any) -> tuple[Any, ...]:
     return tuple(x) if isinstance(x, tuple | list) else (x,)
-
-
-def _map(size: int, f: Callable[..., Any], xs: list[Any], flags: list[bool], kw: dict[str, Any]) -> Any:
-    """``vmap(f)`` with the batch axes in front; results get one even where they do not depend on the batch."""
-    with Batching(size, "different") as level:
-        y = f(*[Tensor(x, level) if b and isinstance(x, Tensor) else x for x, b in zip(xs, flags, strict=True)], **kw)
-        ys = [level.settle(v) for v in _as_tuple(y)]
-        out = [v._value if v._interp is level else v.expand(size, *v.shape) for v in ys]
-    return tuple(out) if isinstance(y, tuple | list) else out[0]
 
 
 def custom_op(f: Callable[..., Any] | None = None, *, name: str | None = None) -> Any:

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from .core import dispatch
 from .core import dtypes as dt
 from .core.batching import Batching
+from .core.dispatch import leaving
 from .core.forward import Forward
 from .core.reverse import Leaf, Reverse, reachable, walk_back, walk_forward
 from .core.shapes import sizes_of, unit, zeros
@@ -49,6 +51,10 @@ def _lower(level: Any, x: Any) -> Any:
     """A value of a transform's function as the level below sees it."""
     x = level.settle(x)
     return x._value if isinstance(x, Tensor) and x._interp is level else x
+
+
+def _leave(ys: list[Any]) -> list[Any]:
+    return ys if dispatch.SETTLE is None else [leaving(y) for y in ys]
 
 
 def _written(level: Any, xs: list[Any], boxes: list[Any], entered: list[Any]) -> list[tuple[Any, Any]]:
@@ -100,6 +106,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         low = [_lower(level, y) for y in ys]
         aux = tree_map(lambda a: _lower(level, a), aux) if has_aux else None
         written = _written(level, leaves, xs, like)
+    low, aux = _leave(low), tree_map(leaving, aux) if has_aux else None
     _write_back(written)
 
     def pull(*cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
@@ -195,6 +202,7 @@ def _gradient(
         if has_aux:
             aux = tree_map(lambda a: _lower(level, a), aux) if has_aux else None
         written = _written(level, leaves, xs, like)
+    value, aux = leaving(value), tree_map(leaving, aux) if has_aux else None
     if written:
         _write_back(written)
     if node is None:
@@ -281,10 +289,12 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = Fa
         ys = [level.settle(y) for y in ys]
         if strict and any(y._interp is not level for y in ys):
             raise RuntimeError("jvp: with strict=True, an output is independent of the inputs")
-        primal = unflatten([_lower(level, y) for y in ys], yspec)
-        tangent = unflatten([y._aux if y._interp is level and y._aux is not None else _zeros(y) for y in ys], yspec)
+        low = [_lower(level, y) for y in ys]
+        ts = [y._aux if y._interp is level and y._aux is not None else _zeros(y) for y in ys]
         aux = tree_map(lambda a: _lower(level, a), aux) if has_aux else None
         written = _written(level, xs, duals, entered)
+    tangent = unflatten([leaving(t, y) for t, y in zip(ts, low, strict=True)], yspec)
+    primal, aux = unflatten(_leave(low), yspec), tree_map(leaving, aux) if has_aux else None
     _write_back(written)
     return (primal, tangent, aux) if has_aux else (primal, tangent)
 
@@ -300,6 +310,7 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
         nodes = [y._aux if isinstance(y, Tensor) and y._interp is level else None for y in ys]
         low = [_lower(level, y) for y in ys]
         written = _written(level, leaves, xs, like)
+    low = _leave(low)
     _write_back(written)
     order = reachable(n for n in nodes if n is not None)
 
@@ -314,7 +325,7 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
                     f"linearize: a tangent has shape {list(t.shape)}, but its input has shape {list(x.shape)}"
                 )
         out = walk_forward(list(zip(inputs, ts, strict=True)), nodes, order)
-        return unflatten([_zeros(y) if t is None else t for t, y in zip(out, low, strict=True)], yspec)
+        return unflatten([_zeros(y) if t is None else leaving(t, y) for t, y in zip(out, low, strict=True)], yspec)
 
     return unflatten(low, yspec), push
 
@@ -388,7 +399,7 @@ def vmap(
         if chunk_size is None or chunk_size >= size:
             return _run_vmap(func, every, alld, len(leaves), spec, kspec, size, out_dims, randomness)
         parts = []
-        from .ops.random import default_generator
+        from .ops.random.generator import default_generator
 
         state = default_generator.get_state()
         for a in range(0, size, chunk_size):
@@ -400,7 +411,7 @@ def vmap(
         flat = [flatten(p) for p in parts]
         one = isinstance(out_dims, tuple) and len(out_dims) == 1 and isinstance(parts[0], Tensor)
         odims = broadcast_prefix(out_dims[0] if one else out_dims, parts[0])
-        from .ops.shape import cat
+        from .ops.shape.views import cat
 
         return unflatten(
             [xs[0] if d is None else cat(list(xs), d) for d, *xs in zip(odims, *[f[0] for f in flat], strict=True)],
@@ -431,6 +442,7 @@ def _run_vmap(
     if size == 0 and not (PAYLOADS and hasattr(size, "each")):
         raise ValueError("vmap: the mapped dimension has size 0; there is no example to run the function on")
     with Batching(size, randomness) as level:
+        level.function = (func, [x for x, d in zip(every, dims, strict=True) if d is None])
         xs = [
             x if d is None else Tensor(pin(x.movedim(d, 0) if d % x.ndim else x), level)
             for x, d in zip(every, dims, strict=True)
@@ -451,7 +463,6 @@ def _run_vmap(
             raise ValueError(
                 f"vmap: out_dims={out_dims!r} is not compatible with the structure of the outputs: {e}"
             ) from None
-        level.returned = ys
         ys = [level.settle(y) for y in ys]
         written = _written(level, [*zip(every, dims, strict=True)], xs, entered)
     for (x, d), new in written:
@@ -465,7 +476,7 @@ def _run_vmap(
                 raise ValueError("vmap: out_dims is None for an output that differs between examples; give it an int")
             results.append(y)
             continue
-        v = y._value if batched else y.expand(size, *y.shape)
+        v = leaving(y._value) if batched else y.expand(size, *y.shape)
         if not -v.ndim <= d < v.ndim:
             raise IndexError(f"vmap: out_dim {d} is out of range for an output with {v.ndim} dims (with the batch)")
         results.append(v.movedim(0, d) if d % v.ndim else v)
@@ -479,7 +490,7 @@ def _basis(leaves: list[Tensor]) -> list[Tensor]:
     """Unit vectors of the space of all leaves together, one batch of rows for each leaf."""
     total: Any = sum(x.numel() for x in leaves)
     if type(total) in PAYLOADS:
-        from .payloads.nested_jacobian import ragged_basis
+        from .payloads.nested.jacobian import ragged_basis
 
         return ragged_basis(leaves, total)
     out, at = [], 0
@@ -519,7 +530,7 @@ def _picked(
     picked = tuple([args[i] for i in nums])
     if not PAYLOADS:
         return f, picked, None
-    from .payloads.nested_jacobian import flat_function
+    from .payloads.nested.jacobian import flat_function
 
     return flat_function(f, picked, has_aux)
 

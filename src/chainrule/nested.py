@@ -26,12 +26,12 @@ from .core.op import op
 from .core.registry import house, public
 from .core.tensor import Tensor
 from .core.views import register_views
-from .ops.shape import slice_p
-from .payloads import nested_bodies as nested_bodies  # declares how ops run on nests
-from .payloads.nested import NestedArray, flat, padded, unpad
-from .payloads.nested_exchange import from_arrow, from_awkward, to_arrow, to_awkward
-from .payloads.nested_graphs import segment_max, segment_mean, segment_min, segment_softmax, segment_sum
-from .payloads.ragged import Nest, Packing, RaggedInt, geometry_of
+from .ops.shape.views import slice_p
+from .payloads.nested import bodies as _bodies  # noqa: F401  (declares how ops run on nests)
+from .payloads.nested.array import NestedArray, flat, padded, unpad
+from .payloads.nested.exchange import from_arrow, from_awkward, to_arrow, to_awkward
+from .payloads.nested.graphs import segment_max, segment_mean, segment_min, segment_softmax, segment_sum
+from .payloads.nested.sizes import Nest, Packing, RaggedInt, geometry_of
 
 __all__ = [
     "as_nested_tensor",
@@ -153,7 +153,7 @@ def _(g: Any, y: Any, x: Any, *, shape: tuple[Any, ...]) -> Any:
 def _as_tensor(c: Any, dtype: Any) -> Tensor:
     if isinstance(c, Tensor):
         return c if dtype is None else c.to(dtype)
-    from .ops.create import tensor
+    from .ops.shape.create import tensor
 
     return tensor(c, dtype=dtype)
 

@@ -786,3 +786,96 @@ def test_retain_grad_inside_vmap() -> None:
         return (v * x).sum()
 
     agree(f, lambda x: (2 * x * x).sum())
+
+
+class Product(Function):
+    @staticmethod
+    def forward(ctx: Any, a: Any, b: Any) -> Any:
+        ctx.save_for_backward(a, b)
+        return a * b
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        a, b = ctx.saved_tensors
+        return g * b if ctx.needs_input_grad[0] else None, g * a if ctx.needs_input_grad[1] else None
+
+
+def test_each_level_says_what_it_needs_of_a_function() -> None:
+    agree(lambda x: Product.apply(x, x).sum(), lambda x: (x * x).sum())
+
+    def f(x: Any) -> Any:
+        y, pull = func.vjp(lambda p: Product.apply(p, x).sum(), x)
+        pull(y)
+        return y
+
+    agree(f, lambda x: (x * x).sum())
+
+
+def test_a_checkpoint_that_captures_what_was_written_inside_vmap() -> None:
+    def f(run: Any) -> Any:
+        def g(x: Any) -> Any:
+            v = cr.zeros(2, dtype=cr.float64)
+            cr.cumsum(x, 0, out=v)
+            return run(lambda p: (v @ v) * p.sum(), x)
+
+        return g
+
+    agree(f(checkpoint), f(lambda h, *a: h(*a)))
+
+
+@pytest.mark.parametrize("make", [cr.optim.SGD, cr.optim.Adam])
+def test_a_step_of_an_optimiser_inside_a_transform(make: Any) -> None:
+    def f(x: Any) -> Any:
+        w = cr.nn.Parameter(ones(False))
+        (w * w * x).sum().backward(inputs=[w])
+        make([w], lr=0.1).step()
+        return (w * x).sum()
+
+    def plain(x: Any) -> Any:
+        g = 2 * x
+        return ((1 - 0.1 * (g if make is cr.optim.SGD else g / (g.abs() + 1e-8))) * x).sum()
+
+    for mode in ("value", "jvp", "jacfwd", "linearize", "vmap", "jvp of vmap", "forward over forward"):
+        same(MODES[mode](f), MODES[mode](plain))
+
+
+def test_a_write_without_recording_keeps_the_history_of_the_tangent() -> None:
+    def f(p: Any) -> Any:
+        v = cr.sin(p)
+        with cr.no_grad():
+            v.mul_(0.7)
+        return v
+
+    same(func.grad(lambda x: func.jvp(f, (x,), (x,))[1].sum())(X), X.cos() - X * X.sin())
+
+
+def test_results_that_are_no_views_share_no_memory() -> None:
+    u = cr.ones(2, 2)
+    cr.nn.functional.unfold(u[None, None], 2)[0].mul_(3.0)
+    assert u.tolist() == [[1, 1], [1, 1]]
+
+
+def test_linearize_inside_a_derivative_keeps_the_mode_of_each_op() -> None:
+    def f(run: Any) -> Any:
+        def inner(p: Any) -> Any:
+            with cr.no_grad():
+                v = p.narrow(-1, 1, 1) * 3
+            return v[-1] * p
+
+        return lambda x: (run(inner, x) * x).sum()
+
+    push = f(lambda g, x: func.linearize(g, x)[1](x * 1))
+    forward = f(lambda g, x: func.jvp(g, (x,), (x * 1,))[1])
+    for mode in ("grad", "backward", "reverse over reverse", "forward over reverse", "grad of vmap"):
+        same(MODES[mode](push), MODES[mode](forward))
+
+
+def test_a_captured_tensor_written_to_two_levels_down() -> None:
+    v = cr.zeros(2, dtype=cr.float64)
+
+    def outer(x: Any) -> Any:
+        func.grad(lambda p: cr.sin(p, out=v).sum())(x * 2)
+        return (v * x).sum()
+
+    same(func.grad(outer)(X), (2 * X).sin() + 2 * X * (2 * X).cos())
+    same(v + 0, (2 * X).sin())

@@ -73,15 +73,24 @@ def test_long_chain_in_place() -> None:
 
 def test_deep_python_recursion_is_not_needed() -> None:
     """A low recursion limit is enough for a long chain, in both modes and both nestings."""
-    x = chainrule.tensor(0.5, dtype=chainrule.float64)
+    x, n = chainrule.tensor(0.5, dtype=chainrule.float64), 5_000
+
+    def square(x: Any) -> Any:
+        return decay(x, n) ** 2
+
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(400)
     try:
-        grad(grad(lambda x: decay(x, 5_000)))(x)
-        jvp(grad(lambda x: decay(x, 5_000)), (x,), (x,))
-        vjp(lambda x: jvp(lambda y: decay(y, 5_000), (x,), (x,))[1], x)[1](x)
+        twice = grad(grad(square))(x)
+        pushed = jvp(grad(square), (x,), (x,))[1]
+        (pulled,) = vjp(lambda x: jvp(square, (x,), (x,))[1], x)[1](x)
     finally:
         sys.setrecursionlimit(limit)
+    c = (1 - 1 / n) ** n
+    np.testing.assert_allclose(twice.item(), 2 * c**2, rtol=1e-9)
+    np.testing.assert_allclose(pushed.item(), 2 * c**2 * 0.5, rtol=1e-9)
+    # jvp(square, x, x) = 2 c^2 x^2, whose derivative 4 c^2 x meets the cotangent x.
+    np.testing.assert_allclose(pulled.item(), 4 * c**2 * 0.25, rtol=1e-9)
 
 
 def loss(w: Any, x: Any) -> Any:
@@ -220,3 +229,4 @@ def test_only_named_values_are_saved() -> None:
         tracemalloc.stop()
     assert saved < 1.5 * 8 * n, f"{saved / (8 * n):.1f} arrays are held"
     total.backward()
+    np.testing.assert_allclose(x.grad.numpy(), np.e, rtol=1e-12)

@@ -41,6 +41,7 @@ def test_quantile_over_a_ragged_dim() -> None:
         lambda x: x.var(1),
         lambda x: F.instance_norm(x.mT),
         lambda x: F.group_norm(x.mT, 2),
+        lambda x: F.layer_norm(x, (4,)),
         lambda x: x[:, [0]],
         lambda x: x / x.shape[1],
         lambda x: x.unbind()[1],
@@ -66,6 +67,18 @@ def test_ensemble_over_a_shared_nest(f: Any, members: int) -> None:
     wx, ws = func.grad(lambda x, s: sum(number(x, v) for v in s), (0, 1))(x, s)
     alike(gx, wx.unbind())
     close(gs, ws)
+
+
+@pytest.mark.parametrize("members", [1, 2])
+def test_ensemble_over_one_component(members: int) -> None:
+    """One component is one component, whatever the number of members."""
+    x, w = nest((3, 2)), ct.tensor(np.random.default_rng(5).normal(size=(members, 2)))
+    f = lambda c, w: (F.layer_norm(c, (2,), w).sin() * c).sum()
+    got = ct.vmap(ct.vmap(func.grad(f, (0, 1)), in_dims=(0, None)), in_dims=(None, 0))(x, w)
+    for i, v in enumerate(w):
+        gx, gw = func.grad(f, (0, 1))(x[0], v)
+        close(got[0][i][0], gx)
+        close(got[1][i][0], gw)
 
 
 def test_cat_of_components_of_any_sizes() -> None:
@@ -103,6 +116,9 @@ def test_products_of_no_width() -> None:
     w = ct.ones(0, 2, dtype=ct.float64)
     alike(x @ w, [ct.zeros(2, 2, dtype=ct.float64), ct.zeros(1, 2, dtype=ct.float64)])
     assert func.grad(lambda x: (x @ w).sum())(x).shape == x.shape
+    y = nest((2, 3), (1, 3)).mT[:, 3:]
+    assert [c.shape for c in y[..., [0, -1]].unbind()] == [(0, 2), (0, 2)]
+    assert y.transpose(1, 2).shape == x.shape
 
 
 @pytest.mark.parametrize("d", [-1, -2, -3])
@@ -141,6 +157,34 @@ def test_reverse_mode_outside_of_a_map_over_components(name: str) -> None:
     t = nest((3, 4), (2, 4), seed=1)
     _, twice = func.jvp(g, (x,), (t,))
     alike(twice, [func.jvp(func.grad(number), (c,), (d,))[1] for c, d in zip(x.unbind(), t.unbind(), strict=True)])
+
+
+@pytest.mark.parametrize("shape", [(), (1,)])
+def test_masks_under_a_map_take_one_value(shape: Any) -> None:
+    x, v = nest((3, 2), (5, 2)), ct.tensor(np.array([0.5, 2.0]).reshape(2, *shape))
+
+    def f(c: Any, v: Any) -> Any:
+        y = c * 1
+        y[y > 0] = v
+        return (y**2).sum()
+
+    gx, gv = ct.vmap(func.grad(f, (0, 1)))(x, v)
+    each = [func.grad(f, (0, 1))(c, w) for c, w in zip(x.unbind(), v, strict=True)]
+    alike(gx, [e[0] for e in each])
+    close(gv, ct.stack([e[1] for e in each]))
+
+
+@pytest.mark.parametrize("name", ["gather", "scatter", "scatter_add"])
+def test_nested_indices_of_other_sizes(name: str) -> None:
+    x, s = nest((3, 2), (5, 2)), nest((1, 2), (3, 2), seed=1)
+    i = nested.nested_tensor([ct.tensor([[0, 1]]), ct.tensor([[4, 0], [1, 1], [2, 3]])])
+    f = lambda c, j, v: c.gather(-2, j) * v if name == "gather" else getattr(c, name)(-2, j, v)
+    number = lambda c, v, j: (f(c, j, v) ** 2).sum()
+    alike(f(x, i, s), [f(*a) for a in zip(x.unbind(), i.unbind(), s.unbind(), strict=True)])
+    each = [func.grad(number, (0, 1))(c, v, j) for c, v, j in zip(x.unbind(), s.unbind(), i.unbind(), strict=True)]
+    for got in (func.grad(number, (0, 1))(x, s, i), ct.vmap(func.grad(number, (0, 1)))(x, s, i)):
+        alike(got[0], [e[0] for e in each])
+        alike(got[1], [e[1] for e in each])
 
 
 def test_type_and_layout() -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import chainrule as ct
+from chainrule.payloads.nested import graphs as nested_graphs
 
 from .harness import close
 
@@ -78,7 +79,7 @@ def test_parts() -> None:
 IMPORT = """
 import sys, chainrule
 from chainrule.core.registry import METHODS, PUBLIC
-assert "chainrule.nested" not in sys.modules and "chainrule.payloads.nested" not in sys.modules
+assert "chainrule.nested" not in sys.modules and "chainrule.payloads.nested.array" not in sys.modules
 chainrule.autograd.gradcheck
 def names():
     return {(where, k): v for where, d in (("public", PUBLIC), ("method", METHODS), ("tensor", vars(chainrule.Tensor)), ("func", vars(chainrule.func)),
@@ -91,8 +92,9 @@ print([k for k in before if after.get(k) is not before[k]])
 
 
 def test_the_examples_of_the_docstrings() -> None:
-    done = doctest.testmod(nested, extraglobs={"chainrule": ct}, optionflags=doctest.NORMALIZE_WHITESPACE)
-    assert done.attempted > 15 and not done.failed
+    for module, least in ((nested, 15), (nested_graphs, 4)):
+        done = doctest.testmod(module, extraglobs={"chainrule": ct}, optionflags=doctest.NORMALIZE_WHITESPACE)
+        assert done.attempted > least and not done.failed
     for name in nested.__all__:
         assert ">>>" in getattr(nested, name).__doc__, f"{name} has no example"
 

@@ -83,6 +83,15 @@ def test_shared_weights() -> None:
     np.testing.assert_allclose(got[1].numpy(), 2 * want.numpy(), rtol=1e-9)
 
 
+@pytest.mark.parametrize("members", [1, 2])
+def test_shared_weights_of_no_components(members: int) -> None:
+    x, many = nest((4, 5), (4, 3))[:0], ct.stack([W1] * members)
+    f = lambda w, c: (F.conv1d(c.unsqueeze(0), w, padding=1) ** 2).sum()
+    assert ct.vmap(func.grad(f), in_dims=(None, 0))(W1, x).shape == (0, *W1.shape)
+    both = ct.vmap(ct.vmap(func.grad(f), in_dims=(None, 0)), in_dims=(0, None))
+    assert both(many, x).shape == (members, 0, *W1.shape)
+
+
 def test_indices_of_maxima() -> None:
     x = nest((4, 5), (4, 3))
     y, i = F.max_pool1d(x, 2, return_indices=True)

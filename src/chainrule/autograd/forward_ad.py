@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
+from ..core import dispatch
 from ..core.forward import Forward, fit_tangent
 from ..core.tensor import Tensor
 from ..core.views import pin
@@ -93,6 +94,8 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     lv = _level(level, "unpack_dual")
     tensor = lv.settle(tensor)
     if tensor._interp is lv:
+        if dispatch.SETTLE is not None:
+            return UnpackedDualTensor(dispatch.SETTLE(tensor._value), dispatch.SETTLE(tensor._aux, tensor._value))
         return UnpackedDualTensor(tensor._value, tensor._aux)
     return UnpackedDualTensor(tensor, None)
 

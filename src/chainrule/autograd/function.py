@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 import weakref
-from typing import Any
+from typing import Any, NamedTuple
 
-from ..core.dispatch import CUT
+from ..core.dispatch import CUT, active_vmaps
 from ..core.imperative import no_grad
 from ..core.op import is_float
 from ..core.tensor import Tensor
@@ -74,13 +74,21 @@ def _itself(ref: Any, seen: Any) -> Any:
     return given if same or off else seen
 
 
+class VmapInfo(NamedTuple):
+    """What a ``vmap`` staticmethod is told of the batch."""
+
+    batch_size: int
+    randomness: str
+
+
 class Function:
     """Subclass with static methods ``forward`` (and ``setup_context``), ``backward`` and/or ``jvp``; call ``apply``.
 
-    Whichever of ``backward`` and ``jvp`` is missing is derived from the other; ``vmap`` is derived unless given.
+    Whichever of ``backward`` and ``jvp`` is missing is derived from the other. The batching rule is derived too, unless there is a
+    static method ``vmap(info, in_dims, *args) -> output, out_dims``.
     """
 
-    generate_vmap_rule = True
+    generate_vmap_rule = False
 
     @staticmethod
     def forward(*args: Any, **kw: Any) -> Any:
@@ -178,8 +186,11 @@ class FunctionOp(CustomOp):
         wanted = [False] * len(self.args)
         for i, n in zip(self.tensors, need, strict=True):
             wanted[i] = n
-        self.ctx.needs_input_grad = tuple(wanted)
-        return super().pull(g, y, xs, kw, need)
+        before, self.ctx.needs_input_grad = self.ctx.needs_input_grad, tuple(wanted)
+        try:
+            return super().pull(g, y, xs, kw, need)
+        finally:
+            self.ctx.needs_input_grad = before
 
     def _zeros(self, vs: Any, like: Any) -> list[Any]:
         from ..core.op import zeros_like_tensor
@@ -219,20 +230,19 @@ class FunctionOp(CustomOp):
         return tuple(out[i] for i in self.tensors)
 
     def batched(self, size: int, args: list[Any], flags: list[bool], kw: dict[str, Any]) -> Any:
-        if "vmap" not in vars(self.cls) and not any("vmap" in vars(c) for c in self.cls.__mro__[:-2]):
+        if not hasattr(self.cls, "vmap"):
             o = self.mapped(size, flags)
             o.sparse_jvp = o.sparse_vjp = False
             return o.bind(*args)
-
-        class Info:
-            batch_size = size
-            randomness = "error"
-
+        if self.cls.generate_vmap_rule:
+            raise RuntimeError(
+                f"function {self.name} has both generate_vmap_rule=True and a vmap staticmethod: keep one of them"
+            )
         full = self._full(args)
         dims: list[Any] = [None] * len(full)
         for i, f in zip(self.tensors, flags, strict=True):
             dims[i] = 0 if f else None
-        out, odims = self.cls.vmap(Info, tuple(dims), *full)  # type: ignore[attr-defined]
+        out, odims = self.cls.vmap(VmapInfo(size, active_vmaps()[-1].randomness), tuple(dims), *full)  # type: ignore[attr-defined]
         outs = _as_tuple(out)
         ds = odims if isinstance(odims, tuple | list) else (odims,) * len(outs)
         moved = tuple(

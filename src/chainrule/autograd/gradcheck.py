@@ -21,7 +21,7 @@ def _arguments(func: Callable[..., Any], inputs: Any) -> tuple[Callable[..., Any
     args = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     if not PAYLOADS or not any(isinstance(a, Tensor) and a.is_nested for a in args):
         return func, args
-    from ..payloads.nested_jacobian import flat_function
+    from ..payloads.nested.jacobian import flat_function
 
     f, vectors, _ = flat_function(func, tuple(a.detach() if isinstance(a, Tensor) else a for a in args))
     return f, [

@@ -5,11 +5,11 @@ An op runs once for all examples: pointwise ops and ops over trailing axes simpl
 
 from __future__ import annotations
 
-import gc
-import weakref
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .dispatch import Interpreter, family, innermost, living
+from .captures import tensors_of
+from .dispatch import Interpreter, innermost
 from .errors import ChainruleError
 from .shapes import sizes_of
 from .tensor import PAYLOADS, Tensor
@@ -31,12 +31,13 @@ def untag(level: Batching, v: Any) -> Any:
 class Batching(Interpreter):
     """The interpreter of ``vmap`` over ``size`` examples."""
 
-    __slots__ = ("randomness", "size")
+    __slots__ = ("function", "randomness", "size")
     kind = "vmap"
 
     def __init__(self, size: int, randomness: str = "error") -> None:
         super().__init__()
         self.size, self.randomness = size, randomness
+        self.function: Any = None  # what is mapped, and the arguments that are not
 
     def run(self, op: Op, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
         if not self.alive:
@@ -99,20 +100,21 @@ class Batching(Interpreter):
         return x._value.stride()[1:]
 
     def restore(self, boxes: list[Tensor], failed: bool) -> None:
-        # Tensors made inside the function are gone by now, or are what it returns; the others come from outside.
-        out = {id(y) for y in self.returned}
-        # A returned view keeps its base, and through it the base's other views.
-        out |= {id(y._meta.base) for y in self.returned if getattr(y, "_meta", None) is not None}
-        boxes[:] = [b for b in boxes if out.isdisjoint(family(b))]
-        if boxes and not failed:
-            # Or wait, in a cycle of references, to be collected.
-            refs = [weakref.ref(b) for b in boxes]
-            boxes.clear()
-            gc.collect()
-            boxes += living(refs)
-        if boxes and not failed:
+        # A tensor that was made inside is of no use outside, and says so if it is used. One that the function was handed, or
+        # holds, has lost its value: that is said at once.
+        held = {id(t) for t in tensors_of(self.function)} if boxes and not failed else ()
+        for outside in [b for b in boxes if id(b) in held]:
             raise ChainruleError(
-                f"vmap: a tensor of shape {tuple(boxes[0].shape)} from outside the mapped function was written to with a value "
+                f"vmap: a tensor of shape {tuple(outside.shape)} from outside the mapped function was written to with a value "
                 f"that differs between the {self.size} examples. Pass the tensor to the function with its own batch axis "
                 f"(in_dims), or return the value instead of writing it."
             )
+
+
+def map_over(size: int, f: Callable[..., Any], xs: list[Any], flags: list[bool], kw: dict[str, Any]) -> Any:
+    """``vmap(f)`` with the batch axes in front; results get one even where they do not depend on the batch."""
+    with Batching(size, "different") as level:
+        y = f(*[Tensor(x, level) if b and isinstance(x, Tensor) else x for x, b in zip(xs, flags, strict=True)], **kw)
+        ys = [level.settle(v) for v in (y if isinstance(y, tuple | list) else [y])]
+        out = [v._value if v._interp is level else grow(v, size) for v in ys]
+    return tuple(out) if isinstance(y, tuple | list) else out[0]

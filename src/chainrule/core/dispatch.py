@@ -26,6 +26,14 @@ STACK: ContextVar[tuple[Interpreter, ...]] = ContextVar("chainrule_levels", defa
 # transform began.
 CUT: ContextVar[float] = ContextVar("chainrule_cut", default=-1.0)
 
+# What results pass on their way out of a transform, once eigenvalues were repeated (set by ops/linalg/germ.py).
+SETTLE: Any = None
+
+
+def leaving(x: Any, ref: Any = None) -> Any:
+    """A result on its way out of a transform; `ref` is the primal of a tangent."""
+    return x if SETTLE is None or getattr(x, "_interp", None) is None else SETTLE(x, ref)
+
 
 def grad_cut(enabled: bool) -> float:
     """The value of CUT with which the levels that are active now record, or do not."""
@@ -43,7 +51,7 @@ def grad_enabled() -> bool:
 class Interpreter:
     """One level: runs ops on tensors that belong to it by running them (or their rules) one level down."""
 
-    __slots__ = ("_token", "alive", "floor", "imperative", "leaves", "level", "muted", "returned", "touched")
+    __slots__ = ("_token", "alive", "floor", "imperative", "leaves", "level", "muted", "touched")
     kind = "transform"
     fades = False  # whether a value that outlives the level is the one below
 
@@ -51,7 +59,6 @@ class Interpreter:
         self.alive = True
         self.level: float = 0
         self.touched: list[weakref.ref[Tensor]] | None = None
-        self.returned: list[Any] = []
         self.imperative: Interpreter | None = None
         self.leaves: list[weakref.ref[Tensor]] | None = None  # of the imperative level just above this one
         self.floor = -1.0
@@ -81,7 +88,6 @@ class Interpreter:
             self.touched = None
             boxes[:] = [b for b in boxes if b._interp is self]
             self.restore(boxes, failed=et is not None)
-        self.returned = []
 
     def settle(self, y: Any) -> Any:
         """`y` brought down to this level: what the imperative style recorded above it is a constant to the transforms around."""
@@ -146,10 +152,12 @@ def living(refs: list[weakref.ref[Tensor]] | None) -> list[Tensor]:
 
 
 def _lowered(boxes: list[Tensor], level: Interpreter) -> list[Tensor]:
-    """The tensors of a level, each made one of the level below."""
+    """The tensors of a level, each made one of the level below, which is told in turn."""
     boxes = [b for b in boxes if b._interp is level]
     for b in boxes:
         b._value, b._interp, b._aux = b._value._value, b._value._interp, b._value._aux
+        if b._interp is not None and b._interp.level > 0:
+            b._interp.touch(b)
     return boxes
 
 
@@ -167,11 +175,6 @@ def revived(stack: tuple[Interpreter, ...], cut: float) -> Iterator[None]:
             i.alive = a
         STACK.reset(tokens[0])
         CUT.reset(tokens[1])
-
-
-def family(x: Tensor) -> tuple[int, ...]:
-    """A tensor and the base it is a view of, by identity."""
-    return (id(x),) if x._meta is None or x._meta.base is None else (id(x), id(x._meta.base))
 
 
 def innermost(x: Any) -> Any:

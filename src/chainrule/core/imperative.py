@@ -441,12 +441,12 @@ def grad(
         else list(grad_outputs)
     )
     if is_grads_batched:
-        from ..func import vmap
+        from .batching import map_over
 
         def one(*g: Any) -> Any:
             return tuple(grad(ys, xs, g, True, create_graph, True, allow_unused, False, True))
 
-        return vmap(one)(*gs)
+        return map_over(gs[0].shape[0], one, gs, [True] * len(gs), {})  # type: ignore[union-attr]
     for x in xs:
         if x._interp is None or x._interp.kind != "reverse":
             raise ChainruleError(

@@ -469,7 +469,7 @@ def check_broadcast(name: str, *vals: Any) -> None:
 
 def lift_rank(a: Tensor, have: int, want: int) -> Tensor:
     """A batched tensor with ones inserted after its batch axis, so that its example has rank `want`."""
-    from ..ops.shape import reshape_p
+    from .primitives import reshape_p
 
     shape = a.shape
     return reshape_p.bind(a, shape=(shape[0], *(1,) * (want - have), *shape[1:]), old=tuple(shape))

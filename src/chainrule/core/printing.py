@@ -94,12 +94,14 @@ def component_texts(arrays: list[np.ndarray]) -> list[str]:
 def tensor_repr(x: Tensor) -> str:
     """``tensor([1., 2.])`` with dtype, level and history where they are not the default."""
     i = x._interp
+    if i is not None and i.kind == "germ":  # see ops/linalg/germ.py: nobody's business
+        return tensor_repr(x._value)
     if i is not None and i.kind == "vmap":
         return f"BatchedTensor(level={int(i.level)}, size={i.size}, value=\n{x._value!r})"  # type: ignore[attr-defined]
     if i is not None and i.kind == "jvp":
         return f"DualTensor(level={int(i.level)}, primal=\n{x._value!r}, tangent=\n{x._aux!r})"
     v: Any = innermost(x)
-    if i is not None and x._value._interp is not None:
+    if i is not None and x._value._interp is not None and x._value._interp.kind != "germ":
         return f"GradTensor(level={int(i.level)}, value=\n{x._value!r})"
     name = "Parameter containing:\n" if type(x).__name__ == "Parameter" else ""
     if type(v) is np.ndarray:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy import may_share_memory, ndarray
 
+from . import dispatch
 from . import dtypes as dt
 from .dispatch import CUT, STACK, Interpreter, innermost
 from .errors import ZERO, GraphFreedError
@@ -40,6 +41,7 @@ class Node:
     # What few nodes have lives in their __dict__.
     hooks: list[Callable[..., Any]] | None = None
     anomaly: Any = None
+    cut: float | None = None  # the grad mode of the levels below, on a tape that forward mode walks later
     nout = 0
     outs: Any = None
 
@@ -158,6 +160,8 @@ class Reverse(Interpreter):
                 else:
                     kept.append(pin(x) if keep_x is None or keep_x[i] else None)
         node = Node(op, kept, y if keep_y else None, parents, kw, fits)
+        if self.keep_all:
+            self._note_mode(node)
         if ANOMALY.on:
             ANOMALY.note(node, y)
         if not several:
@@ -227,9 +231,16 @@ class Reverse(Interpreter):
         kept = [pin(x) if p is None and isinstance(x, Tensor) else x for x, p in zip(low, parents, strict=True)]
         fits = [None if p is None else (tuple(x.shape), x.dtype) for x, p in zip(low, parents, strict=True)]
         node = Node(op, kept, y, parents, _NONE, fits)
+        if self.keep_all:
+            self._note_mode(node)
         if ANOMALY.on:
             ANOMALY.note(node, y)
         return Tensor(y, self, node)
+
+    def _note_mode(self, node: Node) -> None:
+        """Forward mode would run the rule now, where ``no_grad`` may hold for the levels below."""
+        if (cut := CUT.get()) >= 0:
+            node.cut = min(cut, self.level - 0.5)
 
     def lift(self, x: Tensor) -> Tensor:
         """A new variable of this level."""
@@ -294,10 +305,13 @@ def fit_cotangent(g: Tensor, shape: tuple[int, ...], d: dt.DType) -> Tensor:
         extra = len(gs) - len(shape)
         # Dims of size 1 first: only then may the nesting dim of ragged components be one of the others.
         ones = tuple(k - len(shape) for k, n in enumerate(shape) if n == 1 and gs[k + extra] != 1)
-        if ones:
-            g = g.sum(ones, True)
-        if extra > 0:
-            g = g.sum(tuple(range(extra)))
+        if ones and extra > 0 and not g.is_nested:
+            g = g.sum((*range(extra), *[k + len(gs) for k in ones]), True).reshape(shape)  # in one sum, rounded once
+        else:
+            if ones:
+                g = g.sum(ones, True)
+            if extra > 0:
+                g = g.sum(tuple(range(extra)))
         if tuple(g.shape) != shape:
             g = g.expand(*shape)
     return g
@@ -495,6 +509,8 @@ def walk_back(
     for n in grads if keep is None else keep:
         if type(n) is Leaf and n not in result and (g := grads.get(n)) is not None:
             result[n] = g
+    if dispatch.SETTLE is not None:
+        result = {n: dispatch.SETTLE(g) for n, g in result.items()}
     return result
 
 
@@ -533,7 +549,12 @@ def walk_forward(inputs: list[tuple[Node, Any]], outputs: list[Node | None], ord
         tin = [ts.get(p) if p is not None else None for p in n.parents]
         if all(t is None for t in tin):
             continue
-        t = n.op.push(tin, n.y, n.args, n.kw)
+        token = CUT.set(max(CUT.get(), n.cut)) if n.cut is not None else None
+        try:
+            t = n.op.push(tin, n.y, n.args, n.kw)
+        finally:
+            if token is not None:
+                CUT.reset(token)
         if t is None:
             continue
         ts[n] = (

@@ -260,7 +260,9 @@ def broadcast_prefix(prefix: Any, tree: Any, is_leaf: Callable[[Any], bool] = la
     children, context = node[0](prefix)
     below = _node(type(tree))
     parts, other = ((), None) if below is None else below[0](tree)
-    if below is None or len(parts) != len(children) or (None not in (context, other) and context != other):
+    kinds = {type(prefix), type(tree)}
+    alike = len(kinds) == 1 or kinds == {tuple, list} or (issubclass(type(tree), tuple) and type(prefix) is tuple)
+    if below is None or not alike or len(parts) != len(children) or (None not in (context, other) and context != other):
         raise ValueError(f"the structure of {prefix!r} does not match that of the inputs {flatten(tree)[1]}")
     out = []
     for p, t in zip(children, parts, strict=True):

@@ -9,8 +9,8 @@ was saved ever changes, and nobody sees PyTorch's "modified by an inplace operat
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,16 @@ from .errors import ChainruleError
 from .tensor import PAYLOADS, Meta, Tensor
 
 DETACH = object()
+
+
+class Scatter(NamedTuple):
+    """How a write reaches the base of a view: the numbers of a tensor's elements, and a tensor with those at some numbers replaced."""
+
+    places: Callable[[Tensor], Tensor]
+    put: Callable[[Tensor, Tensor, Tensor], Tensor]
+
+
+SCATTER: Scatter | None = None  # declared with the indexing ops
 
 
 def meta(x: Tensor) -> Meta:
@@ -88,13 +98,13 @@ def replay(root: Tensor, chain: tuple[Any, ...]) -> Tensor:
 
 def grow(a: Tensor, size: int) -> Tensor:
     """`a` with a batch axis of equal examples in front."""
-    from ..ops.shape import expand_p
+    from .primitives import expand_p
 
     return expand_p.bind(a, shape=(size, *a.shape), old=tuple(a.shape))
 
 
 def _strip(x: Tensor) -> Tensor:
-    from ..ops.convert import detach_p
+    from .primitives import detach_p
 
     return detach_p.bind(x)
 
@@ -198,7 +208,7 @@ def compact(new: Tensor) -> Tensor:
     """A value with memory of its own for every element: what was expanded is copied before it is adopted."""
     v = innermost(new)
     if type(v) is np.ndarray and v.size > 1 and 0 in v.strides:
-        from ..ops.convert import clone_p
+        from .primitives import clone_p
 
         return clone_p.call(new, order="C")
     return new
@@ -228,12 +238,15 @@ def _with_history(x: Tensor, new: Tensor) -> Tensor:
     if i is None or (j is not None and j.level > i.level):
         return new
     if i.kind != "reverse":
-        return Tensor(_with_history(x._value, new._value), i, new._aux) if j is i else new
+        if j is not i:
+            return new
+        aux = new._aux if i.kind != "jvp" or x._aux is None or new._aux is None else _with_history(x._aux, new._aux)
+        return Tensor(_with_history(x._value, new._value), i, aux)
     if i.level <= CUT.get() and i.off():  # type: ignore[attr-defined]
         return Tensor(_with_history(x._value, new._value if j is i else new), i, x._aux)
     if j is i:
         return new
-    from ..ops.convert import overwrite_p
+    from .primitives import overwrite_p
 
     return overwrite_p.call(x, new)
 
@@ -306,9 +319,7 @@ def scatter_view(root: Tensor, chain: tuple[Any, ...], new: Tensor) -> Tensor:
         # A view that is not a choice of elements (the parts of complex numbers) says itself how a write reaches the base.
         if (scatter := getattr(link[0], "scatter", None)) is not None:
             return scatter(root, chain, new)
-    from ..ops.index import places, put_at
-
-    return put_at(root, replay(places(root), chain), new)
+    return SCATTER.put(root, replay(SCATTER.places(root), chain), new)  # type: ignore[union-attr]
 
 
 def refresh(root: Tensor) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from .lang import DType, Kernel, Value, f32
 from .math import (
-    INF,
     _erf_small,
     _erfcx,
     _exp_minus_square,
@@ -159,10 +158,9 @@ def _half_turn(k: Kernel, a: Value) -> tuple[Value, Value]:
 
 
 def sinc(k: Kernel, x: Value) -> Value:
-    """sin(pi x)/(pi x), 1 at 0 and exactly 0 at the other integers"""
+    """sin(pi x)/(pi x), 1 at 0 and exactly 0 at the other integers; NaN at the infinities, as the sine"""
     a = abs(x)
-    y = k.select(a < 1e-30, 1.0, _half_turn(k, a)[0] / (a * _PI[_bits(x)][0]))
-    return k.select(a.eq(INF), 0.0, y)
+    return k.select(a < 1e-30, 1.0, _half_turn(k, a)[0] / (a * _PI[_bits(x)][0]))
 
 
 def sinc_slope(k: Kernel, x: Value) -> Value:
@@ -172,5 +170,4 @@ def sinc_slope(k: Kernel, x: Value) -> Value:
     z = k.select(near, x, 0.0)
     s, c = _half_turn(k, a)
     far = (c - s / (a * _PI[_bits(x)][0])) / a
-    y = k.select(near, z * _poly(k, z * z, _SINC_SLOPE[_bits(x)]), k.select(x < 0.0, -far, far))
-    return k.select(a.eq(INF), 0.0, y)
+    return k.select(near, z * _poly(k, z * z, _SINC_SLOPE[_bits(x)]), k.select(x < 0.0, -far, far))

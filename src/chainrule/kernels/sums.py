@@ -168,11 +168,12 @@ def _few(k: Kernel, x: Array, m: Array | None, y: Array, term: str, unit: bool, 
     with k.grid(k1 * tiles, cost=k.minimum(k2, WIDE) * count) as g:
         start, row = g % tiles * WIDE, g // tiles
         base, kept = row * s1 + start * s2, row * k2 + start
-        with k.lanes(k.minimum(k2 - start, WIDE), unroll=2) as j:
+        width = k.minimum(k2 - start, WIDE)
+        # Sequences that are apart are loaded number by number: that is what a processor makes of it in any case.
+        with k.lanes(width, unroll=2) if unit else k.loop(0, width) as j:
+            at = base + (j if unit else j * s2)
             shift = None if m is None else m[kept + j]
-            v = [
-                _plus(k, term, None, x[base + step * i + (j if unit else j * s2)], shift).to(f64) for i in range(count)
-            ]
+            v = [_plus(k, term, None, x[at + step * i], shift).to(f64) for i in range(count)]
             half = LANES // 2
             while half:
                 v = [_join(term, a, v[i + half]) if i + half < len(v) else a for i, a in enumerate(v[:half])]
@@ -239,7 +240,8 @@ def _prepare(
     (n, step), (k2, s2), (k1, s1) = [(summed or [(1, 0)])[0], *reversed([(1, 0), (1, 0), *kept][-2:])]
     rows = (step == 1 and n > SHORT) or (k2 < SHORT and s2 != 1) or k2 == 1
     dense = k2 <= NARROW and step == k2 and s2 == 1
-    loops = "rows" if rows else str(n) if n <= FEW else "dense" if dense else "columns"
+    few = n <= (FEW if s2 == 1 else SHORT)
+    loops = "rows" if rows else str(n) if few else "dense" if dense else "columns"
     unit = (step if rows else s2) == 1
     pieces = -(-n // PIECE)
     y = f64 if pieces > 1 else kernel_type(yd)

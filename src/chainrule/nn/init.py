@@ -11,7 +11,7 @@ import numpy as np
 from ..core.imperative import no_grad
 from ..core.tensor import Tensor
 from ..core.views import assign
-from ..ops.random import default_generator
+from ..ops.random.generator import default_generator
 
 
 def _fill(x: Tensor, value: Any) -> Tensor:

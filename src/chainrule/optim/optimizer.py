@@ -86,8 +86,13 @@ class Optimizer:
             for group in self.param_groups:
                 for p in group["params"]:
                     if p.grad is not None:
-                        (self._step_tensor if group.get("differentiable") else self._step_array)(p, group)
+                        on_arrays = not group.get("differentiable") and self._is_plain(p)
+                        (self._step_array if on_arrays else self._step_tensor)(p, group)
         return loss
+
+    def _is_plain(self, p: Tensor) -> bool:
+        """Whether a parameter, its gradient and its state are arrays, and not tensors of a transform that is active."""
+        return all(_is_array(v) for v in (p, p.grad, *self.state[p].values()) if isinstance(v, Tensor))
 
     def _step_array(self, p: Tensor, group: dict[str, Any]) -> None:
         state = self.state[p]
@@ -159,6 +164,15 @@ class Optimizer:
             lines.append(f"Parameter Group {k}")
             lines += [f"    {n}: {v}" for n, v in sorted(g.items()) if n != "params"]
         return "\n".join([*lines, ")"])
+
+
+def _is_array(x: Tensor) -> bool:
+    """Whether a tensor is an array, or recorded by ``requires_grad`` right above one."""
+    i = x._interp
+    imperative = (
+        i is not None and i.kind == "reverse" and (i.level == 0 or i.level % 1 != 0)
+    )  # and no transform's level
+    return i is None or (imperative and x._value._interp is None)
 
 
 def _array(v: Any) -> Any:

@@ -6,13 +6,14 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ..core.captures import tensors_of
 from ..core.dispatch import CUT, STACK, revived
 from ..core.errors import ChainruleError
 from ..core.reverse import Node, Pick, Reverse, _count, walk_back
 from ..core.tensor import Tensor
 from ..core.tree import flatten, unflatten
 from ..core.views import pin
-from ..ops.random import default_generator
+from ..ops.random.generator import default_generator
 
 __all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "noop_context_fn", "set_checkpoint_early_stop"]
 
@@ -63,6 +64,7 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
     stack, cut = STACK.get(), CUT.get()
     held, spec = flatten((args, kw))
     held = [pin(a) if isinstance(a, Tensor) else a for a in held]
+    captures = [(t, pin(t)) for t in tensors_of(function)]
     start = _count()
     with first:
         out = function(*args, **kw)
@@ -74,7 +76,7 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
         """The parts of the results that tapes made, from a second run in the context of the first."""
         a, k = unflatten([Tensor(h._value, h._interp, h._aux) if isinstance(h, Tensor) else h for h in held], spec)
         now = default_generator.get_state()
-        with revived(stack, cut), second:
+        with revived(stack, cut), _as_they_were(captures), second:
             if state is not None:
                 default_generator.set_state(state)
             try:
@@ -101,6 +103,19 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
             node.nout = len(places)
             swaps.update({id(atoms[i]): Pick(node, k) for k, i in enumerate(places)})
     return unflatten([_swapped(y, swaps) for y in ys], yspec) if swaps else out
+
+
+@contextlib.contextmanager
+def _as_they_were(captures: list[tuple[Tensor, Tensor]]) -> Iterator[None]:
+    """The tensors that a function holds, with the values they had when it was called."""
+    now = [Tensor(t._value, t._interp, t._aux) for t, _ in captures]
+    for t, then in captures:
+        t._value, t._interp, t._aux = then._value, then._interp, then._aux
+    try:
+        yield
+    finally:
+        for (t, _), v in zip(captures, now, strict=True):
+            t._value, t._interp, t._aux = v._value, v._interp, v._aux
 
 
 def _tapes(y: Any) -> Iterator[Tensor]:

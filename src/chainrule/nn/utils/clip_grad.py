@@ -22,8 +22,8 @@ def get_total_norm(
     tensors: Iterable[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: Any = None
 ) -> Tensor:
     """The norm of all tensors as one vector."""
-    from ...ops.norms import vector_norm
-    from ...ops.shape import stack
+    from ...ops.linalg.norms import vector_norm
+    from ...ops.shape.views import stack
 
     ts = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     if not ts:
@@ -56,7 +56,7 @@ def clip_grad_value_(parameters: Any, clip_value: float, foreach: Any = None) ->
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     """All parameters, one after the other, as a vector."""
-    from ...ops.shape import cat
+    from ...ops.shape.views import cat
 
     return cat([p.reshape(-1) for p in parameters])
 

@@ -10,8 +10,8 @@ from ...core.imperative import no_grad
 from ...core.registry import PUBLIC
 from ...core.tensor import Tensor
 from ...core.views import assign
-from ...ops.norms import norm_except_dim
-from ...ops.weight_norm import weight_norm as weight_norm_function
+from ...ops.linalg.norms import norm_except_dim
+from ...ops.norm.weight import weight_norm as weight_norm_function
 from ..module import Module
 from .parametrize import is_parametrized, register_parametrization
 

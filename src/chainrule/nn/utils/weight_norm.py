@@ -7,8 +7,8 @@ from typing import Any
 from ...core.imperative import no_grad
 from ...core.tensor import Tensor
 from ...core.views import assign
-from ...ops.norms import norm_except_dim
-from ...ops.weight_norm import weight_norm as weight_norm_function
+from ...ops.linalg.norms import norm_except_dim
+from ...ops.norm.weight import weight_norm as weight_norm_function
 from ..module import Module
 from ..parameter import Parameter
 from .computed import Computed, install, uninstall

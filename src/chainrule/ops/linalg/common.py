@@ -12,9 +12,8 @@ from ...core.errors import ChainruleError
 from ...core.op import op
 from ...core.registry import PUBLIC
 from ...core.tensor import Tensor
-from ..matmul import matmul_p
-from ..pointwise import where
-from ..shape import diagonal, permute_p
+from ..shape.views import diagonal, permute_p
+from .matmul import matmul_p
 
 
 class LinAlgError(ChainruleError):
@@ -98,33 +97,47 @@ def same_dtype(name: str, a: Tensor, b: Tensor, names: str = "A and B") -> None:
 # -- gaps ---------------------------------------------------------------------------------------------------------------
 
 
-@op("near_pairs", differentiable=False)
-def near_p(s: Any) -> Any:
-    """Which pairs of the last axis are equal up to rounding; the diagonal is."""
+def _closed(near: Any) -> Any:
+    """The equivalence relation that a relation among the last two axes generates."""
+    n = near.shape[-1]
+    if near.sum() > near.size // max(n, 1):
+        for _ in range(max(n - 1, 1).bit_length()):
+            near = (near.astype(np.float32) @ near.astype(np.float32)) > 0
+    return near
+
+
+def clusters(s: Any, slack: float = 1.0, zeros: bool = False) -> tuple[Any, Any, Any]:
+    """Which values along the last axis are equal up to rounding, which nearly equal, and which are zero (of those that may be)."""
+    a = np.abs(s)
+    tol = 4 * slack * np.finfo(s.dtype).eps * s.shape[-1] * np.max(a, axis=-1, initial=0)[..., None]
     gap = np.abs(s[..., None, :] - s[..., :, None])
-    top = np.max(np.abs(s), axis=-1, initial=0)[..., None, None]
-    return gap <= 4 * np.finfo(s.dtype).eps * s.shape[-1] * top
+    zero = a <= tol if zeros else np.zeros(s.shape, bool)
+    equal = _closed((gap <= tol[..., None]) | (zero[..., None, :] & zero[..., :, None]))
+    if zeros:
+        zero = (equal & zero[..., None, :]).any(-1)
+    near = _closed(equal | (gap <= NEAR * np.maximum(a[..., None, :], a[..., :, None])))
+    return equal, near, zero
 
 
-@op("near_zero", differentiable=False)
-def near_zero_p(s: Any) -> Any:
-    """Which values are zero up to the rounding of the largest along the last axis."""
-    top = np.max(np.abs(s), axis=-1, keepdims=True, initial=0)
-    return np.abs(s) <= np.finfo(s.dtype).eps * s.shape[-1] * top
+def apart(s: Any, slack: float = 1.0, zeros: bool = False) -> bool:
+    """Whether sorted values are all distinct and not zero, at little cost; False for complex values, which have no order."""
+    if s.dtype.kind == "c":
+        return False
+    a = np.abs(s)
+    tol = 4 * slack * np.finfo(s.dtype).eps * s.shape[-1] * np.max(a, axis=-1, keepdims=True, initial=0)
+    gap = np.abs(s[..., 1:] - s[..., :-1])
+    far = (gap > NEAR * np.maximum(a[..., 1:], a[..., :-1])) & (gap > tol)
+    return bool(far.all()) and not (zeros and bool((a <= tol).any()))
 
 
-def reciprocal(x: Tensor, zero: Tensor) -> Tensor:
-    """``1 / x``, with 0 where `zero` says so."""
-    return where(zero, 0, 1 / where(zero, 1, x))
+NEAR = 1e-4  # gaps, relative to the values, below which a division by them is avoided
 
 
 @op("over_gaps", core="(n),(n,n)->(n,n)")
 def over_gaps_p(s: Any, p: Any) -> Any:
-    """``p / (s[j] - s[i])``, 0 between equal values."""
+    """``p / (s[j] - s[i])``, 0 between values that are equal, or nearly."""
     gap = s[..., None, :] - s[..., :, None]
-    top = np.max(np.abs(s), axis=-1, initial=0)[..., None, None]
-    near = np.abs(gap) <= 4 * np.finfo(s.dtype).eps * s.shape[-1] * top
-    np.copyto(gap, np.inf, where=near)
+    np.copyto(gap, np.inf, where=np.eye(s.shape[-1], dtype=bool) if apart(s) else clusters(s)[1])
     return p / gap
 
 
@@ -132,9 +145,16 @@ def over_gaps_p(s: Any, p: Any) -> Any:
 def over_sums_p(s: Any, p: Any) -> Any:
     """``p / (s[j] + s[i])`` for values that are not negative, 0 between zeros."""
     total = s[..., None, :] + s[..., :, None]
-    top = np.max(s, axis=-1, initial=0)[..., None, None]
-    np.copyto(total, np.inf, where=total <= 2 * np.finfo(s.dtype).eps * s.shape[-1] * top)
+    if not apart(s, zeros=True):
+        zero = clusters(s, zeros=True)[2]
+        np.copyto(total, np.inf, where=zero[..., None, :] & zero[..., :, None])
     return p / total
+
+
+@op("over_values", core="(n),(m,n)->(m,n)")
+def over_values_p(s: Any, p: Any) -> Any:
+    """``p / s[j]`` for values that are not negative, 0 where s is."""
+    return p / (s if apart(s, zeros=True) else np.where(clusters(s, zeros=True)[2], np.inf, s))[..., None, :]
 
 
 def _conj(x: Tensor) -> Tensor:
@@ -153,6 +173,19 @@ over_sums_p.jvp(
         lambda t, y, s, p: over_sums_p.bind(s, t),
     ]
 )
+
+over_values_p.jvp(
+    [
+        lambda t, y, s, p: -over_values_p.bind(s, y * t.unsqueeze(-2)),
+        lambda t, y, s, p: over_values_p.bind(s, t),
+    ]
+)
+
+
+@over_values_p.vjp
+def _(g: Any, y: Any, s: Any, p: Any) -> Any:
+    gp = over_values_p.bind(s, g)
+    return lambda: -(_conj(y) * gp).sum(-2), gp
 
 
 @over_gaps_p.vjp
@@ -177,48 +210,6 @@ def _(g: Any, y: Any, s: Any, p: Any) -> Any:
     return gs, gp
 
 
-def repeated(near: Tensor) -> bool:
-    """Whether some values are equal, from near_p."""
-    v = innermost(near)
-    return type(v) is np.ndarray and int(v.sum()) > v.size // max(v.shape[-1], 1)
-
-
-# With repeated values the vectors move, but not among those of one value, and then the matrix b between them, diagonal here,
-# grows blocks elsewhere. Derivatives of higher order see that only if the divisions by gaps and sums are solved with b:
-
-
-@op("commutator_solve", core="(n,n),(n,n)->(n,n)")
-def commutator_p(b: Any, p: Any) -> Any:
-    """``x`` with ``x b - b x = p`` for a diagonal b, 0 between equal values."""
-    return over_gaps_p.impl(np.diagonal(b, 0, -2, -1).real, p)  # type: ignore[misc]
-
-
-@op("anticommutator_solve", core="(n,n),(n,n)->(n,n)")
-def anticommutator_p(b: Any, p: Any) -> Any:
-    """``x`` with ``x b + b x = p`` for a diagonal b that is not negative, 0 between zeros."""
-    return over_sums_p.impl(np.diagonal(b, 0, -2, -1).real, p)  # type: ignore[misc]
-
-
-commutator_p.jvp(
-    [lambda t, x, b, p: commutator_p.bind(b, mm(t, x) - mm(x, t)), lambda t, x, b, p: commutator_p.bind(b, t)]
-)
-anticommutator_p.jvp(
-    [lambda t, x, b, p: anticommutator_p.bind(b, -mm(t, x) - mm(x, t)), lambda t, x, b, p: anticommutator_p.bind(b, t)]
-)
-
-
-@commutator_p.vjp
-def _(g: Any, x: Any, b: Any, p: Any) -> Any:
-    z, h = commutator_p.bind(adjoint(b), g), adjoint(x)
-    return lambda: mm(z, h) - mm(h, z), z
-
-
-@anticommutator_p.vjp
-def _(g: Any, x: Any, b: Any, p: Any) -> Any:
-    z, h = anticommutator_p.bind(adjoint(b), g), adjoint(x)
-    return lambda: -mm(z, h) - mm(h, z), z
-
-
 # -- gauges -------------------------------------------------------------------------------------------------------------
 
 
@@ -227,37 +218,28 @@ def _largest(x: Tensor) -> float:
     return float(np.max(np.abs(v), initial=0)) if type(v) is np.ndarray else 0.0
 
 
-def check_gauge(name: str, vectors: str, values: str, w: Tensor, near: Tensor, g: Tensor | None = None) -> None:
-    """Raise where a loss depends on what a factorization leaves open.
+def check_phase(name: str, vectors: str, w: Tensor, g: Tensor, values: Tensor, gvalues: Tensor | None) -> None:
+    """Raise where a loss depends on the phases of complex vectors; `w` has the inner products of vectors with their cotangents `g`.
 
-    Vectors are given up to a phase, those of a repeated value up to a rotation among themselves. `w` holds the inner products of
-    the vectors with their cotangents; its skew part must vanish for vectors of equal value. Where the loss uses values (cotangent
-    `g`) and vectors of a repeated value together, its derivative does not follow from the cotangents.
+    The test is relative: to the cotangents of the vectors and, as these may be rounding alone, to those of the values.
     """
-    size = _largest(w)
-    tol = max(1e-3 * size, float(np.sqrt(np.finfo(w.dtype.to_real().np).eps)))
-    if size <= tol:
+    if not is_complex(w):
         return
-    if _largest(where(near, skew(w), 0)) > tol:
-        if is_complex(w) and _largest(diag_of(w).imag) > tol:
-            raise RuntimeError(
-                f"{name}: the {vectors} in the complex case are specified up to multiplication by e^(i phi). The loss depends on "
-                f"this phase term, making it ill-defined. Use a function of the {vectors} without it, such as their absolute value"
-            )
+    eps = float(np.finfo(w.dtype.np).eps)
+    noise = 0.0 if gvalues is None else eps**0.5 * _largest(gvalues) * _largest(values)
+    if _largest(diag_of(w).imag) > max(1e-3 * _largest(g), noise):
         raise RuntimeError(
-            f"{name}: the {values} are repeated, and the loss depends on which {vectors} of a repeated value were chosen: it has no "
-            f"derivative. Use a function that does not depend on the choice, such as the projector on their span"
+            f"{name}: the {vectors} in the complex case are specified up to multiplication by e^(i phi). The loss depends on "
+            f"this phase term, making it ill-defined. Use a function of the {vectors} without it, such as their absolute value"
         )
-    if g is None:
-        return
-    n = w.shape[-1]
-    off = near.logical_and(Tensor(~np.eye(n, dtype=bool)))
-    used = (g.abs() > tol).unsqueeze(-1).logical_or((g.abs() > tol).unsqueeze(-2))
-    if _largest(where(off.logical_and(used), hermitian(w), 0)) > tol:
+
+
+def check_free(name: str, v: Tensor | None, g: Tensor | None) -> None:
+    """Raise where a loss depends on which vectors v span a space that alone is given; `g` are their cotangents."""
+    if v is not None and g is not None and _largest(skew(mm(adjoint(v), g))) > 1e-3 * _largest(g):
         raise RuntimeError(
-            f"{name}: the {values} are repeated, and the loss uses repeated {values} together with their {vectors}: the derivative "
-            f"cannot be told from those of the factors. Write the loss without the factorization (linalg.matrix_exp, "
-            f"linalg.matrix_power, linalg.inv, linalg.pinv, ...)"
+            f"{name}: the loss depends on which vectors were chosen beyond those of the singular values, with full_matrices=True: it "
+            f"has no derivative. Use a function that does not depend on the choice (phase and rotation), such as the projector on their span"
         )
 
 

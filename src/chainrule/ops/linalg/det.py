@@ -12,7 +12,7 @@ from ...core.op import Op, op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.tensor import Tensor
-from ..pointwise import where
+from ..elementwise.elementary import where
 from .common import adjoint, diag_of, is_complex, mm, square
 from .inverse import inv_p
 

@@ -10,22 +10,20 @@ from ...core.op import op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.tensor import Tensor
-from ..diagonals import diag_embed
+from ..shape.diagonals import diag_embed
 from .common import (
     LinAlgError,
     adjoint,
-    check_gauge,
-    commutator_p,
+    check_phase,
     diag_of,
     hermitian,
     is_complex,
     mm,
-    near_p,
     over_gaps_p,
-    repeated,
     skew,
     square,
 )
+from .germ import moving, over_split, phases, pulled, restarts, split, turned
 from .solve import solve_p
 
 
@@ -44,79 +42,58 @@ def _failed(name: str) -> LinAlgError:
 
 
 @op("eigh", core="(n,n)->(n),(n,n)")
-def eigh_p(a: Any, *, uplo: Any) -> Any:
-    """``L, V`` with ``a = V diag(L) V^H``, L ascending, from the lower or upper triangle of a."""
+def eigh_p(a: Any, *, uplo: Any, turn: bool = False) -> Any:
+    """``L, V`` with ``a = V diag(L) V^H``, L ascending, from the lower or upper triangle of a; `turn`: see germ.turned."""
     try:
-        return tuple(np.linalg.eigh(a, uplo))
+        w, v = np.linalg.eigh(a, uplo)
     except np.linalg.LinAlgError:
         raise _failed("linalg.eigh") from None
+    return (w, *turned(w, v)) if turn else (w, v)
 
 
-@op("eigvalsh", core="(n,n)->(n)")
+@op("eigvalsh", core="(n,n)->(n)", differentiable=False)
 def eigvalsh_p(a: Any, *, uplo: Any) -> Any:
-    """The eigenvalues alone, ascending."""
+    """The eigenvalues alone, ascending, where no derivative is taken."""
     try:
         return np.linalg.eigvalsh(a, uplo)
     except np.linalg.LinAlgError:
         raise _failed("linalg.eigvalsh") from None
 
 
-# The matrix is taken as Hermitian: with P = V^H dA V, dL = diag(P) and V^H dV = P / (L[j] - L[i]) off the diagonal.
+# The matrix is taken as Hermitian: with P = V^H dA V, dL = diag(P) and V^H dV = P / (L[j] - L[i]) off the diagonal. Equal values are
+# split along a germ (see germ.py), where their gaps are not 0.
 
 
-@op("hermitian_part", core="(n,n)->(n,n)")
-def from_triangle_p(a: Any, *, uplo: str) -> Any:
-    """The Hermitian matrix with this lower or upper triangle."""
-    half = np.tril(a, -1) if uplo == "L" else np.triu(a, 1)
-    d = np.diagonal(a, 0, -2, -1).real[..., None, :] * np.eye(a.shape[-1], dtype=a.real.dtype)
-    return half + np.conj(np.swapaxes(half, -1, -2)) + d
+restarts(eigh_p)
 
 
-from_triangle_p.jvp([lambda t, y, a, *, uplo: hermitian(t)])
-from_triangle_p.vjp([lambda g, y, a, *, uplo: hermitian(g)])
-
-
-def _over_gaps(p: Tensor, w: Tensor, v: Tensor, a: Tensor, uplo: str) -> tuple[Tensor, Tensor]:
-    """``p / (w[j] - w[i])``, 0 between equal values, and which are equal."""
-    near = near_p.bind(w)
-    if repeated(near):
-        return commutator_p.bind(mm(adjoint(v), from_triangle_p.bind(a, uplo=uplo), v), p), near
-    return over_gaps_p.bind(w, p), near
+def _over_gaps(p: Tensor, w: Tensor, of: Tensor) -> Tensor:
+    """``p / (w[j] - w[i])`` off the diagonal; p is what is left of matrices like `of`."""
+    return over_split(over_gaps_p.bind(w, p), w, p, of)
 
 
 @eigh_p.jvp
-def _(t: Any, y: Any, a: Any, *, uplo: str) -> Any:
-    w, v = y
+def _(t: Any, y: Any, a: Any, *, uplo: str, turn: bool) -> Any:
+    w, v = split(y[0]), y[1]
     p = mm(adjoint(v), mm(hermitian(t[0]), v))
     d = diag_of(p)
-    return d.real if is_complex(p) else d, mm(v, _over_gaps(p, w, v, a, uplo)[0])
+    if not is_complex(p):
+        return d, mm(v, _over_gaps(p, w, p))
+    return d.real, mm(v, _over_gaps(p, w, p) + phases(p, w))
 
 
 @eigh_p.vjp(sparse=True)
-def _(g: Any, y: Any, a: Any, *, uplo: str) -> Any:
+def _(g: Any, y: Any, a: Any, *, uplo: str, turn: bool) -> Any:
     (gw, gv), (w, v) = g, y
     vh = adjoint(v)
     if gv is None:
-        return (mm(v * gw.unsqueeze(-2), vh),)
-    z = mm(vh, gv)
-    p, near = _over_gaps(skew(z), w, v, a, uplo)
-    check_gauge("linalg.eigh", "eigenvectors", "eigenvalues", z, near, gw)
+        return (pulled(mm(v * gw.unsqueeze(-2), vh), gw, gw),)
+    w, z = split(w), mm(vh, gv)
+    check_phase("linalg.eigh", "eigenvectors", z, gv, w, gw)
+    p = _over_gaps(skew(z), w, gv)
     if gw is not None:
         p = p + diag_embed(gw)
-    return (mm(v, p, vh),)
-
-
-@eigvalsh_p.jvp
-def _(t: Any, y: Any, a: Any, *, uplo: str) -> Any:
-    _, v = eigh_p.bind(a, uplo=uplo)
-    d = (mm(hermitian(t[0]), v) * (v.conj() if is_complex(v) else v)).sum(-2)
-    return d.real if is_complex(d) else d
-
-
-@eigvalsh_p.vjp
-def _(g: Any, y: Any, a: Any, *, uplo: str) -> Any:
-    _, v = eigh_p.bind(a, uplo=uplo)
-    return (mm(v * g.unsqueeze(-2), adjoint(v)),)
+    return (pulled(mm(v, p, vh), gv, gv),)
 
 
 def _uplo(name: str, uplo: Any) -> str:
@@ -129,7 +106,8 @@ def _uplo(name: str, uplo: Any) -> str:
 def eigh(A: Tensor, UPLO: str = "L") -> Eig:
     """``A = V diag(L) V^H`` of a Hermitian matrix, L real and ascending, read from its lower (or upper) triangle."""
     square("linalg.eigh", A)
-    return Eig(*eigh_p(A, uplo=_uplo("linalg.eigh", UPLO)))
+    w, v = eigh_p(A, uplo=_uplo("linalg.eigh", UPLO), turn=moving(A))
+    return Eig(split(w) if moving(A) else w, v)
 
 
 @public("linalg.eigvalsh")
@@ -137,7 +115,7 @@ def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """The eigenvalues of a Hermitian matrix, ascending."""
     square("linalg.eigvalsh", A)
     uplo = _uplo("linalg.eigvalsh", UPLO)
-    return eigvalsh_p(A, uplo=uplo) if A._interp is None else eigh_p(A, uplo=uplo)[0]
+    return split(eigh_p(A, uplo=uplo, turn=True)[0]) if moving(A) else eigvalsh_p(A, uplo=uplo)
 
 
 # -- general ------------------------------------------------------------------------------------------------------------
@@ -152,20 +130,26 @@ def _finite(name: str, a: Any) -> None:
         raise LinAlgError(f"{name}: the input matrix A contains infinities or NaN")
 
 
+SLACK = 64.0  # equal eigenvalues of a matrix that is not normal differ by more than rounding
+
+
 @op("eig", core="(n,n)->(n),(n,n)")
-def eig_p(a: Any) -> Any:
-    """``L, V`` with ``a V = V diag(L)``, complex, the columns of V of norm 1."""
+def eig_p(a: Any, *, turn: bool = False) -> Any:
+    """``L, V`` with ``a V = V diag(L)``, complex, the columns of V of norm 1; `turn`: see germ.turned."""
     _finite("linalg.eig", a)
     try:
         w, v = np.linalg.eig(a)
     except np.linalg.LinAlgError:
         raise _failed("linalg.eig") from None
+    if turn:
+        (v,) = turned(w, v, slack=SLACK)
+        v = v / np.sqrt((v * v.conj()).real.sum(-2, keepdims=True))
     return _complex(w), _complex(v)
 
 
-@op("eigvals", core="(n,n)->(n)")
+@op("eigvals", core="(n,n)->(n)", differentiable=False)
 def eigvals_p(a: Any) -> Any:
-    """The eigenvalues alone."""
+    """The eigenvalues alone, where no derivative is taken."""
     _finite("linalg.eigvals", a)
     try:
         return _complex(np.linalg.eigvals(a))
@@ -175,68 +159,46 @@ def eigvals_p(a: Any) -> Any:
 
 # With P = V^-1 dA V, dV = V X, X = P / (L[j] - L[i]) off the diagonal; columns of norm 1 lose what lies along them.
 
+restarts(eig_p)
+
 
 @eig_p.jvp
-def _(t: Any, y: Any, a: Any) -> Any:
-    w, v = y
+def _(t: Any, y: Any, a: Any, *, turn: bool) -> Any:
+    w, v = split(y[0], SLACK), y[1]
     p = solve_p.bind(v, mm(t[0].to(v.dtype), v))
-    dv = mm(v, over_gaps_p.bind(w, p))
+    dv = mm(v, _over_gaps(p, w, p) + phases(p, w))
     along = (v.conj() * dv).real.sum(-2, True)
     return diag_of(p), dv - v * along
 
 
 @eig_p.vjp(sparse=True)
-def _(g: Any, y: Any, a: Any) -> Any:
+def _(g: Any, y: Any, a: Any, *, turn: bool) -> Any:
     (gw, gv), (w, v) = g, y
     vh = adjoint(v)
     if gv is None:
-        return (solve_p.bind(vh, gw.unsqueeze(-1) * vh),)
-    z = mm(vh, gv)
-    along = diag_of(z).real
-    z = z - mm(vh, v) * along.unsqueeze(-2)
-    _check_phase(diag_of(z).imag, z)
-    p = over_gaps_p.bind(w.conj(), z)
+        return (pulled(solve_p.bind(vh, gw.unsqueeze(-1) * vh), gw, gw),)
+    w, z = split(w, SLACK), mm(vh, gv)
+    check_phase("linalg.eig", "eigenvectors", z, gv, w, gw)
+    z = z - mm(vh, v) * diag_of(z).real.unsqueeze(-2)
+    p = _over_gaps(z, w.conj(), gv)
     if gw is not None:
         p = p + diag_embed(gw)
-    return (solve_p.bind(vh, mm(p, vh)),)
-
-
-def _check_phase(d: Tensor, z: Tensor) -> None:
-    # Only the phases: eigenvectors of a repeated eigenvalue of a general matrix need not be orthogonal.
-    check_gauge(
-        "linalg.eig",
-        "eigenvectors",
-        "eigenvalues",
-        diag_embed(d).to(z.dtype) * 1j,
-        Tensor(np.eye(z.shape[-1], dtype=bool)),
-    )
-
-
-@eigvals_p.jvp
-def _(t: Any, y: Any, a: Any) -> Any:
-    _, v = eig_p.bind(a)
-    return diag_of(solve_p.bind(v, mm(t[0].to(v.dtype), v)))
-
-
-@eigvals_p.vjp
-def _(g: Any, y: Any, a: Any) -> Any:
-    _, v = eig_p.bind(a)
-    vh = adjoint(v)
-    return (solve_p.bind(vh, g.unsqueeze(-1) * vh),)
+    return (pulled(solve_p.bind(vh, mm(p, vh)), gv, gv),)
 
 
 @public("linalg.eig")
 def eig(A: Tensor) -> Eig:
     """``A V = V diag(L)`` of a square matrix; L and V are complex, the columns of V have norm 1."""
     square("linalg.eig", A)
-    return Eig(*eig_p(A))
+    w, v = eig_p(A, turn=moving(A))
+    return Eig(split(w, SLACK) if moving(A) else w, v)
 
 
 @public("linalg.eigvals")
 def eigvals(A: Tensor) -> Tensor:
     """The eigenvalues of a square matrix, complex, in no particular order."""
     square("linalg.eigvals", A)
-    return eigvals_p(A) if A._interp is None else eig_p(A)[0]
+    return split(eig_p(A, turn=True)[0], SLACK) if moving(A) else eigvals_p(A)
 
 
 # -- samples ------------------------------------------------------------------------------------------------------------

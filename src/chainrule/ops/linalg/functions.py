@@ -12,11 +12,11 @@ from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import broadcast_shapes, wrap_dim
 from ...core.tensor import Tensor
-from ..norms import linalg_norm
-from ..pointwise import where
-from ..shape import cat, diagonal
+from ..elementwise.elementary import where
+from ..shape.views import cat, diagonal
 from .common import adjoint, floating, identity, mm, square
 from .inverse import inv, inv_p
+from .norms import linalg_norm
 from .svd import svdvals
 
 # -- exponential --------------------------------------------------------------------------------------------------------
@@ -48,6 +48,8 @@ matrix_exp_p.vjp([lambda g, y, a: _directional(adjoint(a), g)])
 @public("linalg.matrix_exp matrix_exp", methods="matrix_exp", out=False)
 def matrix_exp(A: Tensor) -> Tensor:
     """``I + A + A A / 2 + ...``."""
+    if isinstance(A, Tensor) and A.dtype.np in dt.HALVES:  # in 32 bits, and rounded once
+        return matrix_exp(A.to(dt.float32)).to(A.dtype)
     square("linalg.matrix_exp", A)
     return matrix_exp_p(A)
 

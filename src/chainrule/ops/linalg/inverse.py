@@ -12,7 +12,7 @@ from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import wrap_dims
 from ...core.tensor import Tensor
-from ..pointwise import where
+from ..elementwise.elementary import where
 from .common import adjoint, concrete_info, floating, hermitian, mm, raise_info, same_dtype, square
 from .eig import eigvalsh
 from .solve import solve

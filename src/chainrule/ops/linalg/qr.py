@@ -12,8 +12,8 @@ from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import broadcast_shapes
 from ...core.tensor import Tensor
-from ..index import tril, triu
-from ..shape import cat
+from ..index.getitem import tril, triu
+from ..shape.views import cat
 from .common import adjoint, floating, identity, mm, same_dtype
 from .triangular import trsm_p, trsm_right
 

@@ -11,10 +11,10 @@ from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import broadcast_shapes
 from ...core.tensor import Tensor
-from ..index import tril
-from ..matmul import matmul_p
-from ..pointwise import where
+from ..elementwise.elementary import where
+from ..index.getitem import tril
 from .common import LinAlgError, adjoint, concrete_info, hermitian, identity, raise_info, square
+from .matmul import matmul_p
 from .triangular import trsm_p
 
 # -- solve ------------------------------------------------------------------------------------------------------------

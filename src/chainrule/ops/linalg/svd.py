@@ -10,29 +10,24 @@ from ...core.op import op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.tensor import Tensor
-from ..diagonals import diag_embed
-from ..shape import cat
+from ..shape.diagonals import diag_embed
+from ..shape.views import cat
 from .common import (
     LinAlgError,
     adjoint,
-    anticommutator_p,
-    check_gauge,
-    commutator_p,
-    concrete_info,
+    check_free,
+    check_phase,
     diag_of,
     floating,
     hermitian,
     is_complex,
     mm,
-    near_p,
-    near_zero_p,
     over_gaps_p,
     over_sums_p,
-    reciprocal,
-    repeated,
+    over_values_p,
     skew,
 )
-from .solve import solve_p
+from .germ import free, moving, over_split, phases, pulled, restarts, split, turned
 
 
 class SVD(NamedTuple):
@@ -52,19 +47,23 @@ class SVDV(NamedTuple):
 
 
 @op("svd", core="(m,n)->(m,k),(k),(k,n)")
-def svd_p(a: Any, *, full: bool) -> Any:
-    """``U, S, Vh`` with ``a = U diag(S) Vh``; square U and Vh with `full`."""
+def svd_p(a: Any, *, full: bool, turn: bool = False) -> Any:
+    """``U, S, Vh`` with ``a = U diag(S) Vh``; square U and Vh with `full`; `turn`: see germ.turned."""
     try:
-        return tuple(np.linalg.svd(a, full_matrices=full))
+        u, s, vh = np.linalg.svd(a, full_matrices=full)
     except np.linalg.LinAlgError:
         raise LinAlgError(
             "linalg.svd: The algorithm failed to converge because the input matrix is ill-conditioned."
         ) from None
+    if turn:
+        u, v = turned(s, u, np.conj(np.swapaxes(vh, -1, -2)), zeros=True)
+        vh = np.conj(np.swapaxes(v, -1, -2))
+    return u, s, vh
 
 
-@op("svdvals", core="(m,n)->(k)")
+@op("svdvals", core="(m,n)->(k)", differentiable=False)
 def svdvals_p(a: Any) -> Any:
-    """The singular values alone, in descending order."""
+    """The singular values alone, in descending order, where no derivative is taken."""
     try:
         return np.linalg.svd(a, compute_uv=False)
     except np.linalg.LinAlgError:
@@ -84,98 +83,102 @@ def _parts(y: Any) -> tuple[Any, ...]:
 
 
 class _Divisions:
-    """Divisions by differences, sums and values of s; at repeated values solved with U^H A V, which is diag(s) here."""
+    """Divisions by differences, sums and values of s; those that are 0 move along a germ (see germ.py)."""
 
-    def __init__(self, a: Tensor, u: Tensor, s: Tensor, v: Tensor) -> None:
-        self.s, self.near = s, near_p.bind(s)
-        self.matrix = hermitian(mm(adjoint(u), a, v)) if repeated(self.near) else None
+    def __init__(self, s: Tensor) -> None:
+        self.s = s
 
-    def gaps(self, p: Tensor) -> Tensor:
-        """``p / (s[j] - s[i])``, 0 between equal values."""
-        if self.matrix is not None:
-            return commutator_p.bind(self.matrix, p)
-        return over_gaps_p.bind(self.s, p)
+    def gaps(self, p: Tensor, of: Tensor) -> Tensor:
+        """``p / (s[j] - s[i])``, 0 on the diagonal; p is what is left of matrices like `of`."""
+        return over_split(over_gaps_p.bind(self.s, p), self.s, p, of)
 
-    def sums(self, p: Tensor) -> Tensor:
-        """``p / (s[j] + s[i])``, 0 between zeros."""
-        if self.matrix is not None:
-            return anticommutator_p.bind(self.matrix, p)
-        return over_sums_p.bind(self.s, p)
+    def sums(self, p: Tensor, of: Tensor) -> Tensor:
+        """``p / (s[j] + s[i])``."""
+        return over_split(over_sums_p.bind(self.s, p), self.s, p, of, "sums")
 
-    def values(self, x: Tensor) -> Tensor:
-        """``x / s[j]``, 0 where s is."""
-        zero = near_zero_p.bind(self.s)
-        if self.matrix is not None and not concrete_info(zero).any():
-            return adjoint(solve_p.bind(self.matrix, adjoint(x)))
-        return x * reciprocal(self.s, zero).unsqueeze(-2)
+    def values(self, x: Tensor, of: Tensor) -> Tensor:
+        """``x / s[j]``."""
+        return over_split(over_values_p.bind(self.s, x), self.s, x, of, "values")
+
+
+restarts(svd_p)
 
 
 # With dU = U X, dV = V Y (X, Y skew) and P = U^H dA V: herm(P) = (X + Y)/2 * (s_j - s_i), skew(P) = (X - Y)/2 * (s_j + s_i).
-# Only the first is singular for repeated values, and there the choice X + Y = 0 is a matter of gauge.
+# Only the first is singular for repeated values; both are where several are zero.
+
+
+def _larger(gu: Any, gv: Any) -> Any:
+    """A matrix as large as both cotangents, one of which may be missing."""
+    if gu is None or gv is None:
+        return gv if gu is None else gu
+    return cat((gu.detach(), gv.detach()), -2)
+
+
+def _beyond(u: Tensor, u2: Tensor, x: Tensor, p: Tensor, s: Tensor) -> Tensor:
+    """The tangent of the vectors beyond the thin ones, which may be turned among themselves."""
+    d, n = -mm(u, adjoint(x)), u2.shape[-1]
+    return d + mm(u2, free(p, s, n)) if s.shape[-1] and n > (not is_complex(p)) else d
 
 
 @svd_p.jvp
-def _(t: Any, y: Any, a: Any, *, full: bool) -> Any:
-    u, u2, s, v, v2 = _parts(y)
-    over = _Divisions(a, u, s, v)
+def _(t: Any, y: Any, a: Any, *, full: bool, turn: bool) -> Any:
+    u, u2, s, v, v2 = _parts((y[0], split(y[1], zeros=True), y[2]))
+    by = _Divisions(s)
     da = t[0]
     dav, dau = mm(da, v), mm(adjoint(da), u)
     p = mm(adjoint(u), dav)
-    x, z = over.gaps(hermitian(p)), over.sums(skew(p))
+    x, z = by.gaps(hermitian(p), p), by.sums(skew(p), p)
+    if is_complex(p):
+        x = x + phases(p, s)
     du, dv = mm(u, x + z), mm(v, x - z)
     m, n, k = a.shape[-2], a.shape[-1], s.shape[-1]
     if m > k:
-        du = du + over.values(dav - mm(u, p))
+        du = du + by.values(dav - mm(u, p), dav)
     if n > k:
-        dv = dv + over.values(dau - mm(v, adjoint(p)))
+        dv = dv + by.values(dau - mm(v, adjoint(p)), dau)
     if u2 is not None:
-        du = cat((du, -mm(u, adjoint(over.values(mm(adjoint(u2), dav))))), -1)
+        du = cat((du, _beyond(u, u2, by.values(mm(adjoint(u2), dav), dav), p, s)), -1)
     if v2 is not None:
-        dv = cat((dv, -mm(v, adjoint(over.values(mm(adjoint(v2), dau))))), -1)
+        dv = cat((dv, _beyond(v, v2, by.values(mm(adjoint(v2), dau), dau), p, s)), -1)
     return du, diag_of(p).real if is_complex(p) else diag_of(p), adjoint(dv)
 
 
 @svd_p.vjp(sparse=True)
-def _(g: Any, y: Any, a: Any, *, full: bool) -> Any:
+def _(g: Any, y: Any, a: Any, *, full: bool, turn: bool) -> Any:
     gu, gs, gvh = g
     u, u2, s, v, v2 = _parts(y)
     m, n, k = a.shape[-2], a.shape[-1], s.shape[-1]
     vh = adjoint(v)
     if gu is None and gvh is None:
-        return (mm(u * gs.unsqueeze(-2), vh),)
+        return (pulled(mm(u * gs.unsqueeze(-2), vh), gs, gs),)
     gv = None if gvh is None else adjoint(gvh)
     gu1, gu2 = (gu, None) if u2 is None or gu is None else (gu[..., :k], gu[..., k:])
     gv1, gv2 = (gv, None) if v2 is None or gv is None else (gv[..., :k], gv[..., k:])
     wu: Any = None if gu1 is None else mm(adjoint(u), gu1)
     wv: Any = None if gv1 is None else mm(vh, gv1)
-    plus: Any = wu if wv is None else wv if wu is None else wu + wv
+    total: Any = wu if wv is None else wv if wu is None else wu + wv
     minus = wu if wv is None else -wv if wu is None else wu - wv
-    over = _Divisions(a, u, s, v)
-    check_gauge("linalg.svd", "singular vectors", "singular values", plus, over.near, gs)
-    p = over.gaps(skew(plus)) + over.sums(skew(minus))
+    by, of = _Divisions(split(s, zeros=True)), _larger(gu1, gv1)
+    check_phase("linalg.svd", "singular vectors", total, of, s, gs)
+    check_free("linalg.svd", u2, gu2)
+    check_free("linalg.svd", v2, gv2)
+    p = by.gaps(skew(total), of) + by.sums(skew(minus), of)
     if gs is not None:
         p = p + diag_embed(gs)
     ga = mm(u, p, vh)
     if gu1 is not None and m > k:
         across = gu1 - mm(u, wu)
-        ga = ga + mm(over.values(across if gu2 is None else across - mm(u2, adjoint(mm(adjoint(u), gu2)))), vh)
+        ga = ga + mm(by.values(across if gu2 is None else across - mm(u2, adjoint(mm(adjoint(u), gu2))), of), vh)
     if gv1 is not None and n > k:
         across = gv1 - mm(v, wv)
-        ga = ga + mm(u, adjoint(over.values(across if gv2 is None else across - mm(v2, adjoint(mm(vh, gv2))))))
-    return (ga,)
+        ga = ga + mm(u, adjoint(by.values(across if gv2 is None else across - mm(v2, adjoint(mm(vh, gv2))), of)))
+    return (pulled(ga, of, gu, gvh),)
 
 
-@svdvals_p.jvp
-def _(t: Any, y: Any, a: Any) -> Any:
-    u, _, vh = svd_p.bind(a, full=False)
-    d = (mm(adjoint(u), t[0]) * vh).sum(-1) if not is_complex(a) else (mm(adjoint(u), t[0]) * vh.conj()).real.sum(-1)
-    return d
-
-
-@svdvals_p.vjp
-def _(g: Any, y: Any, a: Any) -> Any:
-    u, _, vh = svd_p.bind(a, full=False)
-    return (mm(u * g.unsqueeze(-2), vh),)
+def _svd(a: Tensor, full: bool) -> tuple[Tensor, Tensor, Tensor]:
+    u, s, vh = svd_p(a, full=full, turn=moving(a))
+    return u, split(s, zeros=True) if moving(a) else s, vh
 
 
 @public("linalg.svd")
@@ -183,7 +186,7 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: Any = None) -> 
     """``A = U diag(S) Vh`` with orthonormal columns in U and rows in Vh, S descending; square U and Vh with `full_matrices`."""
     floating("linalg.svd", A)
     _no_driver("linalg.svd", driver)
-    return SVD(*svd_p(A, full=bool(full_matrices)))
+    return SVD(*_svd(A, bool(full_matrices)))
 
 
 @public("linalg.svdvals")
@@ -191,8 +194,7 @@ def svdvals(A: Tensor, *, driver: Any = None) -> Tensor:
     """The singular values of A, descending."""
     floating("linalg.svdvals", A)
     _no_driver("linalg.svdvals", driver)
-    # What will be differentiated needs the vectors as well: one factorization instead of two.
-    return svdvals_p(A) if A._interp is None else svd_p(A, full=False)[1]
+    return _svd(A, False)[1] if moving(A) else svdvals_p(A)
 
 
 @public("svd", methods="svd")
@@ -204,7 +206,7 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> SVDV:
         lead = tuple(input.shape[:-2])
         zu, zv = (Tensor(np.zeros((*lead, k, k), input.dtype.np)) for k in (m, n))
         return SVDV(zu, svdvals(input), zv)
-    u, s, vh = svd_p(input, full=not some)
+    u, s, vh = _svd(input, not some)
     return SVDV(u, s, adjoint(vh))
 
 
@@ -246,7 +248,7 @@ def svd_lowrank(
     if wide:
         a = adjoint(a)
     basis = _basis(a, q, niter)
-    u, s, vh = svd_p(mm(adjoint(basis), a), full=False)
+    u, s, vh = _svd(mm(adjoint(basis), a), False)
     u, v = mm(basis, u), adjoint(vh)
     return (v, s, u) if wide else (u, s, v)
 

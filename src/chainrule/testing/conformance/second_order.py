@@ -105,10 +105,16 @@ class SecondOrder:
             text = text or next(
                 (m for a, b in gradient if (m := mismatch(a, b, b.dtype.name, relative_to_all=True))), None
             )
-        if text and self.judge.pytorch_contradicts_itself:
-            # The vjp and the jvp follow different conventions here: each is held to its own differences.
+        if text and (self.judge.pytorch_contradicts_itself or not self._first_order_right):
+            # The vjp and the jvp are not of one function here, by convention or by mistake: each is held to its own differences.
             text = self._paired_check(first, d, pull)
         return text and f"vjp∘{first}: {text}"
+
+    @functools.cached_property
+    def _first_order_right(self) -> bool:
+        from .columns import RIGHT, judged
+
+        return all(judged(check).status == RIGHT for check in (self.judge.vjp, self.judge.jvp))
 
     @functools.cached_property
     def hessian(self) -> Differences:

@@ -66,7 +66,11 @@ def _watch(index: int) -> list[tuple[Run, float, Kinds]]:
         for law in range(len(LAWS)):
             start = time.perf_counter()
             with recording() as seen:
-                _quietly(_run, (index, cx, law))
+                try:
+                    _quietly(_run, (index, cx, law))
+                except Exception as e:  # a run that fails without a mutant cannot tell one
+                    print(f"fails unbent: {LAWS[law].__name__} of {SAMPLES[index]!r}: {e}", flush=True)
+                    continue
             out.append(((index, cx, law), time.perf_counter() - start, seen))
     return out
 

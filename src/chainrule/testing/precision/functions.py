@@ -26,7 +26,7 @@ MANY = 1 << 14  # elements, enough for every compiled loop
 PREC = 160
 INF = float("inf")
 
-CONDITION = "ill-conditioned there: half a unit in the last place of the argument moves the result further"
+CONDITION = "ill-conditioned there: the error stays within the limit times what half a last place of the argument moves"
 # Over the limit although another library does better, and why.
 EXCEPTIONS: dict[tuple[str, str, str], str] = {
     (

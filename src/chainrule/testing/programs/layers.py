@@ -5,35 +5,31 @@ from __future__ import annotations
 from .maker import Make, Maker
 from .program import Line, Shape
 
+# In plain ops for the judge: the third derivatives of PyTorch's fused norms leave out what depends on saved statistics.
+ROW = "({0} - {0}.mean(-1, keepdim=True)) / cr.sqrt({0}.var(-1, correction=0, keepdim=True) + 0.1)"
+ALL = "({0} - {0}.mean()) / cr.sqrt({0}.var(correction=0) + 0.1)"
+RMS = "{0} / cr.sqrt({0}.square().mean(-1, keepdim=True) + 0.1)"
+
 
 def norm(m: Maker) -> Line | None:
     a = m.pick(lambda v: len(v.shape) >= 1 and v.shape[-1] >= 2)
     if a is None:
         return None
     n = a.shape[-1]
-    flat = f"{{0}}.reshape(1, -1, {n})"
-    back = f".reshape({a.shape})"
-    w = m.constant((n,))
-    text = m.one(
+    flat, back, w = f"{{0}}.reshape(1, -1, {n})", f".reshape({a.shape})", m.constant((n,))
+    text, judge = m.one(
         [
-            f"F.layer_norm({{0}}, ({n},), eps=0.1)",
-            f"F.layer_norm({{0}}, ({n},), {w}, {w}, eps=0.1)",
-            f"F.rms_norm({{0}}, ({n},), eps=0.1)",
-            f"F.group_norm({flat}, 1, eps=0.1){back}",
-            f"F.instance_norm({flat}, eps=0.1){back}",
-            f"F.batch_norm({{0}}.reshape(-1, 1, {n}), None, None, training=True, eps=0.1){back}",
-            "F.normalize({0} + 0.3, dim=-1, eps=0.1)",
-            f"F.rms_norm({{0}}, ({n},), {w}, eps=0.1)",
+            (f"F.layer_norm({{0}}, ({n},), eps=0.1)", ROW),
+            (f"F.layer_norm({{0}}, ({n},), {w}, {w}, eps=0.1)", f"{ROW} * {w} + {w}"),
+            (f"F.rms_norm({{0}}, ({n},), eps=0.1)", RMS),
+            (f"F.rms_norm({{0}}, ({n},), {w}, eps=0.1)", f"{RMS} * {w}"),
+            (f"F.group_norm({flat}, 1, eps=0.1){back}", ALL),
+            (f"F.instance_norm({flat}, eps=0.1){back}", ROW),
+            (f"F.batch_norm({{0}}.reshape(-1, 1, {n}), None, None, training=True, eps=0.1){back}", ALL),
+            ("F.normalize({0} + 2.3, dim=-1)", "({0} + 2.3) / cr.sqrt(({0} + 2.3).square().sum(-1, keepdim=True))"),
         ]
     )
-    return Line(text.split("(")[0], "{o} = " + text, (a.name,), (m.var(a.shape),), judge=_batch_norm(text))
-
-
-def _batch_norm(text: str) -> str | None:
-    """Over all elements, in plain ops: PyTorch's third derivative of batch_norm is wrong."""
-    if "batch_norm" not in text and "track_running_stats" not in text:
-        return None
-    return "{o} = ({0} - {0}.mean()) / cr.sqrt({0}.var(correction=0) + 0.1)"
+    return Line(text.split("(")[0], "{o} = " + text, (a.name,), (m.var(a.shape),), judge="{o} = " + judge)
 
 
 def loss(m: Maker) -> Line | None:
@@ -177,20 +173,20 @@ def norm_module(m: Maker) -> Line | None:
     if a is None:
         return None
     n = a.shape[-1]
-    back = f".reshape({a.shape})"
-    text = m.one(
+    flat, back = f"{{0}}.reshape(-1, 1, {n})", f".reshape({a.shape})"
+    text, judge = m.one(
         [
-            f"nn.LayerNorm({n}, eps=0.1, dtype=cr.float64)({{0}})",
-            f"nn.RMSNorm({n}, eps=0.1, dtype=cr.float64)({{0}})",
-            f"nn.GroupNorm(1, 1, eps=0.1, dtype=cr.float64)({{0}}.reshape(-1, 1, {n})){back}",
-            f"nn.BatchNorm1d(1, eps=0.1, track_running_stats=False, dtype=cr.float64)({{0}}.reshape(-1, 1, {n})){back}",
-            f"nn.BatchNorm1d(1, eps=0.1, dtype=cr.float64).eval()({{0}}.reshape(-1, 1, {n})){back}",
-            "nn.Sequential(nn.Tanh(), nn.Softmax(-1))({0})",
-            "nn.PReLU(dtype=cr.float64)({0} + 0.0119)",
-            f"nn.Parameter({m.constant(a.shape)}) * {{0}}",
+            (f"nn.LayerNorm({n}, eps=0.1, dtype=cr.float64)({{0}})", ROW),
+            (f"nn.RMSNorm({n}, eps=0.1, dtype=cr.float64)({{0}})", RMS),
+            (f"nn.GroupNorm(1, 1, eps=0.1, dtype=cr.float64)({flat}){back}", ROW),
+            (f"nn.BatchNorm1d(1, eps=0.1, track_running_stats=False, dtype=cr.float64)({flat}){back}", ALL),
+            (f"nn.BatchNorm1d(1, eps=0.1, dtype=cr.float64).eval()({flat}){back}", None),
+            ("nn.Sequential(nn.Tanh(), nn.Softmax(-1))({0})", None),
+            ("nn.PReLU(dtype=cr.float64)({0} + 0.0119)", None),
+            (f"nn.Parameter({m.constant(a.shape)}) * {{0}}", None),
         ]
     )
-    return Line(text.split("(")[0], "{o} = " + text, (a.name,), (m.var(a.shape),), judge=_batch_norm(text))
+    return Line(text.split("(")[0], "{o} = " + text, (a.name,), (m.var(a.shape),), judge=judge and "{o} = " + judge)
 
 
 MODULES: list[Make] = [linear, norm_module]

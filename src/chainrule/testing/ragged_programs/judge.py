@@ -10,8 +10,8 @@ import numpy as np
 from ... import func, nested
 from ...core.tensor import Tensor
 from ...core.tree import flatten
-from ...ops.create import tensor
-from ...payloads.ragged import RaggedInt, geometry_of
+from ...ops.shape.create import tensor
+from ...payloads.nested.sizes import RaggedInt, geometry_of
 from .program import Program, Value
 
 

@@ -13,10 +13,10 @@ import numpy as np
 
 from ... import nn
 from ...core.tensor import Tensor
-from ...ops.assemble import stack
-from ...ops.create import arange, tensor
-from ...ops.pointwise import where
-from ...ops.shape import cat
+from ...ops.elementwise.elementary import where
+from ...ops.shape.create import arange, tensor
+from ...ops.shape.join import stack
+from ...ops.shape.views import cat
 from .program import Dim, Dims, Program, Step, Value, found
 
 F: Any = nn.functional

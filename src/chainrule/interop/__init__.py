@@ -1,0 +1,1 @@
+"""Meeting other libraries, files and settings."""

@@ -1,0 +1,377 @@
+"""Linear maps along axes, and the pools that are sums over windows: avg_pool, adaptive_avg_pool, lp_pool.
+
+A pool over several dims is a map along each of them in turn. A map (:class:`Taps`) lists which entries of an axis every result
+adds up, so an infinite entry spoils only the results that read it.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...core import dtypes as dt
+from ...core.op import op
+from ...core.registry import public
+from ...core.samples import Given, S, sample
+from ...core.tensor import Tensor
+from ..elementwise.elementary import where_p
+from ..shape.in_each import by_sizes
+from .convolution import spread
+
+# -- maps along an axis ---------------------------------------------------------------------------------------------------
+
+
+def _selection(i: np.ndarray) -> Any:
+    """The indices as a slice where they are evenly spaced, which NumPy reads without a copy."""
+    if len(i) == 1:
+        return slice(int(i[0]), int(i[0]) + 1)
+    step = int(i[1] - i[0]) if len(i) else 1
+    if len(i) and step > 0 and np.all(np.diff(i) == step):
+        return slice(int(i[0]), int(i[-1]) + 1, step)
+    return i
+
+
+class Taps:
+    """The linear map ``y[o[j]] += weight[j] x[i[j]]`` from n to m entries; without `weight` all are one. `o` is sorted."""
+
+    def __init__(self, n: int, m: int, o: np.ndarray, i: np.ndarray, weight: np.ndarray | None = None) -> None:
+        self.n, self.m, self.o, self.i, self.weight = n, m, o, i, weight
+
+    def __repr__(self) -> str:
+        return f"<{self.n} to {self.m} entries, {len(self.o)} taps>"
+
+    @functools.cached_property
+    def first(self) -> np.ndarray:
+        """Where the taps of each result begin."""
+        return np.searchsorted(self.o, np.arange(self.m + 1))
+
+    @functools.cached_property
+    def steps(self) -> list[tuple[Any, Any, Any]]:
+        """(results, entries, weights) of the first tap of every result, of the second, ..."""
+        rank = np.arange(len(self.o)) - self.first[self.o]
+        out = []
+        for k in range(int(rank.max(initial=-1)) + 1):
+            s = rank == k
+            o = slice(None) if s.sum() == self.m else _selection(self.o[s])
+            out.append((o, _selection(self.i[s]), None if self.weight is None else self.weight[s]))
+        return out
+
+    @functools.cached_property
+    def rows(self) -> list[tuple[Any, Any]]:
+        """(entries, weights) of every result."""
+        return [
+            (_selection(self.i[a:b]), None if self.weight is None else self.weight[a:b])
+            for a, b in zip(self.first[:-1], self.first[1:], strict=True)
+        ]
+
+    @functools.cached_property
+    def longest(self) -> int:
+        """The most taps of any result."""
+        return int(np.diff(self.first).max(initial=0))
+
+    @functools.cached_property
+    def transposed(self) -> Taps:
+        """The transposed map, from m to n entries."""
+        order = np.argsort(self.i, kind="stable")
+        t = Taps(self.m, self.n, self.i[order], self.o[order], None if self.weight is None else self.weight[order])
+        if self.longest <= 32 and all(isinstance(i, slice) for _, i, _ in self.steps):
+            t.steps = [(i, o, w) for o, i, w in self.steps]  # slices again, which gathering would not be
+            t.longest = self.longest
+        t.transposed = self
+        return t
+
+    def apply(self, x: Any, dim: int) -> Any:
+        """The map along axis `dim` (negative)."""
+        axis = x.ndim + dim
+        y: Any = np.zeros((*x.shape[:axis], self.m, *x.shape[axis + 1 :]), x.dtype)
+        at = (slice(None),) * axis
+        tail = (1,) * (x.ndim - axis - 1)
+        if self.m < self.longest and "steps" not in self.__dict__:
+            for k, (i, w) in enumerate(self.rows):
+                part = x[(*at, i)]
+                part = part if w is None else part * w.astype(x.dtype).reshape(-1, *tail)
+                y[(*at, k)] = part.sum(axis)
+            return y
+        for o, i, w in self.steps:
+            part = x[(*at, i)]
+            y[(*at, o)] += part if w is None else part * w.astype(x.dtype).reshape(-1, *tail)
+        return y
+
+
+@op("axis_map")
+def axis_map_p(x: Any, *, dim: int, taps: Taps) -> Any:
+    """The linear map `taps` along `dim`."""
+    return taps.apply(x, dim)
+
+
+axis_map_p.jvp([lambda t, y, x, *, dim, taps: axis_map_p(t, dim=dim, taps=taps)])
+axis_map_p.vjp([lambda g, y, x, *, dim, taps: axis_map_p(g, dim=dim, taps=taps.transposed)])
+
+
+def map_axes(x: Tensor, taps: tuple[Taps, ...]) -> Tensor:
+    """The maps along the last axes, those first that leave least to do."""
+    order = sorted(range(len(taps)), key=lambda k: taps[k].m / max(taps[k].n, 1))
+    for k in order:
+        x = axis_map_p(x, dim=k - len(taps), taps=taps[k])
+    return x
+
+
+# -- windows --------------------------------------------------------------------------------------------------------------
+
+
+def _ranges(n: int, start: np.ndarray, count: np.ndarray, step: int = 1) -> Taps:
+    o = np.repeat(np.arange(len(start)), count)
+    k = np.arange(len(o)) - np.repeat(np.cumsum(count) - count, count)
+    return Taps(n, len(start), o, np.repeat(start, count) + k * step)
+
+
+@functools.lru_cache(256)
+def window_taps(n: int, kernel: int, stride: int, pad: int, dilation: int, m: int) -> Taps:
+    """Sums over m windows; what lies in the padding is left out."""
+    start = np.arange(m) * stride - pad
+    stop = np.minimum(start + (kernel - 1) * dilation + 1, n)
+    start = np.where(start < 0, start + -(start // dilation) * dilation, start)
+    return _ranges(n, start, np.maximum(-((start - stop) // dilation), 0), dilation)
+
+
+@functools.lru_cache(256)
+def adaptive_taps(n: int, m: int) -> Taps:
+    """Sums over m windows that share n entries as evenly as they can: from floor(o n / m) to ceil((o + 1) n / m)."""
+    o = np.arange(m)
+    start = o * n // max(m, 1)
+    return _ranges(n, start, -(-(o + 1) * n // max(m, 1)) - start)
+
+
+def pooled(name: str, n: int, k: int, s: int, p: int, e: int, ceil: bool) -> int:
+    """The number of windows of size k (dilated by e) at stride s over n entries with padding p on both sides."""
+    m = (n + 2 * p - e * (k - 1) - 1 + (s - 1 if ceil else 0)) // s + 1
+    if ceil and (m - 1) * s >= n + p:
+        m -= 1  # the last window starts inside the input or its left padding
+    if m < 1:
+        raise RuntimeError(
+            f"{name}: input size {n} with kernel_size {k}, stride {s}, padding {p}, dilation {e} gives output size {m}: Output size is too small"
+        )
+    return m
+
+
+def check_input(name: str, x: Any, d: int) -> None:
+    """Refuse what is not ``(N, C, *spatial)`` or ``(C, *spatial)`` with no size but N zero."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name}: input must be a tensor, got {type(x).__name__}")
+    if x.ndim not in (d + 1, d + 2) or 0 in x.shape[x.ndim - d - 1 :]:
+        raise RuntimeError(
+            f"{name}: Expected {d + 1}D or {d + 2}D (batch mode) tensor with optional 0 dim batch size for input, but got {list(x.shape)}"
+        )
+
+
+Settings = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+
+
+def settings(name: str, d: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any) -> Settings:
+    """kernel_size, stride (which may be missing: the kernel), padding and dilation as tuples, checked."""
+    k = spread(name, "kernel_size", kernel_size, d)
+    given = stride is not None and not (isinstance(stride, tuple | list) and not stride)
+    s = spread(name, "stride", stride, d) if given else k
+    p, e = spread(name, "padding", padding, d), spread(name, "dilation", dilation, d)
+    for what, v in (("kernel_size", k), ("stride", s), ("dilation", e)):
+        for v1 in v:
+            if v1 <= 0:
+                raise RuntimeError(f"{name}: {what} must be greater than zero, but got {v1}")
+    for k1, p1, e1 in zip(k, p, e, strict=True):
+        if p1 < 0:
+            raise RuntimeError(f"{name}: pad must be non-negative, but got pad: {p1} (padding)")
+        if p1 > ((k1 - 1) * e1 + 1) // 2:
+            raise RuntimeError(
+                f"{name}: pad should be at most half of effective kernel size, but got padding={p1}, kernel_size={k1} and dilation={e1}"
+            )
+    return k, s, p, e
+
+
+def widened(x: Tensor) -> Tensor:
+    """16-bit floats as float32: sums are rounded once, at the end."""
+    wide = dt.WORK.get(x.dtype.np)
+    return x if wide is None else x.to(dt.FROM_NP[wide])
+
+
+# -- averages ---------------------------------------------------------------------------------------------------------------
+
+
+def _divided(y: Tensor, counts: list[np.ndarray], kind: dt.DType) -> Tensor:
+    """Sums divided by the product over axes of `counts`; integers towards zero."""
+    by: Any = functools.reduce(np.multiply.outer, counts)
+    by = np.maximum(by, 1)
+    if kind.category < dt.FLOAT:
+        return y.div(Tensor(by.astype(kind.np)), rounding_mode="trunc")
+    if np.all(by == by.flat[0]):
+        return (y / float(by.flat[0])).to(kind) if by.flat[0] != 1 else y.to(kind)
+    return (y / Tensor(by.astype(y.dtype.np))).to(kind)
+
+
+def _avg_pool(
+    name: str, d: int, x: Any, kernel_size: Any, stride: Any, padding: Any, ceil: bool, include: bool, override: Any
+) -> Tensor:
+    k, s, p, _ = settings(name, d, kernel_size, stride, padding, 1)
+    if override is not None and override == 0:
+        raise RuntimeError(f"{name}: divisor must be not zero, got divisor_override=0")
+    check_input(name, x, d)
+    if x.dtype.category not in (dt.FLOAT, dt.COMPLEX) and x.dtype is not dt.int64:
+        raise RuntimeError(f"{name}: not implemented for input of type {x.dtype}")
+    size = tuple(x.shape[x.ndim - d :])
+    taps, counts = [], []
+    for n, k1, s1, p1 in zip(size, k, s, p, strict=True):
+        m = pooled(name, n, k1, s1, p1, 1, ceil)
+        taps.append(window_taps(n, k1, s1, p1, 1, m))
+        start = np.arange(m) * s1 - p1
+        stop = np.minimum(start + k1, n + p1)
+        counts.append(stop - start if include else np.minimum(stop, n) - np.maximum(start, 0))
+    if override is not None:
+        counts = [np.array([override])] + [np.array([1])] * (d - 1)
+    y = map_axes(widened(x), tuple(taps))
+    if override is not None and override < 0:
+        return (y / override).to(x.dtype)
+    return _divided(y, counts, x.dtype)
+
+
+@public("avg_pool1d nn.functional.avg_pool1d", out=False)
+@by_sizes
+def avg_pool1d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:
+    """The mean over windows of the last dim; padding counts as zeros unless ``count_include_pad=False``."""
+    return _avg_pool("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
+
+
+@public("nn.functional.avg_pool2d _C._nn.avg_pool2d", out=False)
+@by_sizes
+def avg_pool2d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Tensor:
+    """The mean over windows of the last two dims (the sum over `divisor_override`, where given)."""
+    return _avg_pool(
+        "avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )
+
+
+@public("nn.functional.avg_pool3d _C._nn.avg_pool3d", out=False)
+@by_sizes
+def avg_pool3d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Tensor:
+    """The mean over windows of the last three dims (the sum over `divisor_override`, where given)."""
+    return _avg_pool(
+        "avg_pool3d", 3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )
+
+
+def target_sizes(name: str, x: Tensor, output_size: Any, d: int) -> tuple[int, ...]:
+    """`output_size` of an adaptive pool as `d` sizes; None stands for the size that is there."""
+    size = tuple(x.shape[x.ndim - d :])
+    out: Any = (output_size,) * d if output_size is None or isinstance(output_size, int) else tuple(output_size)
+    if len(out) == 1:
+        out = out * d
+    if len(out) != d:
+        raise RuntimeError(f"{name}: output_size must be an int or {d} of them, got {output_size!r}")
+    out = tuple(n if m is None else int(m) for m, n in zip(out, size, strict=True))
+    if any(m < 0 for m in out):
+        raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0, got {out}")
+    return out
+
+
+def check_adaptive(name: str, x: Any, d: int) -> None:
+    """Refuse what is not ``(N, C, *spatial)`` or ``(C, *spatial)`` with spatial sizes that are not zero."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name}: input must be a tensor, got {type(x).__name__}")
+    if x.ndim not in (d + 1, d + 2):
+        raise RuntimeError(f"{name}: Expected {d + 1}D or {d + 2}D tensor for input, but got {list(x.shape)}")
+    if 0 in x.shape[x.ndim - d - (1 if x.ndim == d + 1 else 0) :] or 0 in x.shape[1:]:
+        raise RuntimeError(
+            f"{name}: Expected input to have non-zero size for non-batch dimensions, but input has sizes {list(x.shape)}"
+        )
+
+
+def adaptive_mean(name: str, d: int, x: Tensor, output_size: Any) -> Tensor:
+    """The mean over windows that share the last `d` dims as evenly as they can."""
+    check_adaptive(name, x, d)
+    out = target_sizes(name, x, output_size, d)
+    taps = tuple(adaptive_taps(n, m) for n, m in zip(x.shape[x.ndim - d :], out, strict=True))
+    y = map_axes(widened(x), taps)
+    if math.prod(out) == 0:
+        return y.to(x.dtype)
+    return _divided(y, [np.diff(t.first) for t in taps], x.dtype)
+
+
+def _declare_adaptive(d: int, names: str) -> Callable[..., Tensor]:
+    def pool(input: Tensor, output_size: Any) -> Tensor:
+        return adaptive_mean(f"adaptive_avg_pool{d}d", d, input, output_size)
+
+    pool.__name__ = pool.__qualname__ = f"adaptive_avg_pool{d}d"
+    pool.__doc__ = f"The mean over `output_size` windows that share the last {d} dim(s) as evenly as they can."
+    return public(names, out=False)(by_sizes(pool))
+
+
+adaptive_avg_pool1d = _declare_adaptive(1, "adaptive_avg_pool1d nn.functional.adaptive_avg_pool1d")
+adaptive_avg_pool2d = _declare_adaptive(2, "_adaptive_avg_pool2d nn.functional.adaptive_avg_pool2d")
+adaptive_avg_pool3d = _declare_adaptive(3, "_adaptive_avg_pool3d nn.functional.adaptive_avg_pool3d")
+
+
+# -- power means --------------------------------------------------------------------------------------------------------------
+
+
+def _lp_pool(d: int, x: Tensor, p: float, kernel_size: Any, stride: Any, ceil: bool) -> Tensor:
+    k = spread(f"lp_pool{d}d", "kernel_size", kernel_size, d)
+    mean = _avg_pool(f"lp_pool{d}d", d, x.pow(p), kernel_size, stride, 0, ceil, True, None)
+    total = mean * math.prod(k)
+    if p == 1:
+        return total
+    # A window of zeros is a corner of the norm: its derivative there is zero, not 0 * inf.
+    empty = total == 0
+    return where_p.call(empty, 0.0, where_p.call(empty, 1.0, total).pow(1.0 / p)).to(x.dtype)
+
+
+def _declare_lp(d: int) -> None:
+    def pool(
+        input: Tensor, norm_type: int | float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+    ) -> Tensor:
+        return _lp_pool(d, input, norm_type, kernel_size, stride, ceil_mode)
+
+    pool.__name__ = pool.__qualname__ = f"lp_pool{d}d"
+    pool.__doc__ = f"``(sum x^p)^(1/p)`` over windows of the last {d} dim(s), p = `norm_type`."
+    public(f"nn.functional.lp_pool{d}d", out=False)(by_sizes(pool))
+
+
+for _d in (1, 2, 3):
+    _declare_lp(_d)
+
+
+sample("nn.functional.avg_pool1d", S(2, 7), 3, 2, 1)
+sample("nn.functional.avg_pool1d", S(2, 3, 8), 3, 2, 1, True, False)
+sample("nn.functional.avg_pool2d", S(1, 2, 5, 4), (3, 2), stride=(2, 1), padding=1)
+sample("nn.functional.avg_pool2d", S(2, 6, 5), 2, ceil_mode=True, divisor_override=3)
+sample("nn.functional.avg_pool3d", S(1, 4, 3, 5), 2, stride=1)
+sample("nn.functional.adaptive_avg_pool1d", S(2, 7), 3)
+sample("nn.functional.adaptive_avg_pool2d", S(2, 1, 5, 4), (7, None))
+sample("nn.functional.adaptive_avg_pool3d", S(2, 5, 4, 3), (1, 2, 3))
+sample("nn.functional.lp_pool1d", S(1, 6, low=0.5), 3, 2, cx=False)
+sample("nn.functional.lp_pool2d", S(1, 2, 4, 5), 2, (2, 3), stride=1, ceil_mode=True, cx=False)
+sample("nn.functional.lp_pool1d", Given([[1.0, 2.0, 0.5, 1.0]], grad=True), 1, 2, cx=False)

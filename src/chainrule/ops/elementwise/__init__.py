@@ -1,0 +1,1 @@
+"""One element at a time: arithmetic, elementary functions, comparisons, selection, complex numbers, types."""

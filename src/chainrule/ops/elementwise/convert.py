@@ -1,0 +1,165 @@
+"""Type conversion, copies, detach."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core import dtypes as dt
+from ...core.primitives import Whole, clone_p, detach_p, overwrite_p  # noqa: F401
+from ...core.registry import public
+from ...core.tensor import Tensor
+from ...core.views import register_detached
+
+# How C converts floats that do not fit: through a wider integer, whose high bits are dropped.
+_THROUGH = {np.dtype(np.int8): np.int32, np.dtype(np.int16): np.int32, np.dtype(np.int32): np.int32}
+
+
+def _cast(x: Any, *, dtype: np.dtype) -> Any:
+    if x.dtype == dt.complex32.np:
+        x = x.astype(np.complex64)
+    if x.dtype.kind == "c" and dtype.kind not in "cW":
+        if dtype.kind == "b":
+            return np.not_equal(x, 0)
+        x = x.real
+    if x.dtype.kind == "f" and dtype.kind in "iu":
+        return x.astype(_THROUGH.get(dtype, np.int64)).astype(dtype)
+    return x.astype(dtype)
+
+
+# The tangent has the output's type, the cotangent goes back to the input's by `fit_cotangent`.
+to_p = Whole("to", _cast, (lambda t, y, x, *, dtype: to_p.call(t, dtype=dtype),), promote="none", fast=frozenset(), static=True,
+           vjp=lambda g, y, x, *, dtype: (g,))  # fmt: skip
+to_int_p = Whole("to_int", _cast, (), promote="none", fast=frozenset(), static=True)
+
+
+def cast(x: Tensor, d: dt.DType) -> Tensor:
+    """`x` as type `d`; itself if it has it."""
+    if x.dtype is d:
+        return x
+    if d.category < dt.FLOAT:
+        return to_int_p.call(x, dtype=d.np)
+    return to_p.call(x, dtype=d.np)
+
+
+@public("clone", methods="clone", out=False)
+def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
+    """A copy of `input`, differentiable.
+
+    >>> x = chainrule.tensor([1.0, 2.0]); y = x.clone(); y.add_(1); x
+    tensor([2., 3.])
+    tensor([1., 2.])
+    """
+    return clone_p.call(input, order="K" if memory_format is None or memory_format.name == "preserve_format" else "C")
+
+
+def own(y: Tensor) -> Tensor:
+    """`y`, or a copy of it if it is a view: for functions whose result is no view even where it could be one."""
+    return clone_p.call(y, order="C") if y._meta is not None and y._meta.base is not None else y
+
+
+@public("detach", methods="detach", out=False)
+def detach(input: Tensor) -> Tensor:
+    """The same value, sharing memory, through which no derivative flows."""
+    y = detach_p.bind(input)
+    if y is input._value or y is input:
+        y = Tensor(y._value, y._interp, y._aux)
+    return register_detached(input, y)
+
+
+@public("detach_", methods="detach_", out=False)
+def detach_(self: Tensor) -> Tensor:
+    """Cut this tensor off from what made it."""
+    y = detach_p.bind(self)
+    self._value, self._interp, self._aux = y._value, y._interp, y._aux
+    return self
+
+
+def _data(self: Tensor) -> Tensor:
+    """The value without its derivative, sharing memory (PyTorch's ``.data``)."""
+    return detach(self)
+
+
+def _set_data(self: Tensor, new: Tensor) -> None:
+    inner = detach_p.bind(new)
+    if self._interp is not None:
+        self._value = inner
+    else:
+        self._value = inner._value
+
+
+Tensor.data = property(_data, _set_data)  # type: ignore[method-assign, assignment]
+
+
+@public("", methods="to", out=False)
+def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False,
+       memory_format: Any = None, other: Any = None) -> Tensor:  # fmt: skip
+    """`self` converted to a type: ``x.to(chainrule.float64)``, ``x.to(other)``; itself where nothing changes."""
+    from ...core.device import device as device_type
+
+    for a in args:
+        if isinstance(a, dt.DType):
+            dtype = a
+        elif isinstance(a, Tensor):
+            dtype = a.dtype
+        elif isinstance(a, str | device_type):
+            device = a
+        elif isinstance(a, bool):
+            pass
+        elif a is not None:
+            dtype = dt.as_dtype(a)
+    if other is not None:
+        dtype = other.dtype
+    if device is not None:
+        device_type(device)
+    d = self.dtype if dtype is None else dt.as_dtype(dtype)
+    if self.dtype is d:
+        return clone(self) if copy else self
+    return cast(self, d)
+
+
+def _converter(name: str, d: dt.DType) -> None:
+    def method(self: Tensor, memory_format: Any = None) -> Tensor:
+        return cast(self, d)
+
+    method.__name__, method.__doc__ = name, f"`self` converted to {d!r}."
+    public("", methods=name, out=False)(method)
+
+
+for _n in ("bool", "half", "float", "double", "short", "int", "long", "chalf", "cfloat", "cdouble", "bfloat16"):
+    _converter(_n, dt.NAMES[_n])
+_converter("byte", dt.uint8)
+_converter("char", dt.int8)
+
+
+@public("", methods="type_as", out=False)
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """`self` converted to the type of `other`."""
+    return cast(self, other.dtype)
+
+
+_LEGACY = {
+    "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "uint8": "Byte", "int8": "Char", "int16": "Short",
+    "int32": "Int", "int64": "Long", "bool": "Bool", "complex32": "ComplexHalf", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
+}  # fmt: skip
+
+
+@public("", methods="type", out=False)
+def type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **kw: Any) -> Any:
+    """The type's name, as ``"torch.FloatTensor"``; or `self` converted to `dtype`, which may be such a name."""
+    if dtype is None:
+        return f"torch.{_LEGACY.get(self.dtype.name, self.dtype.name)}Tensor"
+    if isinstance(dtype, str):
+        short = dtype.rpartition(".")[2].removesuffix("Tensor")
+        names = {v: k for k, v in _LEGACY.items()}
+        if short not in names:
+            raise ValueError(f"type: dtype {dtype!r} is no type's name; write chainrule.float32 or 'torch.FloatTensor'")
+        return cast(self, dt.NAMES[names[short]])
+    return cast(self, dt.as_dtype(dtype))
+
+
+@public("", methods="cpu", out=False)
+def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
+    """`self`: the elements are always in main memory."""
+    return self

@@ -1,0 +1,123 @@
+"""Pointwise ops whose bodies run compiled on large arrays: a formula in NumPy, the same in the kernels' loop language.
+
+The NumPy formula is the specification and what runs on small or strided arrays, and without llvmlite. A derivative is an op too,
+``pull(t, x) = t * f'(x)``: one pass over memory, 16-bit floats rounded once, differentiable again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...core.op import REAL_NUMS, ZERO, Pointwise, pointwise
+
+LEAST = 1 << 13  # elements from which a compiled loop is worth its call
+LEAST_COSTLY = 1 << 11  # the same for functions with an exponential in them
+
+
+def on_large(name: str) -> Callable[[Any, Any], Any]:
+    """An arithmetic operator on large arrays, compiled and on all threads; None where there is no kernel for them."""
+
+    def body(a: Any, b: Any) -> Any:
+        global run
+        if run is None:
+            from ...kernels.arithmetic import run
+        return run(name, a, b)
+
+    return body
+
+
+run: Any = None  # imported with the first large array
+Kernel: Any = None
+NotSupported: Any = None
+
+
+def compiled(
+    name: str, plain: Callable[..., Any], kernel: Callable[..., Any], cost: int = 8, least: int | None = None
+) -> Callable[..., Any]:
+    """``plain(*arrays, **static)``, or on large contiguous real arrays the kernel ``kernel(k, *values, **static)``.
+
+    `least` is the size from which it runs; 0 where NumPy's formula would be slower, or less accurate, at any size.
+    """
+    made: dict[Any, Any] = {}
+    if least is None:
+        least = LEAST_COSTLY if cost >= 8 else LEAST
+
+    def make(key: Any, static: dict[str, Any]) -> Any:
+        global NotSupported, Kernel
+        if Kernel is None:
+            from ...kernels.calls import NotSupported
+            from ...kernels.pointwise import Pointwise as Kernel
+        parts = (f"{v:.17g}".replace("-", "m").replace(".", "p").replace("+", "") for v in static.values())
+        f = made[key] = Kernel("_".join([name, *parts]), lambda k, *values: kernel(k, *values, **static), cost)
+        return f
+
+    def body(*xs: Any, **static: Any) -> Any:
+        x = xs[0]
+        if type(x) is not np.ndarray or x.size < least or x.dtype.num not in REAL_NUMS:
+            return plain(*xs, **static)
+        key = tuple(static.items()) if static else ()
+        f = made.get(key) or make(key, static)
+        try:
+            return f(*xs)
+        except NotSupported:
+            # A cotangent that is one number spread over an array is worth a copy; what broadcasts is left to NumPy.
+            try:
+                if all(v.shape == x.shape for v in xs):
+                    return f(*[np.ascontiguousarray(v).reshape(v.shape) for v in xs])
+            except NotSupported:
+                pass
+        return plain(*xs, **static)
+
+    body.__name__ = name
+    return body
+
+
+def smooth(
+    name: str,
+    f: tuple[Callable[..., Any], Callable[..., Any]],
+    slope: tuple[Callable[..., Any], Callable[..., Any]],
+    curve: Callable[..., Any],
+    *,
+    static: bool = False,
+    cost: int = 8,
+    least: int | None = None,
+    pull: tuple[Callable[..., Any], Callable[..., Any]] | None = None,
+) -> Pointwise:
+    """The op of a function: `f` and its slope, each in NumPy and as a kernel, and its second derivative in ops.
+
+    `pull` says how a cotangent is multiplied by the slope where that is not simply a product.
+    """
+    times = pull or (
+        lambda t, x, **kw: t * slope[0](x, **kw),
+        lambda k, t, x, **kw: t * slope[1](k, x, **kw),
+    )
+    pull_p = pointwise(
+        f"{name}_pull",
+        compiled(f"{name}_pull", *times, cost, least),
+        lambda s, y, t, x, **kw: pull_p.call(s, x, **kw),
+        lambda s, y, t, x, **kw: s * (t * curve(x, **kw)),
+        static=static,
+    )
+    body = compiled(name, *f, cost, least)
+    return pointwise(name, body, lambda t, y, x, **kw: pull_p.call(t, x, **kw), static=static)
+
+
+def piecewise(
+    name: str,
+    f: tuple[Callable[..., Any], Callable[..., Any]],
+    pull: tuple[Callable[..., Any], Callable[..., Any]],
+    *,
+    static: bool = False,
+) -> Pointwise:
+    """The op of a function of straight pieces: `f` and ``pull(t, x)``, each in NumPy and as a kernel."""
+    pull_p = pointwise(
+        f"{name}_pull",
+        compiled(f"{name}_pull", *pull, 1),
+        lambda s, y, t, x, **kw: pull_p.call(s, x, **kw),
+        ZERO,
+        static=static,
+    )
+    return pointwise(name, compiled(name, *f, 1), lambda t, y, x, **kw: pull_p.call(t, x, **kw), static=static)

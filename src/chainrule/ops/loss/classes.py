@@ -1,0 +1,343 @@
+"""Classification losses: negative log-likelihood, cross entropy, margins between classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core import dtypes as dt
+from ...core.op import op
+from ...core.registry import public
+from ...core.samples import Given, S, sample
+from ...core.tensor import Tensor
+from ..activation.piecewise import relu_p
+from ..activation.smooth import log_sigmoid_p
+from ..elementwise.elementary import where
+from ..index.getitem import gather
+from ..linalg.matmul import linear
+from ..reduce.reductions import _soft, log_softmax_p
+from .elements import REDUCTIONS, reduced, reduction_of
+
+# -- class indices ------------------------------------------------------------------------------------------------------
+
+
+@op("check_classes", differentiable=False)
+def check_classes_p(t: Any, *, n: int, ignore: int | None, name: str) -> Any:
+    """The class indices, after checking that they lie in [0, n) or are the ignored one."""
+    bad = (t < 0) | (t >= n) if ignore is None else ((t < 0) | (t >= n)) & (t != ignore)
+    if bad.any():
+        raise IndexError(
+            f"{name}: Target {t[bad].flat[0]} is out of bounds for {n} classes (dim of input that counts classes)"
+        )
+    return t
+
+
+def check_indices(name: str, target: Tensor) -> None:
+    """Raise unless the target holds class indices."""
+    if target.dtype.category != dt.INT:
+        raise RuntimeError(
+            f"{name}: expected scalar type Long but found {target.dtype} for target; class indices are integers, write target.long()"
+        )
+
+
+def picked(x: Tensor, target: Tensor, dim: int) -> Tensor:
+    """``x[..., target, ...]`` along `dim`, one entry for each target; of none, still part of the graph."""
+    if target.numel() == 0:
+        return x.sum(dim)
+    return gather(x, dim, target.unsqueeze(dim)).squeeze(dim)
+
+
+def class_weights(weight: Tensor, target: Tensor) -> Tensor:
+    """``weight[target]``."""
+    return gather(weight, 0, target.reshape(-1)).reshape(target.shape)
+
+
+def _check_weight(name: str, weight: Tensor | None, n: int) -> None:
+    if weight is not None and tuple(weight.shape) != (n,):
+        raise RuntimeError(
+            f"{name}: weight tensor should be defined either for all {n} classes or no classes but got weight tensor of shape: {list(weight.shape)}"
+        )
+
+
+def _likelihood(
+    name: str, x: Tensor, target: Tensor, weight: Tensor | None, reduction: str, ignore: int, smoothing: float = 0.0
+) -> Tensor:
+    """Minus the log-likelihood of the targets under log-probabilities `x`, smoothed with the mean over the classes."""
+    dim = 0 if x.ndim == 1 else 1
+    n = x.shape[dim]
+    _check_weight(name, weight, n)
+    if target.dtype is not dt.int64:
+        target = target.to(dt.int64)
+    check_classes_p.bind(target, n=n, ignore=ignore, name=name)
+    keep = target != ignore
+    index = where(keep, target, 0)
+    w = None if weight is None else class_weights(weight, index)
+    loss = -picked(x, index, dim)
+    if w is not None:
+        loss = loss * w
+    if smoothing:
+        every = x if weight is None else x * weight.reshape(n, *(1,) * (x.ndim - dim - 1))
+        loss = loss * (1 - smoothing) - every.sum(dim) * (smoothing / n)
+    loss = where(keep, loss, 0)
+    if reduction != "mean":
+        return reduced(loss, reduction)
+    return loss.sum() / (keep.to(x.dtype) if w is None else where(keep, w, 0)).sum()
+
+
+def _check_shapes(name: str, input: Tensor, target: Tensor) -> None:
+    if input.ndim == 0:
+        raise RuntimeError(f"{name}: input must have at least one dim, of classes; got a 0-dim tensor")
+    s, t = tuple(input.shape), tuple(target.shape)
+    want = () if len(s) == 1 else (s[0], *s[2:])
+    if t == want:
+        return
+    if len(s) > 1 and (not t or t[0] != s[0]):
+        raise ValueError(
+            f"{name}: Expected input batch_size ({s[0]}) to match target batch_size ({t[0] if t else 'none, it is 0-dim'}); input {list(s)}, target {list(t)}"
+        )
+    raise RuntimeError(f"{name}: Expected target size {list(want)} for input {list(s)}, got target {list(t)}")
+
+
+@public("nn.functional.nll_loss", out=False)
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """``-weight[target] * input[target]`` for log-probabilities with classes in dim 1; "mean" divides by the weights."""
+    r = reduction_of(reduction, size_average, reduce)
+    if input.ndim == 1 and tuple(target.shape) == (1,):
+        # PyTorch takes one target in either form; the result has no dims in both.
+        target = target.reshape(())
+    _check_shapes("nll_loss", input, target)
+    check_indices("nll_loss", target)
+    return _likelihood("nll_loss", input, target, weight, r, ignore_index)
+
+
+@public("nn.functional.cross_entropy", out=False)
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """``-sum_c weight[c] target[c] log_softmax(input)[c]`` with classes in dim 1, for class indices or probabilities.
+
+    >>> chainrule.nn.functional.cross_entropy(chainrule.zeros(2, 4), chainrule.tensor([0, 3]))
+    tensor(1.3863)
+    """
+    r = reduction_of(reduction, size_average, reduce)
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise RuntimeError(f"cross_entropy: label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    if input.ndim == 0:
+        raise RuntimeError("cross_entropy: input must have at least one dim, of classes; got a 0-dim tensor")
+    dim = 0 if input.ndim == 1 else 1
+    n = input.shape[dim]
+    logp = _soft(log_softmax_p, input, dim, None)
+    if tuple(input.shape) != tuple(target.shape):
+        if input.ndim == 1 and tuple(target.shape) == (1,):
+            target = target.reshape(())
+        _check_shapes("cross_entropy", input, target)
+        check_indices("cross_entropy", target)
+        return _likelihood("cross_entropy", logp, target, weight, r, ignore_index, label_smoothing)
+    if target.dtype.category < dt.FLOAT:
+        raise RuntimeError(
+            f"cross_entropy: Expected floating point type for target with class probabilities, got {target.dtype}"
+        )
+    if ignore_index >= 0:
+        raise RuntimeError(
+            f"cross_entropy: ignore_index is not supported for floating point target, got ignore_index={ignore_index}"
+        )
+    _check_weight("cross_entropy", weight, n)
+    if label_smoothing:
+        target = target * (1 - label_smoothing) + label_smoothing / n
+    each = logp * target
+    if weight is not None:
+        each = each * weight.reshape(n, *(1,) * (input.ndim - dim - 1))
+    loss = -each.sum(dim)
+    return loss.sum() / loss.numel() if r == "mean" else reduced(loss, r)
+
+
+@public("nn.functional.linear_cross_entropy", out=False)
+def linear_cross_entropy(
+    input: Tensor,
+    linear_weight: Tensor,
+    target: Tensor,
+    *,
+    linear_bias: Tensor | None = None,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    ignore_index: int | None = None,
+    label_smoothing: float = 0.0,
+    options: Any = None,
+) -> Tensor:
+    """``cross_entropy(linear(input, linear_weight, linear_bias), target)``; `options` are hints and change no value."""
+    if not 1 <= input.ndim <= 2:
+        raise RuntimeError(f"linear_cross_entropy: expected input with dimensionality 1 or 2, got {input.ndim}")
+    if linear_weight.ndim < 2:
+        raise RuntimeError(
+            f"linear_cross_entropy: expected linear_weight with dimensionality at least 2, got {linear_weight.ndim}"
+        )
+    k = input.shape[-1]
+    if linear_weight.shape[-1] != k:
+        raise RuntimeError(
+            f"linear_cross_entropy: expected equal input and linear_weight last dimensions (in_features), got {k} and "
+            f"{linear_weight.shape[-1]}, respectively"
+        )
+    out = tuple(linear_weight.shape[:-1])
+    if linear_bias is not None and tuple(linear_bias.shape) != out:
+        raise RuntimeError(f"linear_cross_entropy: expected linear_bias shape {out}, got {tuple(linear_bias.shape)}")
+    if len(out) > 1 and input.ndim == 1:
+        raise RuntimeError(
+            f"linear_cross_entropy: K-dimensional loss defined by linear_weight shape {tuple(linear_weight.shape)} requires batched "
+            f"input, (N, {k}), got unbatched input with shape {tuple(input.shape)}"
+        )
+    shape = (*input.shape[:-1], *out)
+    if tuple(target.shape) == shape and ignore_index is not None:
+        raise RuntimeError("linear_cross_entropy: ignore_index cannot be specified when target contains probabilities")
+    flat = linear(input, linear_weight.reshape(-1, k), None if linear_bias is None else linear_bias.reshape(-1))
+    return cross_entropy(
+        flat.reshape(*shape),
+        target,
+        weight,
+        ignore_index=-100 if ignore_index is None else ignore_index,
+        reduction=reduction,
+        label_smoothing=label_smoothing,
+    )
+
+
+# -- margins between classes ----------------------------------------------------------------------------------------------
+
+
+def _check_matrix(name: str, input: Tensor) -> None:
+    s = tuple(input.shape)
+    if len(s) > 2 or (s and s[-1] == 0):
+        raise RuntimeError(
+            f"{name}: Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(s)} for input"
+        )
+
+
+@public("nn.functional.multi_margin_loss", out=False)
+def multi_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """``sum_{j != y} weight[y] * max(0, margin - x[y] + x[j])**p / C`` for a row x of C scores and its class y."""
+    name = "multi_margin_loss"
+    r = reduction_of(reduction, size_average, reduce)
+    if p not in (1, 2):
+        raise ValueError(f"{name}: only p == 1 and p == 2 supported, got p={p}")
+    if weight is not None and weight.ndim != 1:
+        raise ValueError(f"{name}: weight must be one-dimensional, got {list(weight.shape)}")
+    _check_matrix(name, input)
+    x = input.reshape(1) if input.ndim == 0 else input
+    n = x.shape[-1]
+    lead = tuple(x.shape[:-1])
+    if tuple(target.shape) != lead and not (not lead and target.numel() == 1 and target.ndim <= 1):
+        raise RuntimeError(
+            f"{name}: target tensor should be 1-D with size equal to input's batch size. Expected target size {list(lead)}, "
+            f"but got {list(target.shape)}"
+        )
+    if weight is not None and weight.shape[0] != n:
+        raise RuntimeError(f"{name}: inconsistent weight size, expected {n} but got {list(weight.shape)}")
+    check_indices(name, target)
+    t = target.reshape(*lead).to(dt.int64)
+    check_classes_p.bind(t, n=n, ignore=None, name=name)
+    column = t.unsqueeze(-1)
+    gap = relu_p.call(margin - gather(x, -1, column) + x)
+    each = where(column == Tensor(np.arange(n)), 0, gap if p == 1 else gap * gap)
+    loss = each.sum(-1) / n
+    if weight is not None:
+        loss = loss * class_weights(weight, t)
+    return reduced(loss.reshape(target.shape), r)
+
+
+@public("nn.functional.multilabel_margin_loss", out=False)
+def multilabel_margin_loss(
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
+) -> Tensor:
+    """``sum_{j in T} sum_{i not in T} max(0, 1 - x[j] + x[i]) / C``: T are the row's targets before its first -1."""
+    name = "multilabel_margin_loss"
+    r = reduction_of(reduction, size_average, reduce)
+    _check_matrix(name, input)
+    if tuple(target.shape) != tuple(input.shape) and not (
+        input.ndim <= 1 and target.ndim <= 1 and target.numel() == input.numel()
+    ):
+        raise RuntimeError(
+            f"{name}: inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}"
+        )
+    check_indices(name, target)
+    x = input.reshape(1) if input.ndim == 0 else input
+    n = x.shape[-1]
+    t = target.reshape(*x.shape).to(dt.int64)
+    check_classes_p.bind(t, n=n, ignore=-1, name=name)
+    live = (t < 0).to(dt.int64).cumsum(-1) == 0
+    index = where(live, t, 0)
+    hit = (index.unsqueeze(-1) == Tensor(np.arange(n))) & live.unsqueeze(-1)
+    other = hit.to(dt.int64).sum(-2) == 0
+    gap = relu_p.call(1 - gather(x, -1, index).unsqueeze(-1) + x.unsqueeze(-2))
+    loss = where(live.unsqueeze(-1) & other.unsqueeze(-2), gap, 0).sum((-2, -1)) / n
+    return reduced(loss, r)
+
+
+@public("nn.functional.multilabel_soft_margin_loss", out=False)
+def multilabel_soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """``-mean_c weight[c] * (target[c] log s(x[c]) + (1 - target[c]) log s(-x[c]))`` with s the sigmoid, over the last dim."""
+    r = reduction_of(reduction, size_average, reduce)
+    loss = (target - 1) * log_sigmoid_p.call(-input) - target * log_sigmoid_p.call(input)
+    if weight is not None:
+        loss = loss * weight
+    return reduced(loss.sum(-1) / input.shape[-1], r)
+
+
+# -- samples ------------------------------------------------------------------------------------------------------------
+
+_rows = Given([2, 0, 3])
+for _r in REDUCTIONS:
+    sample("nn.functional.nll_loss", S(3, 4), _rows, reduction=_r, cx=False)
+    sample("nn.functional.nll_loss", S(3, 4), _rows, S(4, low=0.5), ignore_index=0, reduction=_r, cx=False)
+    sample("nn.functional.cross_entropy", S(3, 4), _rows, S(4, low=0.5), reduction=_r, label_smoothing=0.2, cx=False)
+    sample("nn.functional.cross_entropy", S(3, 4), _rows, ignore_index=2, reduction=_r, label_smoothing=0.2, cx=False)
+    sample("nn.functional.cross_entropy", S(2, 3), S(2, 3), S(3, low=0.5), reduction=_r, label_smoothing=0.2, cx=False)
+    sample("nn.functional.multi_margin_loss", S(3, 4), _rows, 2, 0.5, S(4), reduction=_r, cx=False)
+    sample(
+        "nn.functional.multilabel_margin_loss", S(2, 4), Given([[2, 0, -1, 3], [1, 1, 3, -1]]), reduction=_r, cx=False
+    )
+    sample("nn.functional.multilabel_soft_margin_loss", S(2, 3), S(2, 3), S(3), reduction=_r, cx=False)
+sample("nn.functional.nll_loss", S(4), Given(2), cx=False)
+sample("nn.functional.nll_loss", S(2, 3, 2), Given([[0, 2], [1, -100]]), S(3, low=0.5), cx=False)
+sample("nn.functional.cross_entropy", S(4), Given(2), cx=False)
+sample("nn.functional.cross_entropy", S(2, 3, 2), S(2, 3, 2), S(3), cx=False)
+sample("nn.functional.cross_entropy", Given([[-2e3, 0.0, 2e3]], grad=True), Given([0]), cx=False)
+sample("nn.functional.linear_cross_entropy", S(2, 3), S(4, 3), Given([1, 3]), linear_bias=S(4), cx=False)
+sample("nn.functional.linear_cross_entropy", S(2, 3), S(4, 2, 3), Given([[1, 3], [0, 0]]), cx=False)
+sample("nn.functional.multi_margin_loss", S(4), Given(1), cx=False)
+sample("nn.functional.multilabel_margin_loss", S(4), Given([3, -1, 0, 0]), cx=False)
+sample(
+    "nn.functional.multilabel_soft_margin_loss",
+    Given([[-800.0, -40.0, 40.0, 800.0]], grad=True),
+    Given([[1.0, 0.0, 1.0, 0.0]]),
+    cx=False,
+)

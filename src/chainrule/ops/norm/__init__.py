@@ -1,0 +1,1 @@
+"""Normalisations: layer, batch, group, weight."""

@@ -1,0 +1,225 @@
+"""Random numbers: one seeded generator, and vmap's modes of randomness."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ...core import dtypes as dt
+from ...core.dispatch import active_vmaps
+from ...core.errors import ChainruleError
+from ...core.registry import check_out, public
+from ...core.shapes import sizes
+from ...core.tensor import PAYLOADS, Tensor
+from ...core.views import write_out
+from ..shape.create import finish
+
+
+class Generator:
+    """A source of random numbers: ``Generator().manual_seed(0)``."""
+
+    def __init__(self, device: Any = "cpu") -> None:
+        self.manual_seed(int(np.random.SeedSequence().generate_state(1)[0]))
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Start anew from a seed."""
+        self._seed = int(seed)
+        self.rng = np.random.Generator(np.random.PCG64(abs(self._seed)))
+        return self
+
+    def initial_seed(self) -> int:
+        """The seed this generator started from."""
+        return self._seed
+
+    def seed(self) -> int:
+        """Start anew from a fresh seed, which is returned."""
+        self.manual_seed(int(np.random.SeedSequence().generate_state(1)[0]))
+        return self._seed
+
+    def get_state(self) -> Any:
+        """The state, to be given to ``set_state``."""
+        return self.rng.bit_generator.state
+
+    def set_state(self, state: Any) -> None:
+        """Return to a state."""
+        self.rng.bit_generator.state = state
+
+
+default_generator = Generator()
+
+
+@public("manual_seed random.manual_seed", out=False)
+def manual_seed(seed: int) -> Generator:
+    """Seed the default generator."""
+    return default_generator.manual_seed(seed)
+
+
+@public("initial_seed random.initial_seed", out=False)
+def initial_seed() -> int:
+    """The seed of the default generator."""
+    return default_generator.initial_seed()
+
+
+@public("seed random.seed", out=False)
+def seed() -> int:
+    """Seed the default generator afresh."""
+    return default_generator.seed()
+
+
+@public("get_rng_state random.get_rng_state", out=False)
+def get_rng_state() -> Any:
+    """The default generator's state."""
+    return default_generator.get_state()
+
+
+@public("set_rng_state random.set_rng_state", out=False)
+def set_rng_state(state: Any) -> None:
+    """Return the default generator to a state."""
+    default_generator.set_state(state)
+
+
+@public("random.fork_rng", out=False)
+@contextlib.contextmanager
+def fork_rng(devices: Any = None, enabled: bool = True, **_: Any) -> Iterator[None]:
+    """Return the default generator to its present state at the end of the ``with`` block."""
+    state = default_generator.get_state()
+    try:
+        yield
+    finally:
+        if enabled:
+            default_generator.set_state(state)
+
+
+def draw(name: str, shape: tuple[int, ...], sample: Any, generator: Generator | None = None) -> Tensor:
+    """Draw an array of `shape` with ``sample(rng, shape)``, as the active vmaps' randomness asks.
+
+    "same" draws once for all examples, "different" draws one batch axis for every such vmap, "error" refuses.
+    """
+    lead = []
+    for level in active_vmaps():
+        if level.randomness == "error":
+            raise ChainruleError(
+                f"vmap: called random operation {name} while in randomness error mode. Pass randomness='different' or "
+                f"randomness='same' to vmap."
+            )
+        if level.randomness == "different":
+            lead.append(level)
+    rng = (generator or default_generator).rng
+    if PAYLOADS and any(type(s) in PAYLOADS for s in shape):
+        from ...payloads.nested.public_forms import draw_ragged
+
+        return draw_ragged(shape, sample, rng, lead)
+    t = Tensor(np.asarray(sample(rng, (*[v.size for v in lead], *shape))))
+    return split_levels(t, lead)
+
+
+def split_levels(t: Tensor, lead: list[Any]) -> Tensor:
+    """A tensor whose leading axes belong to the given vmap levels, outermost first."""
+    for level in lead:
+        t = Tensor(t, level)
+    return t
+
+
+def _dtype(dtype: Any) -> np.dtype:
+    return (dt.get_default_dtype() if dtype is None else dt.as_dtype(dtype)).np
+
+
+def _complex_or_real(rng: Any, shape: Any, d: np.dtype, kind: str) -> Any:
+    def one() -> Any:
+        return rng.standard_normal(shape) if kind == "normal" else rng.random(shape)
+
+    if d.kind == "c":
+        scale = np.sqrt(0.5) if kind == "normal" else 1.0
+        return ((one() + 1j * one()) * scale).astype(d)
+    r = np.asarray(one())
+    return (quantised(r, d) if kind == "uniform" else r).astype(d)
+
+
+_DIGITS = {dt.float32.np: 24, dt.bfloat16.np: 8, dt.float16.np: 11}
+
+
+def quantised(u: Any, d: np.dtype) -> Any:
+    """Uniform numbers in [0, 1) with as many binary digits as the type has: rounding to it must not reach 1."""
+    digits = _DIGITS.get(d)
+    return u if digits is None else np.floor(u * 2.0**digits) / 2.0**digits
+
+
+def _random(name: str, kind: str, doc: str) -> Any:
+    def f(*size: Any, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+          pin_memory: Any = None) -> Tensor:  # fmt: skip
+        d = _dtype(dtype)
+        t = draw(name, sizes(size), lambda rng, s: _complex_or_real(rng, s, d, kind), generator)
+        return t.requires_grad_() if requires_grad else t
+
+    def like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+             memory_format: Any = None, generator: Any = None) -> Tensor:  # fmt: skip
+        return f(
+            tuple(input.shape),
+            dtype=input.dtype if dtype is None else dtype,
+            requires_grad=requires_grad,
+            generator=generator,
+        )
+
+    def into(*size: Any, out: Any = None, dtype: Any = None, **kw: Any) -> Tensor:
+        # Drawn in the type of what is written: a complex one gets both parts, a double all its digits.
+        if out is None:
+            return f(*size, dtype=dtype, **kw)
+        if dtype is not None and dt.as_dtype(dtype) is not out.dtype:
+            raise RuntimeError(f"{name}: dtype {dt.as_dtype(dtype)} does not match that of out, {out.dtype}")
+        check_out(name, out, (), fresh=True)
+        return write_out(out, f(*size, dtype=out.dtype if out.dtype.category >= dt.FLOAT else None, **kw))
+
+    f.__name__, f.__doc__ = into.__name__, into.__doc__ = name, doc
+    like.__name__, like.__doc__ = f"{name}_like", f"{doc} Shape and type of `input`."
+    from ..shape.create import _accept_size
+
+    public(name, out=False)(_accept_size(into))
+    public(f"{name}_like", out=False)(like)
+    return f
+
+
+rand = _random("rand", "uniform", "Uniform numbers in [0, 1).")
+randn = _random("randn", "normal", "Normal numbers with mean 0 and variance 1.")
+
+
+@public("randint")
+def randint(*args: Any, low: int | None = None, high: int | None = None, size: Any = None, generator: Any = None, dtype: Any = None,
+            layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """Integers in [low, high): ``randint(high, size)`` or ``randint(low, high, size)``."""
+    a = list(args)
+    if size is None:
+        size = a.pop()
+    if high is None:
+        high = a.pop()
+    lo = a.pop() if a else (low or 0)
+    if lo >= high:
+        raise RuntimeError(f"randint expects 'from' to be less than 'to', but got from={lo} >= to={high}")
+    d = dt.int64 if dtype is None else dt.as_dtype(dtype)
+    return draw("randint", tuple(size), lambda rng, s: rng.integers(lo, high, s).astype(d.np), generator)
+
+
+@public("randint_like", out=False)
+def randint_like(input: Tensor, *args: Any, low: int | None = None, high: int | None = None, dtype: Any = None, layout: Any = None,
+                 device: Any = None, requires_grad: bool = False, memory_format: Any = None) -> Tensor:  # fmt: skip
+    """Integers in [low, high) with the shape and type of `input`."""
+    return randint(*args, low=low, high=high, size=tuple(input.shape), dtype=input.dtype if dtype is None else dtype)
+
+
+@public("randperm")
+def randperm(n: int, *, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+             pin_memory: Any = None) -> Tensor:  # fmt: skip
+    """A random order of 0, ..., n - 1."""
+    if n < 0:
+        raise RuntimeError(f"randperm: n must be non-negative, got {n}")
+    d = dt.int64 if dtype is None else dt.as_dtype(dtype)
+
+    def sample(rng: Any, shape: tuple[int, ...]) -> Any:
+        return rng.permuted(np.broadcast_to(np.arange(n), shape).copy(), axis=-1).astype(d.np)
+
+    return draw("randperm", (n,), sample, generator)
+
+
+__all__ = ["Generator", "default_generator", "draw", "finish"]

@@ -1,0 +1,546 @@
+"""Reductions: sums, products, extrema, moments; softmax and its relatives."""
+
+from __future__ import annotations
+
+import functools
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+
+from ... import kernels
+from ...core import dtypes as dt
+from ...core.op import FLOAT_NUMS, REAL_NUMS, op
+from ...core.registry import public
+from ...core.samples import Given, S, sample
+from ...core.shapes import sizes_of, wrap_dim, wrap_dims
+from ...core.tensor import PAYLOADS, Tensor
+from ...core.views import write_out
+from ..elementwise.elementary import exp, where, zeros_like
+from ..shape.views import flip_p, reshape_p
+from .adding import LARGE, add, product, side_by_side, total, variance
+
+
+def kept(shape: tuple[int, ...], dim: tuple[int, ...]) -> tuple[int, ...]:
+    """`shape` with the dims in `dim` set to 1."""
+    n = len(shape)
+    return tuple([1 if i - n in dim else s for i, s in enumerate(shape)])
+
+
+def spread(y: Tensor, old: tuple[int, ...], dim: tuple[int, ...], keepdim: bool) -> Tensor:
+    """A reduced tensor with its dims back, as size 1."""
+    return (
+        y
+        if keepdim
+        else reshape_p.bind(y, shape=kept(old, dim), old=tuple(s for i, s in enumerate(old) if i - len(old) not in dim))
+    )
+
+
+def to_dtype(x: Tensor, dtype: Any) -> Tensor:
+    """`x` converted where a ``dtype=`` was given."""
+    return x if dtype is None else x.to(dt.as_dtype(dtype))
+
+
+def widen(x: Any) -> Any:
+    """An array, 16-bit floats as float32."""
+    return x.astype(np.float32) if x.dtype in dt.HALVES else x
+
+
+LEAST = 1 << 13  # elements from which a compiled loop is worth its call
+ALL_DIMS = [tuple(range(-n, 0)) for n in range(8)]
+
+
+def axes(dim: Any, n: int) -> tuple[int, ...]:
+    """`dim` (one, several, or None or () for all) counted from the end; a 0-d tensor has none."""
+    if type(dim) is int and -n <= dim < n:
+        return (dim - n,) if dim >= 0 else (dim,)
+    dims = wrap_dims(dim, n)
+    return dims if n else ()
+
+
+def count(shape: Any, dims: tuple[int, ...]) -> int:
+    """The number of elements that a reduction over `dims` takes together."""
+    n = 1
+    for d in dims:
+        n *= shape[d]
+    return n
+
+
+# -- sum, mean --------------------------------------------------------------------------------------------------------
+
+
+@op("sum")
+def sum_p(x: Any, *, dim: tuple[int, ...], keepdim: bool, old: tuple[int, ...]) -> Any:
+    """The sum over `dim`."""
+    if x.size < LARGE and x.dtype.num in FLOAT_NUMS:
+        return side_by_side(add, x, dim, keepdim)
+    return total(x, dim, keepdim)
+
+
+sum_p.jvp([lambda t, y, x, *, dim, keepdim, old: sum_p(t, dim=dim, keepdim=keepdim, old=old)])
+sum_p.vjp([lambda g, y, x, *, dim, keepdim, old: unsum_p.bind(g, dim=dim, keepdim=keepdim, old=old)])
+
+
+@op("unsum")
+def unsum_p(g: Any, *, dim: tuple[int, ...], keepdim: bool, old: tuple[int, ...]) -> Any:
+    """`g` repeated along the summed dims of sizes `old`: the transpose of the sum."""
+    if g.ndim == 0:
+        return np.ndarray(old, g.dtype, g, 0, (0,) * len(old))
+    lead = g.shape[: g.ndim - (len(old) if keepdim else len(old) - len(dim))]
+    g = g if keepdim else g.reshape(lead + kept(old, dim))
+    if type(g) is np.ndarray and g.flags.c_contiguous:
+        steps = tuple([s if m == n else 0 for m, n, s in zip(g.shape, lead + old, g.strides, strict=True)])
+        return np.ndarray(lead + old, g.dtype, g, 0, steps)
+    return np.broadcast_to(g, lead + old)
+
+
+unsum_p.jvp([lambda t, y, g, **kw: unsum_p.bind(t, **kw)])
+unsum_p.vjp([lambda c, y, g, **kw: sum_p.bind(c, **kw)])
+
+
+@public("sum", methods="sum")
+def sum(
+    input: Tensor,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    axis: Any = None,
+    keepdims: bool = False,
+) -> Tensor:
+    """The sum of all elements, or over `dim`.
+
+    >>> chainrule.tensor([[1.0, 2.0], [3.0, 4.0]]).sum(0)
+    tensor([4., 6.])
+    """
+    x = input
+    if dtype is not None:
+        d = dt.as_dtype(dtype)
+        if d.category <= dt.INT:
+            return sum(input.to(d), dim, keepdim, axis=axis, keepdims=keepdims).to(d)
+        x = input.to(d)
+    old = sizes_of(x)
+    n = len(old)
+    dims = ALL_DIMS[n] if dim is None and axis is None and n < 8 else axes(dim if axis is None else axis, n)
+    return sum_p.bind(x, dim=dims, keepdim=keepdim or keepdims, old=old)
+
+
+@public("mean", methods="mean")
+def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None) -> Tensor:
+    """The arithmetic mean of all elements, or over `dim`."""
+    x = to_dtype(input, dtype)
+    if x.dtype.category < dt.FLOAT:
+        raise RuntimeError(
+            f"mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: {x.dtype}; pass dtype="
+        )
+    if x.dtype.np in dt.HALVES:  # rounded once, and the sum cannot overflow
+        return mean(x.to(dt.float32), dim, keepdim, axis=axis).to(x.dtype)
+    s = sizes_of(x)
+    ds = axes(dim if axis is None else axis, len(s))
+    return sum_p.bind(x, dim=ds, keepdim=keepdim, old=s) / (count(s, ds) or float("nan"))
+
+
+# -- products: any number of zeros, any order -------------------------------------------------------------------------
+
+
+@op("prod")
+def prod_p(x: Any, *, dim: int, keepdim: bool, old: tuple[int, ...]) -> Any:
+    """The product over one dim."""
+    return product(x, (dim,), keepdim)
+
+
+def others(x: Tensor, dim: int) -> Tensor:
+    """For each entry of `dim` the product of the others, by prefix and suffix products (zeros need no special case)."""
+    n = x.shape[dim]
+    if n == 1:
+        return zeros_like(x) + 1
+    from .scan import cumprod_p, shift_p
+
+    before = shift_p(cumprod_p(x, dim=dim), dim=dim, first=1)
+    after = shift_p(cumprod_p(flip_p(x, dims=(dim,)), dim=dim), dim=dim, first=1)
+    return before * flip_p(after, dims=(dim,))
+
+
+@prod_p.jvp
+def _(t: Any, y: Any, x: Any, *, dim: int, keepdim: bool, old: tuple[int, ...]) -> Any:
+    return sum_p(t[0] * others(x, dim), dim=(dim,), keepdim=keepdim, old=old) if x.shape[dim] else zeros_like(y)
+
+
+@prod_p.vjp
+def _(g: Any, y: Any, x: Any, *, dim: int, keepdim: bool, old: tuple[int, ...]) -> Any:
+    return (spread(g, old, (dim,), keepdim) * others(x, dim).conj() if x.shape[dim] else zeros_like(x),)
+
+
+@public("prod", methods="prod")
+def prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The product of all elements, or over one dim; right for any number of zeros at every order."""
+    if dtype is not None and (d := dt.as_dtype(dtype)).category <= dt.INT:
+        return prod(input.to(d), dim, keepdim).to(d)
+    x = to_dtype(input, dtype)
+    if dim is None:
+        x, dim = x.reshape(-1), 0
+    elif x.ndim == 0:
+        wrap_dim(dim, 0)
+        return prod_p(x.reshape(1), dim=-1, keepdim=False, old=(1,))
+    return prod_p(x, dim=wrap_dim(dim, x.ndim), keepdim=keepdim, old=tuple(x.shape))
+
+
+# -- extrema: ties share the gradient evenly --------------------------------------------------------------------------
+
+
+def evenly(name: str, fn: Any) -> Any:
+    """An op that picks a value over `dim` by ``fn(x, axis=, keepdims=)``; the entries equal to it share its derivative."""
+
+    @op(name)
+    def p(x: Any, *, dim: tuple[int, ...], keepdim: bool, old: tuple[int, ...]) -> Any:
+        return fn(x, axis=dim, keepdims=keepdim)
+
+    def share(x: Any, y: Any, old: Any, dim: Any, keepdim: bool, like: Any) -> Any:
+        top = spread(y, old, dim, keepdim)
+        hit = ((x == top) | ((x != x) & (top != top))).to(like.dtype)  # a NaN result comes from the NaNs
+        return hit / sum_p(hit, dim=dim, keepdim=True, old=old)
+
+    def push(t: Any, y: Any, x: Any, *, dim: Any, keepdim: bool, old: Any) -> Any:
+        return sum_p(t * share(x, y, old, dim, keepdim, t), dim=dim, keepdim=keepdim, old=old)
+
+    p.jvp([push])
+    p.vjp([lambda g, y, x, *, dim, keepdim, old: spread(g, old, dim, keepdim) * share(x, y, old, dim, keepdim, g)])
+    return p
+
+
+def published(name: str, f: Any) -> Any:
+    """Publish a function and method whose ``out=`` tensors must have the types of the results, without conversion."""
+
+    @functools.wraps(f)
+    def call(*args: Any, out: Any = None, **kw: Any) -> Any:
+        y = f(*args, **kw)
+        if out is None:
+            return y
+        one = not isinstance(out, tuple | list)
+        for o, v in zip([out] if one else out, [y] if one else y, strict=True):
+            if isinstance(o, Tensor) and o.dtype is not v.dtype:
+                raise RuntimeError(
+                    f"{name}: Expected out tensor to have dtype {v.dtype}, that of input, but got {o.dtype}"
+                )
+        return write_out(out, y)
+
+    public(name, out=False)(call)
+    return public("", methods=name, out=False)(f)
+
+
+def _extremum(name: str, fn: Any) -> Any:
+    p = evenly(name, fn)
+
+    def public_form(input: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
+        s = input.shape
+        if input.dtype.category == dt.COMPLEX:
+            raise RuntimeError(f"{name}: not implemented for complex input")
+        ds = axes(dim, len(s))
+        if dim in ((), None) and 0 in s:
+            raise RuntimeError(
+                f"{name}(): Expected reduction dim to be specified for input.numel() == 0; input has shape {list(s)}"
+            )
+        for d in ds:
+            if s[d] == 0:
+                raise IndexError(
+                    f"{name}(): Expected reduction dim {d + len(s)} to have non-zero size (input has shape {list(s)})."
+                )
+        return p(input, dim=ds, keepdim=keepdim, old=tuple(s))
+
+    public_form.__name__ = name
+    public_form.__doc__ = f"The {'largest' if name == 'amax' else 'smallest'} entry over `dim` (one, several or all); ties share the gradient."
+    return p, published(name, public_form)
+
+
+amax_p, amax = _extremum("amax", np.maximum.reduce)
+amin_p, amin = _extremum("amin", np.minimum.reduce)
+
+# -- logsumexp, softmax -----------------------------------------------------------------------------------------------
+
+
+def _finite_max(x: Any, dim: Any) -> Any:
+    m = np.maximum.reduce(x.real if x.dtype.kind == "c" else x, axis=dim, keepdims=True, initial=-np.inf)
+    return np.where(np.isfinite(m), m, 0).astype(m.dtype)
+
+
+@op("logsumexp")
+def logsumexp_p(x: Any, *, dim: tuple[int, ...], keepdim: bool, old: tuple[int, ...]) -> Any:
+    """``log sum exp x`` over `dim`, shifted by the maximum."""
+    d = x.dtype
+    if d in dt.HALVES:
+        x = x.astype(np.float32)
+    m = _finite_max(x, dim)
+    with np.errstate(divide="ignore"):
+        y = np.log(total(np.exp(x - m), dim, True)) + m
+    y = y if keepdim else y.reshape(tuple(s for i, s in enumerate(y.shape) if i - y.ndim not in dim))
+    return y.astype(d, copy=False)
+
+
+def _weights(x: Any, y: Any, dim: Any, keepdim: bool, old: Any) -> Any:
+    top = spread(y, old, dim, keepdim)
+    empty = (top.real if top.dtype.category == dt.COMPLEX else top) == float("-inf")
+    return exp.call(x - where(empty, 0, top))
+
+
+logsumexp_p.jvp(
+    [
+        lambda t, y, x, *, dim, keepdim, old: sum_p(
+            t * _weights(x, y, dim, keepdim, old), dim=dim, keepdim=keepdim, old=old
+        )
+    ]
+)
+logsumexp_p.vjp(
+    [lambda g, y, x, *, dim, keepdim, old: spread(g, old, dim, keepdim) * _weights(x, y, dim, keepdim, old).conj()]
+)
+
+
+@public("logsumexp special.logsumexp", methods="logsumexp")
+def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
+    """``log(sum(exp(input)))`` over `dim`, without overflow."""
+    x = input if input.dtype.category >= dt.FLOAT else input.to(dt.get_default_dtype())
+    s = sizes_of(x)
+    return logsumexp_p(x, dim=axes(dim, len(s)), keepdim=keepdim, old=s)
+
+
+@op("softmax")
+def softmax_p(x: Any, *, dim: int) -> Any:
+    """``exp x / sum exp x`` over `dim`."""
+    d = x.dtype
+    if d in dt.HALVES:
+        x = x.astype(np.float32)
+    elif dim == -1 and x.size >= LEAST and x.dtype.num in REAL_NUMS:
+        try:
+            return kernels.softmax(x)
+        except kernels.NotSupported:
+            pass
+    e = np.exp(x - np.maximum.reduce(x, axis=dim, keepdims=True, initial=-np.inf))
+    return (e / total(e, (dim,), True)).astype(d, copy=False)
+
+
+@op("softmax_pull", batch="expand")
+def softmax_pull_p(t: Any, y: Any, *, dim: int) -> Any:
+    """``y (t - sum(y t))`` over `dim`: what a softmax `y` does to a tangent and, being its own transpose, to a cotangent."""
+    if dim == -1 and y.size >= LEAST and y.dtype.num in REAL_NUMS:
+        try:
+            return kernels.softmax_backward(t, y)
+        except kernels.NotSupported:
+            pass
+    d = y.dtype
+    t, y = widen(t), widen(y)
+    return (y * (t - total(y * t, (dim,), True))).astype(d, copy=False)
+
+
+softmax_pull_p.jvp(
+    [
+        lambda s, o, t, y, *, dim: softmax_pull_p(s, y, dim=dim),
+        lambda s, o, t, y, *, dim: s * (t - (y * t).sum(dim, True)) - y * (s * t).sum(dim, True),
+    ]
+)
+softmax_pull_p.vjp(
+    [
+        lambda g, o, t, y, *, dim: softmax_pull_p(g, y, dim=dim),
+        lambda g, o, t, y, *, dim: g * (t - (y * t).sum(dim, True)) - t * (g * y).sum(dim, True),
+    ]
+)
+
+softmax_p.jvp([lambda t, y, x, *, dim: softmax_pull_p(t, y, dim=dim)])
+softmax_p.vjp([lambda g, y, x, *, dim: softmax_pull_p(g, y, dim=dim)])
+
+
+@op("log_softmax")
+def log_softmax_p(x: Any, *, dim: int) -> Any:
+    """``x - log sum exp x`` over `dim`."""
+    d = x.dtype
+    if d in dt.HALVES:
+        x = x.astype(np.float32)
+    z = x - np.maximum.reduce(x, axis=dim, keepdims=True, initial=-np.inf)
+    return (z - np.log(total(np.exp(z), (dim,), True))).astype(d, copy=False)
+
+
+log_softmax_p.jvp([lambda t, y, x, *, dim: t - (exp.call(y) * t).sum(dim, True)])
+log_softmax_p.vjp([lambda g, y, x, *, dim: g - exp.call(y) * g.sum(dim, True)])
+
+
+def _soft(p: Any, x: Tensor, dim: Any, dtype: Any) -> Tensor:
+    x = to_dtype(x, dtype)
+    if x.dtype.category == dt.COMPLEX:
+        raise RuntimeError(f"{p.name}: not implemented for complex input")
+    if x.dtype.category < dt.FLOAT:
+        raise NotImplementedError(f"{p.name}: not implemented for input of {x.dtype}; pass dtype=")
+    if x.ndim == 0:
+        wrap_dim(dim, 0)
+        return p(x.reshape(1), dim=-1).reshape(())
+    return p(x, dim=wrap_dim(dim, x.ndim))
+
+
+@public("softmax special.softmax", methods="softmax")
+def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
+    """``exp(x) / sum(exp(x))`` over `dim`."""
+    return _soft(softmax_p, input, dim, dtype)
+
+
+@public("log_softmax special.log_softmax", methods="log_softmax")
+def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
+    """``log(softmax(x))`` over `dim`, without underflow."""
+    return _soft(log_softmax_p, input, dim, dtype)
+
+
+@public("_softmax_backward_data", out=True)
+def softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
+    """``y * (g - sum(y * g))`` over `dim`: the cotangent of softmax's input from its output `y`."""
+    g = grad_output * output
+    return (g - output * sum(g, dim, True)).to(dt.as_dtype(input_dtype))
+
+
+@public("_log_softmax_backward_data", out=True)
+def log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
+    """``g - exp(y) * sum(g)`` over `dim`: the cotangent of log_softmax's input from its output `y`."""
+    return (grad_output - exp.call(output) * sum(grad_output, dim, True)).to(dt.as_dtype(input_dtype))
+
+
+# -- variance ---------------------------------------------------------------------------------------------------------
+
+
+@op("var")
+def var_p(x: Any, *, dim: tuple[int, ...], dof: float, whole: bool, keepdim: bool, old: tuple[int, ...]) -> Any:
+    """``sum(|x - mean(x)|**2) / max(dof, 0)`` over `dim`."""
+    return variance(x, dim, keepdim, count(old, dim), dof, False)
+
+
+def _var_slope(x: Any, dim: Any, dof: float, whole: bool, old: Any) -> Any:
+    c = x - sum_p(x, dim=dim, keepdim=True, old=old) / (count(old, dim) or float("nan"))
+    if type(dof) in PAYLOADS or dof > 0:
+        return c * (2 / dof)
+    # Without a degree of freedom the variance is infinite, or 0/0; PyTorch's slope has no sign over the whole tensor.
+    if whole and isinstance(dof, int | float):
+        return where(c == 0, float("nan"), float("inf"))
+    return c * (2 / dof if dof else float("inf"))
+
+
+@var_p.jvp
+def _(t: Any, y: Any, x: Any, *, dim: Any, dof: float, whole: bool, keepdim: bool, old: Any) -> Any:
+    part = t[0] * _var_slope(x, dim, dof, whole, old).conj()
+    return sum_p(part.real if part.dtype.category == dt.COMPLEX else part, dim=dim, keepdim=keepdim, old=old)
+
+
+@var_p.vjp
+def _(g: Any, y: Any, x: Any, *, dim: Any, dof: float, whole: bool, keepdim: bool, old: Any) -> Any:
+    return (spread(g, old, dim, keepdim) * _var_slope(x, dim, dof, whole, old),)
+
+
+@op("std")
+def std_p(x: Any, *, dim: tuple[int, ...], dof: float, whole: bool, keepdim: bool, old: tuple[int, ...]) -> Any:
+    """``sqrt(sum(|x - mean(x)|**2) / max(dof, 0))`` over `dim`, rounded once: the variance may be out of range."""
+    return variance(x, dim, keepdim, count(old, dim), dof, True)
+
+
+def _std_slope(x: Any, y: Any, dim: Any, dof: Any, whole: bool, keepdim: bool, old: Any) -> Any:
+    top = spread(y, old, dim, keepdim)
+    if not (type(dof) in PAYLOADS or dof > 0):
+        return _var_slope(x, dim, dof, whole, old) / (top * 2)
+    c = x - sum_p(x, dim=dim, keepdim=True, old=old) / (count(old, dim) or float("nan"))
+    dead = top == 0  # the subgradient that PyTorch gives
+    return where(dead, 0, c / where(dead, 1, top)) * (1 / dof)
+
+
+@std_p.jvp
+def _(t: Any, y: Any, x: Any, *, dim: Any, dof: float, whole: bool, keepdim: bool, old: Any) -> Any:
+    part = t[0] * _std_slope(x, y, dim, dof, whole, keepdim, old).conj()
+    return sum_p(part.real if part.dtype.category == dt.COMPLEX else part, dim=dim, keepdim=keepdim, old=old)
+
+
+@std_p.vjp
+def _(g: Any, y: Any, x: Any, *, dim: Any, dof: float, whole: bool, keepdim: bool, old: Any) -> Any:
+    return (spread(g, old, dim, keepdim) * _std_slope(x, y, dim, dof, whole, keepdim, old),)
+
+
+def moment(name: str, x: Tensor, dim: Any, unbiased: Any, correction: Any, keepdim: bool, p: Any = var_p) -> Tensor:
+    """The variance over `dim`, or with `std_p` its root; a complex one is the mean of ``|x - m|**2``."""
+    if x.dtype.category < dt.FLOAT:
+        raise RuntimeError(
+            f"{name}: std and var only support floating point and complex dtypes, got input of {x.dtype}"
+        )
+    if unbiased is not None:
+        if correction is not None:
+            raise TypeError(f"{name}: pass either unbiased= or correction=, not both")
+        correction = int(unbiased)
+    s = sizes_of(x)
+    ds = axes(dim, len(s))
+    dof = count(s, ds) - (1 if correction is None else correction)
+    return p.bind(x, dim=ds, dof=dof, whole=dim is None, keepdim=keepdim, old=s)
+
+
+def _flag_first(dim: Any, unbiased: Any) -> tuple[Any, Any]:
+    """``var(x, False)`` means unbiased=False."""
+    return (None, dim) if isinstance(dim, bool) else (dim, unbiased)
+
+
+def root(v: Tensor) -> Tensor:
+    """The square root with derivative 0 at 0, the subgradient that PyTorch gives std and norms."""
+    zero = v == 0
+    return where(zero, 0, where(zero, 1, v).sqrt())
+
+
+@public("var", methods="var")
+def var(
+    input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
+) -> Tensor:
+    """``sum(|x - mean|**2) / (n - correction)`` over `dim`."""
+    return moment("var", input, *_flag_first(dim, unbiased), correction, keepdim)
+
+
+@public("std", methods="std")
+def std(
+    input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
+) -> Tensor:
+    """The square root of the variance over `dim`; its derivative where it is 0 is 0."""
+    return moment("std", input, *_flag_first(dim, unbiased), correction, keepdim, std_p)
+
+
+VarMean = namedtuple("VarMean", "var mean")
+StdMean = namedtuple("StdMean", "std mean")
+
+
+@public("var_mean", out=False)
+def var_mean(
+    input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
+) -> VarMean:
+    """The variance and the mean over `dim`."""
+    dim, unbiased = _flag_first(dim, unbiased)
+    return VarMean(moment("var_mean", input, dim, unbiased, correction, keepdim), mean(input, dim, keepdim))
+
+
+@public("std_mean", out=False)
+def std_mean(
+    input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
+) -> StdMean:
+    """The standard deviation and the mean over `dim`."""
+    dim, unbiased = _flag_first(dim, unbiased)
+    return StdMean(moment("std_mean", input, dim, unbiased, correction, keepdim, std_p), mean(input, dim, keepdim))
+
+
+# -- samples ------------------------------------------------------------------------------------------------------------
+
+for _n in ("sum", "mean", "logsumexp", "var", "std", "amax", "amin"):
+    _cx = _n not in ("amax", "amin")
+    sample(_n, S(2, 3), dim=-1, cx=_cx)
+    sample(_n, S(2, 3, 2), dim=(0, -1), keepdim=True, cx=_cx)
+for _n in ("sum", "mean", "prod", "var", "std"):
+    sample(_n, S(2, 3))
+    sample(_n, S(5))
+for _n in ("sum", "mean", "amax", "amin"):
+    sample(_n, S(), 0, cx=_n[0] != "a")
+sample("logsumexp", Given([800.0, 900.0, 899.0], grad=True), 0)
+sample("sum", S(0, 3), 0)
+sample("var", S(2, 3), dim=1, correction=0)
+sample("var", S(4), correction=0.5)
+sample("var_mean", S(2, 3), dim=1)
+sample("std_mean", S(2, 3), dim=0, keepdim=True)
+sample("prod", S(2, 3), 1)
+sample("prod", S(2, 3, 2), 0, True)
+sample("prod", Given([[0.0, 2.0, 3.0], [0.0, 0.0, 4.0]], grad=True), 1)
+sample("prod", Given([0.0, 2.0, 3.0], grad=True))
+for _n in ("softmax", "log_softmax"):
+    sample(_n, S(2, 3), dim=-1, cx=False)
+    sample(_n, S(2, 3), dim=0, cx=False)
+    sample(_n, S(), dim=0, cx=False)

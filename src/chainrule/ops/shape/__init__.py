@@ -1,0 +1,1 @@
+"""Shapes, views, joining, creation."""

@@ -1,0 +1,1 @@
+"""Nested (ragged) arrays: one buffer, one matrix of sizes."""

@@ -1,0 +1,243 @@
+"""How an op runs on nested tensors: by the body declared for them, on packed rows, or once for each size that occurs.
+
+A declared body (``op.on(NestedArray)``) comes first. Without one, pointwise ops run on the packed rows, and so do ops whose
+dims are all within a row. Any other op runs on the components of each size together: right for every op, and as fast as a
+dense one where few sizes occur; ops that meet many sizes deserve a body of their own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.errors import ChainruleError, missing
+from ...core.op import Op
+from ...core.tensor import PAYLOADS
+from ...ops.reduce import order as statistics
+from .array import NestedArray, pack, pointwise_nested
+from .sizes import Nest, RaggedInt, is_ragged
+
+ndarray = np.ndarray
+AXES = ("dim", "dims", "dim1", "dim2", "axis")
+
+
+def body_for(op: Op) -> Any:
+    """The body of an op on nests."""
+    declared = op.impls.get(NestedArray)
+    if declared is not None:
+        return declared
+    if op.form == "pointwise":
+        fn = op.fn  # type: ignore[attr-defined]
+        return lambda *vals, **kw: pointwise_nested((lambda *rows: fn(*rows, **kw)) if kw else fn, list(vals), op.name)
+    if op.form == "fused":
+        return nested_norm.fused_body(op)
+    return lambda *vals, **kw: generic(op, vals, kw)
+
+
+def _axes(op: Op, kw: dict[str, Any]) -> list[int] | None:
+    """The dims that an op works along, counted from the end; None where it does not say."""
+    if op.core is not None:
+        return list(range(-max(op.core), 0))
+    found = [kw[k] for k in AXES if k in kw]
+    if not found:
+        return None
+    return [d for v in found for d in (v if isinstance(v, tuple | list) else (v,))]
+
+
+def generic(op: Op, vals: tuple[Any, ...], kw: dict[str, Any]) -> Any:
+    """An op without a body for nests: on packed rows where its dims allow it, else on the components of each size."""
+    nests = [v for v in vals if isinstance(v, NestedArray)]
+    if not nests or op.impl is None:
+        raise missing(op.name, "body for nested tensors", f"@{op.name}.on(NestedArray)")
+    g = nests[0].geometry
+    axes = _axes(op, kw)
+    if axes is not None and any(d < -g.k for d in axes):
+        return _over_nesting(op, vals, kw, tuple(axes))
+    if (
+        axes is not None
+        and all(d + v.geometry.k >= v.geometry.u for d in axes for v in nests)
+        and all(v.geometry.packing is g.packing for v in nests)
+        and not _ragged_in(kw.values())
+    ):
+        if all(not isinstance(v, ndarray) or v.ndim <= len(g.trail) for v in vals):
+            y = op.impl(*[v.rows if isinstance(v, NestedArray) else v for v in vals], **kw)
+            ys = [
+                pack(v, (*g.packing.columns, *v.shape[len(nests[0].lead) + 1 :]), g.n, nests[0].lead)
+                for v in (y if isinstance(y, tuple) else (y,))
+            ]
+            return tuple(ys) if isinstance(y, tuple) else ys[0]
+    return by_size(op, vals, kw, nests)
+
+
+def _over_nesting(op: Op, vals: tuple[Any, ...], kw: dict[str, Any], axes: tuple[int, ...]) -> Any:
+    """An op along the nesting dim of components of equal sizes: as on one array; what keeps the shape is a nest again."""
+    x = next(v for v in vals if isinstance(v, NestedArray))
+    dense = [nested_segments.settled(v, axes, op.name) if isinstance(v, NestedArray) else v for v in vals]
+    if any(isinstance(v, NestedArray) for v in dense):
+        raise ChainruleError(
+            f"{op.name}: the nesting dim of a nested tensor cannot be chosen here; take another dim, or to_padded_tensor() first"
+        )
+    y = op.impl(*dense, **kw)  # type: ignore[misc]
+    shape = next(d.shape for v, d in zip(vals, dense, strict=True) if v is x)
+    ys = [
+        NestedArray(np.ascontiguousarray(v).reshape((*x.lead, *x.geometry.rows)), x.geometry) if v.shape == shape else v
+        for v in (y if isinstance(y, tuple) else (y,))
+    ]
+    return tuple(ys) if isinstance(y, tuple) else ys[0]
+
+
+def by_size(op: Op, vals: tuple[Any, ...], kw: dict[str, Any], nests: list[NestedArray], one: int | None = None) -> Any:
+    """The op once for each combination of sizes that occurs, on all components that have it; `one` is a dim that it reduces to 1."""
+    g, n, lead = nests[0].geometry, nests[0].geometry.n, nests[0].lead
+    if any(v.geometry.n != n for v in nests):
+        raise ChainruleError(f"{op.name}: the nests have {[v.geometry.n for v in nests]} components")
+    # Static data may tell components apart that have the same size.
+    key = np.concatenate(
+        [*[v.geometry.packing.sizes for v in nests], *[r.values[:, None] for r in _ragged_in(kw.values())]], 1
+    )
+    kinds, which = np.unique(key, axis=0, return_inverse=True)
+    which = which.reshape(-1)
+    order = np.argsort(which, kind="stable")
+    parts = np.split(order, np.cumsum(np.bincount(which, minlength=len(kinds)))[:-1]) if n else [np.zeros(0, np.int64)]
+    results, many = [], False
+    for members in parts:
+        y = op.impl(*[_same_size(v, members, n, g.k) for v in vals], **{k: _one(v, members, n) for k, v in kw.items()})  # type: ignore[misc]
+        many = isinstance(y, tuple)
+        results.append((members, y if isinstance(y, tuple) else (y,)))
+    outs = [_gathered([(m, ys[j]) for m, ys in results], g, n, lead, one) for j in range(len(results[0][1]))]
+    return tuple(outs) if many else outs[0]
+
+
+def _ragged_in(values: Any) -> list[RaggedInt]:
+    """The ragged numbers in static data."""
+    found: list[RaggedInt] = []
+    for v in values:
+        if type(v) is RaggedInt:
+            found.append(v)
+        elif type(v) in (tuple, list):
+            found += _ragged_in(v)
+        elif type(v) is slice:
+            found += _ragged_in((v.start, v.stop, v.step))
+    return found
+
+
+def _one(v: Any, members: ndarray, n: int) -> Any:
+    """Static data as one group of components sees it."""
+    if type(v) is RaggedInt:
+        return v.values[members[0]].item() if len(members) else 0
+    if type(v) is Nest:
+        return len(members)
+    if type(v) is tuple:
+        return tuple(_one(s, members, n) for s in v)
+    return slice(*[_one(s, members, n) for s in (v.start, v.stop, v.step)]) if type(v) is slice else v
+
+
+def _same_size(v: Any, members: ndarray, n: int, k: int) -> Any:
+    """The components of one size as one array."""
+    if isinstance(v, NestedArray):
+        p = v.geometry.packing
+        sizes = p.sizes[members[0]] if len(members) else [c if type(c) is int else 0 for c in p.columns]
+        rows = v.rows.take(p.rows_of(members), axis=v.axis)
+        return rows.reshape((*v.lead, len(members), *[int(s) for s in sizes], *v.geometry.trail))
+    if isinstance(v, ndarray) and v.ndim == k + 1 and v.shape[0] == n:
+        return v[members]
+    return v
+
+
+def _gathered(
+    parts: list[tuple[ndarray, ndarray]], g: Any, n: int, lead: tuple[int, ...], one: int | None = None
+) -> Any:
+    """Results of groups of components of one size each, put together in order."""
+    at = len(lead) + 1
+    shapes = [y.shape[at:] for _, y in parts]
+    alike = len(shapes[0]) == g.k
+    cols: list[Any] = []
+    for j in range(len(shapes[0])):
+        if one is not None and j == one + g.k:
+            cols.append(1)
+            continue
+        differs = any(s[j] != shapes[0][j] for s in shapes)
+        mine = [c for c in g.columns if type(c) is RaggedInt]
+        ragged = (
+            type(g.columns[j]) is RaggedInt
+            if alike
+            else any(
+                all(s[j] == c.values[m[0]] for (m, _), s in zip(parts, shapes, strict=True) if len(m)) for c in mine
+            )
+        )
+        if differs or ragged:
+            v = np.zeros(n, np.int64)
+            for (m, _), s in zip(parts, shapes, strict=True):
+                v[m] = s[j]
+            cols.append(RaggedInt(v))
+        else:
+            cols.append(shapes[0][j])
+    return assembled(parts, cols, n, lead)
+
+
+def assembled(parts: list[tuple[ndarray, ndarray]], cols: list[Any], n: int, lead: tuple[int, ...]) -> Any:
+    """Arrays ``[*lead, members, ...]`` of groups of components as one nest of sizes `cols`, or array where none is ragged."""
+    first = parts[0][1]
+    none = (slice(None),) * len(lead)
+    if not is_ragged(cols):
+        out: Any = np.empty((*lead, n, *cols), first.dtype)
+        for m, y in parts:
+            out[(*none, m)] = y
+        return out
+    empty = pack(
+        np.zeros(
+            (*lead, int(np.prod([c.values if type(c) is RaggedInt else np.full(n, c) for c in cols], axis=0).sum())),
+            first.dtype,
+        ),
+        tuple(cols),
+        n,
+        lead,
+    )
+    p = empty.geometry.packing
+    for m, y in parts:
+        if len(m):
+            empty.rows[(*none, p.rows_of(m))] = (
+                y.reshape((*lead, -1, *empty.geometry.trail))
+                if y.size
+                else y.reshape((*lead, 0, *empty.geometry.trail))
+            )
+    return empty
+
+
+PAYLOADS[NestedArray] = body_for
+PAYLOADS[RaggedInt] = body_for
+
+from . import index as nested_index  # noqa: E402
+from . import norm as nested_norm  # noqa: E402
+from . import products as nested_products  # noqa: E402
+from . import reduce as nested_reduce  # noqa: E402
+from . import segments as nested_segments  # noqa: E402
+from . import shape as nested_shape  # noqa: E402
+
+BODIES = (nested_index, nested_products, nested_reduce, nested_shape)
+
+
+def _chooses(p: Op, name: str) -> None:
+    """The body of an op that finds one entry along a dim, which stays with size 1."""
+
+    @p.on(NestedArray)
+    def _(x: NestedArray, *, dim: int, **kw: Any) -> Any:
+        g = x.geometry
+        if not 0 <= dim + g.k < g.u:
+            return generic(p, (x,), {"dim": dim, **kw})
+        nested_segments.need_entries(x, (dim,), name)
+        return (
+            by_size(p, (x,), {"dim": dim, **kw}, [x], dim)
+            if g.n
+            else nested_segments.reduced(x, np.zeros((*x.lead, 0, *g.trail), np.int64), (dim,), True)
+        )
+
+
+for _p, _name in (
+    (statistics.kth_index_p, "kthvalue"),
+    (statistics.median_index_p, "median"),
+    (statistics.nanmedian_index_p, "nanmedian"),
+    (statistics.mode_index_p, "mode"),
+):
+    _chooses(_p, _name)
