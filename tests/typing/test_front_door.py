@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import importlib
 import inspect
 import pickle
@@ -107,3 +108,11 @@ def test_source_is_the_declaration() -> None:
     assert '"isnan"' in inspect.getsource(cr.isnan)
     assert inspect.getsource(cr.Tensor.sin_) == inspect.getsource(cr.sin)
     assert cr.sin.__wrapped__(cr.tensor(0.0)).item() == 0  # type: ignore[attr-defined]
+
+
+def test_the_examples_of_the_docstrings_run() -> None:
+    for space in [*SPACES, "chainrule.custom"]:
+        module = importlib.import_module(space)
+        done = doctest.testmod(module, extraglobs={"chainrule": cr}, optionflags=doctest.NORMALIZE_WHITESPACE)
+        assert not done.failed, space
+        assert done.attempted or space not in ("chainrule", "chainrule.func", "chainrule.nn.functional"), space
