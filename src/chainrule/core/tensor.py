@@ -313,8 +313,6 @@ class Tensor(Methods):
 
         return tensor_repr(self)
 
-    __str__ = __repr__
-
     def __format__(self, spec: str) -> str:
         return self.item().__format__(spec) if not self.ndim and spec else object.__format__(repr(self), "")
 

@@ -14,6 +14,9 @@ _ids = itertools.count()
 class Handle:
     """Removes a hook: ``handle.remove()``, or at the end of a ``with``."""
 
+    id: int
+    _table: dict[int, Any]
+
     def __init__(self, table: dict[int, Any], key: int) -> None:
         self._table, self.id = table, key
 

@@ -69,8 +69,6 @@ class Parameter(Tensor, metaclass=_Marked):
         text = tensor_repr(self)
         return text if text.startswith("Parameter") else f"Parameter containing:\n{text}"
 
-    __str__ = __repr__  # type: ignore[assignment]
-
     def _like(self, data: Tensor, memo: dict[int, Any] | None) -> Any:
         """A parameter of the same class with the attributes of this one, without its gradient."""
         new = Parameter.__new__(type(self), data, self.requires_grad)
