@@ -177,15 +177,16 @@ def matrix_norm(
     if ord == "nuc" or (not isinstance(ord, str) and ord in (2, -2)):
         m = x.movedim((d0, d1), (-2, -1))
         zero = (m == 0).all(-1).all(-1)
-        kink = bool(m.numel() and innermost(zero).any())
+        kink = ord == "nuc" and bool(m.numel() and innermost(zero).any())
         if kink:
-            # The norm of the matrix 0 has a kink there: its derivative is 0, and so are those of higher order.
+            # Of the subgradients at 0 the one that U V^H gives, as a linear function: its derivatives of higher order are 0.
             r, c = m.shape[-2:]
+            there = sum(real(m * Tensor(np.eye(r, c, dtype=x.dtype.np))), (-2, -1))
             m = where(zero.reshape(*zero.shape, 1, 1), Tensor(np.eye(r, c, dtype=x.dtype.np) * np.arange(1, c + 1)), m)
         s = _singular_values(m)
         y = sum(s, -1) if ord == "nuc" else _largest(s, -1, False) if ord > 0 else s.amin(-1)
         if kink:
-            y = where(zero, 0, y)
+            y = where(zero, there, y)
         shape = tuple(1 if i - x.ndim in (d0, d1) else n for i, n in enumerate(x.shape))
         return y.reshape(shape) if keepdim else y
     if isinstance(ord, str) or ord not in (1, -1, INF, -INF):
