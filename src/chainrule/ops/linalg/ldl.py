@@ -54,7 +54,7 @@ def ldl_solve_p(ld: Any, piv: Any, b: Any, *, hermitian: bool) -> Any:
     """``x`` with ``a x = b`` from a's packed factorization."""
     from scipy.linalg import get_lapack_funcs
 
-    lead = np.broadcast_shapes(ld.shape[:-2], b.shape[:-2])
+    lead = np.broadcast_shapes(ld.shape[:-2], piv.shape[:-1], b.shape[:-2])
     n, k = b.shape[-2:]
     count = int(np.prod(lead))
     out = np.empty((count, n, k), b.dtype)

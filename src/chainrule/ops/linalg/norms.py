@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
+from ...core.dispatch import innermost
 from ...core.op import op
 from ...core.registry import PUBLIC, public
 from ...core.samples import Given, S, sample
@@ -140,11 +141,11 @@ def vector_norm(x: Tensor, ord: float = 2, dim: Any = None, keepdim: bool = Fals
 # -- matrices ---------------------------------------------------------------------------------------------------------
 
 
-def _singular_values(x: Tensor, d0: int, d1: int) -> Tensor:
+def _singular_values(m: Tensor) -> Tensor:
     svdvals = PUBLIC.get("linalg.svdvals")
     if svdvals is None:
         raise RuntimeError("linalg.matrix_norm: orders 2, -2 and 'nuc' need chainrule.linalg.svdvals, which is missing")
-    return svdvals(x.movedim((d0, d1), (-2, -1)))
+    return svdvals(m)
 
 
 def _largest(s: Tensor, dim: int, keepdim: bool) -> Tensor:
@@ -174,8 +175,18 @@ def matrix_norm(
     if ord == "fro":
         return vector_norm(x, 2, (d0, d1), keepdim)
     if ord == "nuc" or (not isinstance(ord, str) and ord in (2, -2)):
-        s = _singular_values(x, d0, d1)
+        m = x.movedim((d0, d1), (-2, -1))
+        zero = (m == 0).all(-1).all(-1)
+        kink = ord == "nuc" and bool(m.numel() and innermost(zero).any())
+        if kink:
+            # Of the subgradients at 0 the one that U V^H gives, as a linear function: its derivatives of higher order are 0.
+            r, c = m.shape[-2:]
+            there = sum(real(m * Tensor(np.eye(r, c, dtype=x.dtype.np))), (-2, -1))
+            m = where(zero.reshape(*zero.shape, 1, 1), Tensor(np.eye(r, c, dtype=x.dtype.np) * np.arange(1, c + 1)), m)
+        s = _singular_values(m)
         y = sum(s, -1) if ord == "nuc" else _largest(s, -1, False) if ord > 0 else s.amin(-1)
+        if kink:
+            y = where(zero, there, y)
         shape = tuple(1 if i - x.ndim in (d0, d1) else n for i, n in enumerate(x.shape))
         return y.reshape(shape) if keepdim else y
     if isinstance(ord, str) or ord not in (1, -1, INF, -INF):
