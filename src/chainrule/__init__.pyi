@@ -69,17 +69,17 @@ from .core.tensor import Size as Size
 from .core.tensor import Tensor as Tensor
 def abs(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The absolute value; its derivative at 0 is 0."""
-def abs_(self: Tensor, /) -> Tensor:
+def abs_(self: Tensor) -> Tensor:
     """In-place version of :meth:`abs`."""
 def absolute(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The absolute value; its derivative at 0 is 0."""
 def acos(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The inverse cosine."""
-def acos_(self: Tensor, /) -> Tensor:
+def acos_(self: Tensor) -> Tensor:
     """In-place version of :meth:`acos`."""
 def acosh(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The inverse hyperbolic cosine."""
-def acosh_(self: Tensor, /) -> Tensor:
+def acosh_(self: Tensor) -> Tensor:
     """In-place version of :meth:`acosh`."""
 def adaptive_avg_pool1d(input: Tensor, output_size: _int | Sequence[_int | None] | None) -> Tensor:
     """The mean over `output_size` windows that share the last 1 dim(s) as evenly as they can."""
@@ -136,29 +136,29 @@ def arange(*, start: Operand = 0, end: Operand, step: Operand = 1, out: Tensor |
     """``start, start + step, ...`` up to but not including `end`."""
 def arccos(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The inverse cosine."""
-def arccos_(self: Tensor, /) -> Tensor:
+def arccos_(self: Tensor) -> Tensor:
     """In-place version of :meth:`arccos`."""
 def arccosh(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The inverse hyperbolic cosine."""
-def arccosh_(self: Tensor, /) -> Tensor:
+def arccosh_(self: Tensor) -> Tensor:
     """In-place version of :meth:`arccosh`."""
 def arcsin(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The inverse sine."""
-def arcsin_(self: Tensor, /) -> Tensor:
+def arcsin_(self: Tensor) -> Tensor:
     """In-place version of :meth:`arcsin`."""
 def arcsinh(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The inverse hyperbolic sine."""
-def arcsinh_(self: Tensor, /) -> Tensor:
+def arcsinh_(self: Tensor) -> Tensor:
     """In-place version of :meth:`arcsinh`."""
 def arctan(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The inverse tangent."""
 def arctan2(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """The angle of the point (other, input); its derivative at the origin is 0."""
-def arctan_(self: Tensor, /) -> Tensor:
+def arctan_(self: Tensor) -> Tensor:
     """In-place version of :meth:`arctan`."""
 def arctanh(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The inverse hyperbolic tangent."""
-def arctanh_(self: Tensor, /) -> Tensor:
+def arctanh_(self: Tensor) -> Tensor:
     """In-place version of :meth:`arctanh`."""
 def are_deterministic_algorithms_enabled() -> _bool:
     """What was asked for with ``use_deterministic_algorithms``."""
@@ -184,21 +184,21 @@ def asarray(data: Any, dtype: DTypeLike | None = None, device: DeviceLike | None
     """`data` as a tensor, sharing memory where it can."""
 def asin(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The inverse sine."""
-def asin_(self: Tensor, /) -> Tensor:
+def asin_(self: Tensor) -> Tensor:
     """In-place version of :meth:`asin`."""
 def asinh(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The inverse hyperbolic sine."""
-def asinh_(self: Tensor, /) -> Tensor:
+def asinh_(self: Tensor) -> Tensor:
     """In-place version of :meth:`asinh`."""
 def atan(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The inverse tangent."""
 def atan2(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """The angle of the point (other, input); its derivative at the origin is 0."""
-def atan_(self: Tensor, /) -> Tensor:
+def atan_(self: Tensor) -> Tensor:
     """In-place version of :meth:`atan`."""
 def atanh(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The inverse hyperbolic tangent."""
-def atanh_(self: Tensor, /) -> Tensor:
+def atanh_(self: Tensor) -> Tensor:
     """In-place version of :meth:`atanh`."""
 @overload
 def atleast_1d(tensor: Tensor, /) -> Tensor:
@@ -286,7 +286,7 @@ def cdist(x1: Tensor, x2: Tensor, p: _float = 2.0, compute_mode: _str = 'use_mm_
 cdouble: DType
 def ceil(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The smallest integer not below x."""
-def ceil_(self: Tensor, /) -> Tensor:
+def ceil_(self: Tensor) -> Tensor:
     """In-place version of :meth:`ceil`."""
 def celu(input: Tensor, alpha: _float = 1.0) -> Tensor:
     """``max(input, 0) + min(alpha * (e**(input / alpha) - 1), 0)``."""
@@ -374,11 +374,11 @@ def corrcoef(input: Tensor) -> Tensor:
     """``cov_ij / sqrt(cov_ii cov_jj)``, limited to [-1, 1]."""
 def cos(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The cosine."""
-def cos_(self: Tensor, /) -> Tensor:
+def cos_(self: Tensor) -> Tensor:
     """In-place version of :meth:`cos`."""
 def cosh(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The hyperbolic cosine."""
-def cosh_(self: Tensor, /) -> Tensor:
+def cosh_(self: Tensor) -> Tensor:
     """In-place version of :meth:`cosh`."""
 def cosine_embedding_loss(*args: Any, **kw: Any) -> Tensor:
     """``cosine_embedding_loss(input1, input2, target, margin, reduction)``: ``1 - cos(input1, input2)`` where the target is 1, ``max(0, cos - margin)`` where it is -1."""
@@ -406,7 +406,7 @@ from .custom import custom_op as custom_op
 default_generator: Generator
 def deg2rad(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``pi x / 180``."""
-def deg2rad_(self: Tensor, /) -> Tensor:
+def deg2rad_(self: Tensor) -> Tensor:
     """In-place version of :meth:`deg2rad`."""
 def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The determinant; its derivatives are polynomials in A, for singular matrices as for others."""
@@ -471,11 +471,11 @@ def equal(input: Tensor, other: Tensor) -> _bool:
     """Whether both have the same shape and the same elements (NaN differs from itself)."""
 def erf(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The error function ``2/sqrt(pi) * integral of exp(-s**2) from 0 to x``."""
-def erf_(self: Tensor, /) -> Tensor:
+def erf_(self: Tensor) -> Tensor:
     """In-place version of :meth:`erf`."""
 def erfc(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``1 - erf(x)``, accurate in the right tail."""
-def erfc_(self: Tensor, /) -> Tensor:
+def erfc_(self: Tensor) -> Tensor:
     """In-place version of :meth:`erfc`."""
 def erfinv(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The inverse of erf on (-1, 1); infinite at the ends."""
@@ -483,15 +483,15 @@ def exp(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``e**x``."""
 def exp2(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``2**x``."""
-def exp2_(self: Tensor, /) -> Tensor:
+def exp2_(self: Tensor) -> Tensor:
     """In-place version of :meth:`exp2`."""
-def exp_(self: Tensor, /) -> Tensor:
+def exp_(self: Tensor) -> Tensor:
     """In-place version of :meth:`exp`."""
 def expand_copy(self: Tensor, *size: Ints, implicit: _bool = False, **kw: Any) -> Tensor:
     """A copy of what :func:`expand` gives."""
 def expm1(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``e**x - 1``, accurate near 0."""
-def expm1_(self: Tensor, /) -> Tensor:
+def expm1_(self: Tensor) -> Tensor:
     """In-place version of :meth:`expm1`."""
 def eye(n: _int, m: _int | None = None, *, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, pin_memory: _bool | None = None, out: Tensor | None = None) -> Tensor:
     """The n-by-m matrix with ones on the diagonal."""
@@ -511,7 +511,7 @@ def fill_(self: Tensor, value: Operand) -> Tensor:
 from .core.dtypes import finfo as finfo
 def fix(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """x without its fraction."""
-def fix_(self: Tensor, /) -> Tensor:
+def fix_(self: Tensor) -> Tensor:
     """In-place version of :meth:`fix`."""
 def flatten(input: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
     """The dims from `start_dim` to `end_dim` joined into one."""
@@ -533,7 +533,7 @@ def float_power(input: Operand, exponent: Operand, *, out: Tensor | None = None)
     """``input ** exponent`` in double precision (complex where an argument is)."""
 def floor(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The largest integer not above x."""
-def floor_(self: Tensor, /) -> Tensor:
+def floor_(self: Tensor) -> Tensor:
     """In-place version of :meth:`floor`."""
 def floor_divide(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """``input // other``, rounded down."""
@@ -545,7 +545,7 @@ def fmod(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor
     """``a - trunc(a / b) b``: the remainder with the sign of `input`."""
 def frac(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``x - trunc(x)``."""
-def frac_(self: Tensor, /) -> Tensor:
+def frac_(self: Tensor) -> Tensor:
     """In-place version of :meth:`frac`."""
 def frexp(input: Tensor, *, out: Tensor | Sequence[Tensor] | None = None) -> _tuple[Tensor, Tensor]:
     """Mantissa in [0.5, 1) and exponent: ``input == mantissa * 2**exponent``."""
@@ -630,7 +630,7 @@ def hypot(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tenso
     """``sqrt(a**2 + b**2)`` without overflow."""
 def i0(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The modified Bessel function I_0."""
-def i0_(self: Tensor, /) -> Tensor:
+def i0_(self: Tensor) -> Tensor:
     """In-place version of :meth:`i0`."""
 def igamma(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``P(a, x) = 1/Gamma(a) * integral of s**(a-1) e**-s from 0 to x``, with a = `input` and x = `other`."""
@@ -749,17 +749,17 @@ def log(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The natural logarithm."""
 def log10(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The logarithm to base 10."""
-def log10_(self: Tensor, /) -> Tensor:
+def log10_(self: Tensor) -> Tensor:
     """In-place version of :meth:`log10`."""
 def log1p(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``log(1 + x)``, accurate near 0."""
-def log1p_(self: Tensor, /) -> Tensor:
+def log1p_(self: Tensor) -> Tensor:
     """In-place version of :meth:`log1p`."""
 def log2(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The logarithm to base 2."""
-def log2_(self: Tensor, /) -> Tensor:
+def log2_(self: Tensor) -> Tensor:
     """In-place version of :meth:`log2`."""
-def log_(self: Tensor, /) -> Tensor:
+def log_(self: Tensor) -> Tensor:
     """In-place version of :meth:`log`."""
 def log_sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``log(1 / (1 + e**-input))``, accurate in both tails."""
@@ -937,11 +937,11 @@ def ne(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """Where both differ."""
 def neg(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``-x``."""
-def neg_(self: Tensor, /) -> Tensor:
+def neg_(self: Tensor) -> Tensor:
     """In-place version of :meth:`neg`."""
 def negative(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``-x``."""
-def negative_(self: Tensor, /) -> Tensor:
+def negative_(self: Tensor) -> Tensor:
     """In-place version of :meth:`negative`."""
 from . import nested as nested
 newaxis: None
@@ -1027,7 +1027,7 @@ def quantile(input: Tensor, q: Operand, dim: _int | None = None, keepdim: _bool 
     """The `q`-quantiles along `dim` or of all, between neighbours by `interpolation`; NaN where an entry is."""
 def rad2deg(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``180 x / pi``."""
-def rad2deg_(self: Tensor, /) -> Tensor:
+def rad2deg_(self: Tensor) -> Tensor:
     """In-place version of :meth:`rad2deg`."""
 def rand(*sizes: Ints, size: Ints | None = None, out: Tensor | None = None, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, pin_memory: _bool | None = None, generator: Generator | None = None) -> Tensor:
     """Uniform numbers in [0, 1)."""
@@ -1056,7 +1056,7 @@ def real(input: Tensor) -> Tensor:
     """The real part, sharing memory; a real tensor itself."""
 def reciprocal(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``1 / x``."""
-def reciprocal_(self: Tensor, /) -> Tensor:
+def reciprocal_(self: Tensor) -> Tensor:
     """In-place version of :meth:`reciprocal`."""
 def relu(input: Tensor) -> Tensor:
     """``max(input, 0)``; the derivative at 0 is 0."""
@@ -1101,7 +1101,7 @@ def rrelu_(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333
     """In-place version of :func:`rrelu`."""
 def rsqrt(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``1 / sqrt(x)``."""
-def rsqrt_(self: Tensor, /) -> Tensor:
+def rsqrt_(self: Tensor) -> Tensor:
     """In-place version of :meth:`rsqrt`."""
 def rsub(input: Operand, other: Operand, *, alpha: Operand = 1) -> Tensor:
     """``other - alpha * input``."""
@@ -1153,7 +1153,7 @@ def sgn(input: Operand, *, out: Tensor | None = None) -> Tensor:
 short: DType
 def sigmoid(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``1 / (1 + e**-x)``."""
-def sigmoid_(self: Tensor, /) -> Tensor:
+def sigmoid_(self: Tensor) -> Tensor:
     """In-place version of :meth:`sigmoid`."""
 def sign(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """-1, 0 or 1 by the sign of x."""
@@ -1162,15 +1162,15 @@ def signbit(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """Whether the sign bit is set; -0.0 has it."""
 def sin(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The sine."""
-def sin_(self: Tensor, /) -> Tensor:
+def sin_(self: Tensor) -> Tensor:
     """In-place version of :meth:`sin`."""
 def sinc(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``sin(pi x) / (pi x)``, 1 at 0 and 0 at the other integers; smooth to any order."""
-def sinc_(self: Tensor, /) -> Tensor:
+def sinc_(self: Tensor) -> Tensor:
     """In-place version of :meth:`sinc`."""
 def sinh(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The hyperbolic sine."""
-def sinh_(self: Tensor, /) -> Tensor:
+def sinh_(self: Tensor) -> Tensor:
     """In-place version of :meth:`sinh`."""
 def slice(input: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1) -> Tensor:
     """Entries ``start, start + step, ...`` before `end` of `dim`, a view."""
@@ -1199,11 +1199,11 @@ def split_with_sizes_copy(input: Tensor, split_sizes: Sequence[_int], dim: _int 
     """A copy of what :func:`split_with_sizes` gives."""
 def sqrt(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The square root."""
-def sqrt_(self: Tensor, /) -> Tensor:
+def sqrt_(self: Tensor) -> Tensor:
     """In-place version of :meth:`sqrt`."""
 def square(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``x * x``."""
-def square_(self: Tensor, /) -> Tensor:
+def square_(self: Tensor) -> Tensor:
     """In-place version of :meth:`square`."""
 def squeeze(input: Tensor, dim: Ints | None = None) -> Tensor:
     """Dims of size 1 removed: all, or those listed."""
@@ -1242,11 +1242,11 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: _int | None = None, *, o
     """gather with the other dims broadcast; without `dim`, of the flattened input."""
 def tan(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The tangent."""
-def tan_(self: Tensor, /) -> Tensor:
+def tan_(self: Tensor) -> Tensor:
     """In-place version of :meth:`tan`."""
 def tanh(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The hyperbolic tangent."""
-def tanh_(self: Tensor, /) -> Tensor:
+def tanh_(self: Tensor) -> Tensor:
     """In-place version of :meth:`tanh`."""
 def tensor(data: Any, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """A new tensor with a copy of `data`: a number, nested lists, an array or a tensor."""
@@ -1292,7 +1292,7 @@ def true_divide(input: Operand, other: Operand, *, out: Tensor | None = None) ->
     """``input / other``."""
 def trunc(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """x without its fraction."""
-def trunc_(self: Tensor, /) -> Tensor:
+def trunc_(self: Tensor) -> Tensor:
     """In-place version of :meth:`trunc`."""
 def typename(obj: Any) -> _str:
     """The type's name, as PyTorch prints it."""
@@ -1367,7 +1367,7 @@ def where(condition: Tensor, input: Operand, other: Operand, *, out: Tensor | No
     """``input`` where the condition holds, else ``other``. Cotangents of the branch not taken are absent, not 0 * inf."""
 def xlogy(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """``input * log(other)``, and 0 where `input` is 0."""
-def xlogy_(self: Tensor, other: Operand, /) -> Tensor:
+def xlogy_(self: Tensor, other: Operand) -> Tensor:
     """In-place version of :meth:`xlogy`."""
 def zero_(self: Tensor) -> Tensor:
     """Write 0 to all elements."""

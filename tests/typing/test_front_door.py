@@ -13,7 +13,7 @@ import pytest
 
 import chainrule as cr
 from chainrule.core.op import OPS
-from chainrule.core.registry import METHODS
+from chainrule.core.registry import METHODS, OPERATORS
 
 MODULES = """autograd autograd.forward_ad autograd.functional fft func linalg masked nested nn nn.functional nn.init nn.modules nn.parameter
     nn.utils optim optim.lr_scheduler random return_types signal signal.windows special testing tree typing utils utils.checkpoint""".split()
@@ -116,3 +116,17 @@ def test_the_examples_of_the_docstrings_run() -> None:
         done = doctest.testmod(module, extraglobs={"chainrule": cr}, optionflags=doctest.NORMALIZE_WHITESPACE)
         assert not done.failed, space
         assert done.attempted or space not in ("chainrule", "chainrule.func", "chainrule.nn.functional"), space
+
+
+def test_signatures_are_true() -> None:
+    """A parameter that a signature names can be given by its name; Python's operators have places only."""
+    for name, f in [*functions().items(), *METHODS.items()]:
+        code = getattr(f, "__code__", None)
+        if code is not None and name not in OPERATORS and not code.co_flags & inspect.CO_VARKEYWORDS:
+            real = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+            said = [
+                p.name for p in list(inspect.signature(f).parameters.values())[1:] if p.kind is not p.VAR_POSITIONAL
+            ]
+            assert set(said) <= set(real), name
+    assert cr.ones(1).mul(other=2).tolist() == [2]
+    assert cr.ones(1).mul_(other=3).tolist() == [3]

@@ -26,45 +26,45 @@ class Methods:
         """All dims in reverse order."""
     def __abs__(self) -> Tensor:
         """The absolute value; its derivative at 0 is 0."""
-    def __add__(self, other: Operand, /) -> Tensor:
+    def __add__(self, other: Operand) -> Tensor:
         ...
-    def __and__(self, other: Operand, /) -> Tensor:
+    def __and__(self, other: Operand) -> Tensor:
         """The and of two integers, bit by bit, or of two truth values."""
     __array_priority__: _float
     def __contains__(self, element: _object) -> _bool:
         """Whether one of the elements equals `element`."""
-    def __div__(self, other: Operand, /) -> Tensor:
+    def __div__(self, other: Operand) -> Tensor:
         ...
     def __dlpack__(self, *, stream: Any = None, **kw: Any) -> Any:
         """The memory of this tensor for another library."""
     def __dlpack_device__(self) -> _tuple[_int, _int]:
         """The CPU, in DLPack's numbers."""
     def __eq__(self, other: _object) -> Tensor: ...  # type: ignore[override]
-    def __floordiv__(self, other: Operand, /) -> Tensor:
+    def __floordiv__(self, other: Operand) -> Tensor:
         """``input // other``, rounded down."""
-    def __ge__(self, other: Operand, /) -> Tensor:
+    def __ge__(self, other: Operand) -> Tensor:
         """``input >= other``."""
     def __getitem__(self, key: Any) -> Tensor:
         """``x[key]``: ints, slices, None, Ellipsis, boolean masks and index tensors, mixed."""
-    def __gt__(self, other: Operand, /) -> Tensor:
+    def __gt__(self, other: Operand) -> Tensor:
         """``input > other``."""
-    def __iadd__(self, other: Operand, /) -> Self:
+    def __iadd__(self, other: Operand) -> Self:
         """In-place version of :meth:`__iadd`."""
-    def __iand__(self, other: Operand, /) -> Self:
+    def __iand__(self, other: Operand) -> Self:
         """In-place version of :meth:`__iand`."""
-    def __idiv__(self, other: Operand, /) -> Self:
+    def __idiv__(self, other: Operand) -> Self:
         """In-place version of :meth:`__idiv`."""
-    def __ifloordiv__(self, other: Operand, /) -> Self:
+    def __ifloordiv__(self, other: Operand) -> Self:
         """In-place version of :meth:`__ifloordiv`."""
     def __ilshift__(self, other: Operand) -> Self:
         """In-place version of :meth:`__ilshift`."""
-    def __imod__(self, other: Operand, /) -> Self:
+    def __imod__(self, other: Operand) -> Self:
         """In-place version of :meth:`__imod`."""
-    def __imul__(self, other: Operand, /) -> Self:
+    def __imul__(self, other: Operand) -> Self:
         """In-place version of :meth:`__imul`."""
     def __invert__(self) -> Tensor:
         """An integer with every bit turned around, or the other truth value."""
-    def __ior__(self, other: Operand, /) -> Self:
+    def __ior__(self, other: Operand) -> Self:
         """In-place version of :meth:`__ior`."""
     def __ipow__(self, exponent: Operand) -> Self:
         """In-place version of :meth:`__ipow`."""
@@ -72,26 +72,26 @@ class Methods:
         """In-place version of :meth:`__irshift`."""
     def __isub__(self, other: Operand) -> Self:
         """In-place version of :meth:`__isub`."""
-    def __itruediv__(self, other: Operand, /) -> Self:
+    def __itruediv__(self, other: Operand) -> Self:
         """In-place version of :meth:`__itruediv`."""
-    def __ixor__(self, other: Operand, /) -> Self:
+    def __ixor__(self, other: Operand) -> Self:
         """In-place version of :meth:`__ixor`."""
-    def __le__(self, other: Operand, /) -> Tensor:
+    def __le__(self, other: Operand) -> Tensor:
         """``input <= other``."""
     def __lshift__(self, other: Operand) -> Tensor:
         """``self`` shifted; floating numbers are multiplied by a power of two."""
-    def __lt__(self, other: Operand, /) -> Tensor:
+    def __lt__(self, other: Operand) -> Tensor:
         """``input < other``."""
     def __matmul__(self, other: Tensor) -> Tensor:
         """``input @ other``: vectors, matrices, and batches of matrices whose leading dims broadcast."""
-    def __mod__(self, other: Operand, /) -> Tensor:
+    def __mod__(self, other: Operand) -> Tensor:
         """``a - floor(a / b) b``: the remainder with the sign of `other`."""
-    def __mul__(self, other: Operand, /) -> Tensor:
+    def __mul__(self, other: Operand) -> Tensor:
         """``input * other``."""
     def __ne__(self, other: _object) -> Tensor: ...  # type: ignore[override]
     def __neg__(self) -> Tensor:
         """``-x``."""
-    def __or__(self, other: Operand, /) -> Tensor:
+    def __or__(self, other: Operand) -> Tensor:
         """The or of two integers, bit by bit, or of two truth values."""
     def __pos__(self) -> Tensor:
         ...
@@ -131,9 +131,9 @@ class Methods:
         """``x[key] = value``."""
     def __sub__(self, other: Operand) -> Tensor:
         ...
-    def __truediv__(self, other: Operand, /) -> Tensor:
+    def __truediv__(self, other: Operand) -> Tensor:
         ...
-    def __xor__(self, other: Operand, /) -> Tensor:
+    def __xor__(self, other: Operand) -> Tensor:
         """The xor of two integers, bit by bit, or of two truth values."""
     def _nested_tensor_size(self) -> Tensor:
         """The matrix ``[components, dims]`` of sizes."""
@@ -277,29 +277,29 @@ class Methods:
         """`self` converted to chainrule.bfloat16."""
     def bincount(self, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
         """How often, or with what total weight, each number from 0 on occurs in a vector of non-negative integers."""
-    def bitwise_and(self, other: Operand, /) -> Tensor:
+    def bitwise_and(self, other: Operand) -> Tensor:
         """The and of two integers, bit by bit, or of two truth values."""
-    def bitwise_and_(self, other: Operand, /) -> Self:
+    def bitwise_and_(self, other: Operand) -> Self:
         """In-place version of :meth:`bitwise_and`."""
-    def bitwise_left_shift(self, other: Operand, /) -> Tensor:
+    def bitwise_left_shift(self, other: Operand) -> Tensor:
         """``input << other``; bits that leave the type are lost."""
-    def bitwise_left_shift_(self, other: Operand, /) -> Self:
+    def bitwise_left_shift_(self, other: Operand) -> Self:
         """In-place version of :meth:`bitwise_left_shift`."""
     def bitwise_not(self) -> Tensor:
         """An integer with every bit turned around, or the other truth value."""
     def bitwise_not_(self) -> Self:
         """In-place version of :meth:`bitwise_not`."""
-    def bitwise_or(self, other: Operand, /) -> Tensor:
+    def bitwise_or(self, other: Operand) -> Tensor:
         """The or of two integers, bit by bit, or of two truth values."""
-    def bitwise_or_(self, other: Operand, /) -> Self:
+    def bitwise_or_(self, other: Operand) -> Self:
         """In-place version of :meth:`bitwise_or`."""
-    def bitwise_right_shift(self, other: Operand, /) -> Tensor:
+    def bitwise_right_shift(self, other: Operand) -> Tensor:
         """``input >> other``, which keeps the sign."""
-    def bitwise_right_shift_(self, other: Operand, /) -> Self:
+    def bitwise_right_shift_(self, other: Operand) -> Self:
         """In-place version of :meth:`bitwise_right_shift`."""
-    def bitwise_xor(self, other: Operand, /) -> Tensor:
+    def bitwise_xor(self, other: Operand) -> Tensor:
         """The xor of two integers, bit by bit, or of two truth values."""
-    def bitwise_xor_(self, other: Operand, /) -> Self:
+    def bitwise_xor_(self, other: Operand) -> Self:
         """In-place version of :meth:`bitwise_xor`."""
     def bmm(self, mat2: Tensor) -> Tensor:
         """The products of two batches of matrices."""
@@ -361,9 +361,9 @@ class Methods:
         """`input` itself if its elements lie in row-major order, else a copy that does."""
     def copy_(self, src: Operand, non_blocking: _bool = False) -> Self:
         """Write `src`, broadcast and converted, to `self`."""
-    def copysign(self, other: Operand, /) -> Tensor:
+    def copysign(self, other: Operand) -> Tensor:
         """``|input|`` with the sign of `other`."""
-    def copysign_(self, other: Operand, /) -> Self:
+    def copysign_(self, other: Operand) -> Self:
         """In-place version of :meth:`copysign`."""
     def corrcoef(self) -> Tensor:
         """``cov_ij / sqrt(cov_ii cov_jj)``, limited to [-1, 1]."""
@@ -444,9 +444,9 @@ class Methods:
         """`self` converted to chainrule.float64."""
     def dsplit(self, indices_or_sections: Ints | Tensor | None = None, *, indices: Any = None, sections: Ints | Tensor | None = None) -> _tuple[Tensor, ...]:
         """Equal pieces of dim 2, or cut at indices."""
-    def eq(self, other: Operand, /) -> Tensor:
+    def eq(self, other: Operand) -> Tensor:
         """Where both are equal."""
-    def eq_(self, other: Operand, /) -> Self:
+    def eq_(self, other: Operand) -> Self:
         """In-place version of :meth:`eq`."""
     def equal(self, other: Tensor) -> _bool:
         """Whether both have the same shape and the same elements (NaN differs from itself)."""
@@ -514,17 +514,17 @@ class Methods:
         """The largest integer not above x."""
     def floor_(self) -> Self:
         """In-place version of :meth:`floor`."""
-    def floor_divide(self, other: Operand, /) -> Tensor:
+    def floor_divide(self, other: Operand) -> Tensor:
         """``input // other``, rounded down."""
-    def floor_divide_(self, other: Operand, /) -> Self:
+    def floor_divide_(self, other: Operand) -> Self:
         """In-place version of :meth:`floor_divide`."""
     def fmax(self, other: Operand, *, out: Tensor | None = None) -> Tensor:
         """The larger one; a number beats NaN."""
     def fmin(self, other: Operand, *, out: Tensor | None = None) -> Tensor:
         """The smaller one; a number beats NaN."""
-    def fmod(self, other: Operand, /) -> Tensor:
+    def fmod(self, other: Operand) -> Tensor:
         """``a - trunc(a / b) b``: the remainder with the sign of `input`."""
-    def fmod_(self, other: Operand, /) -> Self:
+    def fmod_(self, other: Operand) -> Self:
         """In-place version of :meth:`fmod`."""
     def frac(self) -> Tensor:
         """``x - trunc(x)``."""
@@ -538,9 +538,9 @@ class Methods:
         """The greatest common divisor."""
     def gcd_(self, other: Operand, *, out: Tensor | None = None) -> Self:
         """In-place version of :meth:`gcd`."""
-    def ge(self, other: Operand, /) -> Tensor:
+    def ge(self, other: Operand) -> Tensor:
         """``input >= other``."""
-    def ge_(self, other: Operand, /) -> Self:
+    def ge_(self, other: Operand) -> Self:
         """In-place version of :meth:`ge`."""
     def geometric_(self, p: _float, *, generator: Generator | None = None) -> Self:
         """Fill with the number of trials up to the first success: k >= 1 with probability ``(1 - p)**(k - 1) p``."""
@@ -558,17 +558,17 @@ class Methods:
     @property
     def grad_fn(self) -> Any:
         """The node that made this tensor, or None for leaves."""
-    def greater(self, other: Operand, /) -> Tensor:
+    def greater(self, other: Operand) -> Tensor:
         """``input > other``."""
-    def greater_(self, other: Operand, /) -> Self:
+    def greater_(self, other: Operand) -> Self:
         """In-place version of :meth:`greater`."""
-    def greater_equal(self, other: Operand, /) -> Tensor:
+    def greater_equal(self, other: Operand) -> Tensor:
         """``input >= other``."""
-    def greater_equal_(self, other: Operand, /) -> Self:
+    def greater_equal_(self, other: Operand) -> Self:
         """In-place version of :meth:`greater_equal`."""
-    def gt(self, other: Operand, /) -> Tensor:
+    def gt(self, other: Operand) -> Tensor:
         """``input > other``."""
-    def gt_(self, other: Operand, /) -> Self:
+    def gt_(self, other: Operand) -> Self:
         """In-place version of :meth:`gt`."""
     def half(self, memory_format: Layout | None = None) -> Tensor:
         """`self` converted to chainrule.float16."""
@@ -683,9 +683,9 @@ class Methods:
         """``input * 2**other``."""
     def ldexp_(self, other: Operand, *, out: Tensor | None = None) -> Self:
         """In-place version of :meth:`ldexp`."""
-    def le(self, other: Operand, /) -> Tensor:
+    def le(self, other: Operand) -> Tensor:
         """``input <= other``."""
-    def le_(self, other: Operand, /) -> Self:
+    def le_(self, other: Operand) -> Self:
         """In-place version of :meth:`le`."""
     def lengths(self) -> Tensor:
         """The number of packed rows of each component."""
@@ -693,13 +693,13 @@ class Methods:
         """``input + weight * (end - input)``, exact at weights 0 and 1; `weight` is a number or a tensor."""
     def lerp_(self, end: Tensor, weight: Operand | None) -> Self:
         """In-place version of :meth:`lerp`."""
-    def less(self, other: Operand, /) -> Tensor:
+    def less(self, other: Operand) -> Tensor:
         """``input < other``."""
-    def less_(self, other: Operand, /) -> Self:
+    def less_(self, other: Operand) -> Self:
         """In-place version of :meth:`less`."""
-    def less_equal(self, other: Operand, /) -> Tensor:
+    def less_equal(self, other: Operand) -> Tensor:
         """``input <= other``."""
-    def less_equal_(self, other: Operand, /) -> Self:
+    def less_equal_(self, other: Operand) -> Self:
         """In-place version of :meth:`less_equal`."""
     def lgamma(self) -> Tensor:
         """``log|Gamma(x)|``; infinite at 0, -1, -2, ..."""
@@ -757,9 +757,9 @@ class Methods:
         """``log(sum(exp(input)))`` over `dim`, without overflow."""
     def long(self, memory_format: Layout | None = None) -> Tensor:
         """`self` converted to chainrule.int64."""
-    def lt(self, other: Operand, /) -> Tensor:
+    def lt(self, other: Operand) -> Tensor:
         """``input < other``."""
-    def lt_(self, other: Operand, /) -> Self:
+    def lt_(self, other: Operand) -> Self:
         """In-place version of :meth:`lt`."""
     def lu(self, pivot: _bool = True, get_infos: _bool = False) -> LUFactor | LUFactorEx:
         """L and U packed into one matrix and the row interchanges; with `get_infos` the first zero pivots."""
@@ -831,15 +831,15 @@ class Methods:
         """Dims moved from `source` to `destination`, the others keeping their order."""
     def msort(self) -> Tensor:
         """`input` sorted along dim 0."""
-    def mul(self, other: Operand, /) -> Tensor:
+    def mul(self, other: Operand) -> Tensor:
         """``input * other``."""
-    def mul_(self, other: Operand, /) -> Self:
+    def mul_(self, other: Operand) -> Self:
         """In-place version of :meth:`mul`."""
     def multinomial(self, num_samples: _int, replacement: _bool = False, *, generator: Generator | None = None, out: Tensor | None = None) -> Tensor:
         """Indices drawn from each row with probabilities proportional to `input`, with or without replacement."""
-    def multiply(self, other: Operand, /) -> Tensor:
+    def multiply(self, other: Operand) -> Tensor:
         """``input * other``."""
-    def multiply_(self, other: Operand, /) -> Self:
+    def multiply_(self, other: Operand) -> Self:
         """In-place version of :meth:`multiply`."""
     def mv(self, vec: Tensor) -> Tensor:
         """A matrix times a vector."""
@@ -867,9 +867,9 @@ class Methods:
         """`length` entries of `dim` from `start` on."""
     def narrow_copy(self, dim: _int, start: _int, length: _int) -> Tensor:
         """A copy of ``self.narrow(dim, start, length)``."""
-    def ne(self, other: Operand, /) -> Tensor:
+    def ne(self, other: Operand) -> Tensor:
         """Where both differ."""
-    def ne_(self, other: Operand, /) -> Self:
+    def ne_(self, other: Operand) -> Self:
         """In-place version of :meth:`ne`."""
     def neg(self) -> Tensor:
         """``-x``."""
@@ -909,9 +909,9 @@ class Methods:
         """The vector norm of order `p` over `dim` or all; 'fro' is the 2-norm, 'nuc' the sum of singular values."""
     def normal_(self, mean: _float = 0.0, std: _float = 1.0, *, generator: Generator | None = None) -> Self:
         """Fill with normal numbers."""
-    def not_equal(self, other: Operand, /) -> Tensor:
+    def not_equal(self, other: Operand) -> Tensor:
         """Where both differ."""
-    def not_equal_(self, other: Operand, /) -> Self:
+    def not_equal_(self, other: Operand) -> Self:
         """In-place version of :meth:`not_equal`."""
     def offsets(self) -> Tensor:
         """Where each component starts in ``values()``, and the end."""
@@ -979,9 +979,9 @@ class Methods:
         """``max(input, 0)``; the derivative at 0 is 0."""
     def relu_(self) -> Self:
         """In-place version of :meth:`relu`."""
-    def remainder(self, other: Operand, /) -> Tensor:
+    def remainder(self, other: Operand) -> Tensor:
         """``a - floor(a / b) b``: the remainder with the sign of `other`."""
-    def remainder_(self, other: Operand, /) -> Self:
+    def remainder_(self, other: Operand) -> Self:
         """In-place version of :meth:`remainder`."""
     def renorm(self, p: _float, dim: _int, maxnorm: _float) -> Tensor:
         """`input` with each slice of `dim` whose norm of order `p` exceeds `maxnorm` scaled down to it."""
@@ -1244,9 +1244,9 @@ class Methods:
         """Equal pieces of dim 0, or cut at indices."""
     def where(self, condition: Tensor, other: Operand) -> Tensor:
         """``self`` where the condition holds, else ``other``."""
-    def xlogy(self, other: Operand, /) -> Tensor:
+    def xlogy(self, other: Operand) -> Tensor:
         """``input * log(other)``, and 0 where `input` is 0."""
-    def xlogy_(self, other: Operand, /) -> Self:
+    def xlogy_(self, other: Operand) -> Self:
         """In-place version of :meth:`xlogy`."""
     def zero_(self) -> Self:
         """Write 0 to all elements."""

@@ -221,8 +221,8 @@ def _bindable(o: Op) -> Callable[..., Any]:
     return method
 
 
-def _unary_method(self: Tensor, /) -> Tensor: ...  # type: ignore[empty-body]
-def _binary_method(self: Tensor, other: Operand, /) -> Tensor: ...  # type: ignore[empty-body]
+def _unary_method(self: Tensor) -> Tensor: ...  # type: ignore[empty-body]
+def _binary_method(self: Tensor, other: Operand) -> Tensor: ...  # type: ignore[empty-body]
 
 
 _METHOD_SIGNATURES = {1: inspect.signature(_unary_method), 2: inspect.signature(_binary_method)}
