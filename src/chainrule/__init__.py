@@ -85,7 +85,10 @@ def __getattr__(name: str) -> _Any:
         import importlib
 
         return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # With the module, so that Python can suggest a name that is meant.
+    raise AttributeError(
+        f"module {__name__!r} has no attribute {name!r}", name=name, obj=__import__("sys").modules[__name__]
+    )
 
 
 def __dir__() -> list[str]:

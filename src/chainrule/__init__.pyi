@@ -1115,7 +1115,7 @@ def scatter_add(input: Tensor, dim: _int, index: Tensor, src: Tensor, *, out: Te
     """`input` with `src` added where gather would read."""
 def scatter_reduce(input: Tensor, dim: _int, index: Tensor, src: Tensor, reduce: _str, *, include_self: _bool = True, out: Tensor | None = None) -> Tensor:
     """`input` with `src` reduced ("sum", "prod", "mean", "amax", "amin") into the places that gather would read."""
-def searchsorted(sorted_sequence: Tensor, input: Operand | None = None, *, out_int32: _bool = False, right: _bool = False, side: _str | None = None, sorter: Tensor | None = None, values: Any = None, out: Tensor | None = None) -> Tensor:
+def searchsorted(sorted_sequence: Tensor, input: Operand | None = None, *, out_int32: _bool = False, right: _bool = False, side: _str | None = None, sorter: Tensor | None = None, values: Operand | None = None, out: Tensor | None = None) -> Tensor:
     """Where each value would be inserted into the sorted sequences (along their last dim) to keep them sorted."""
 def seed() -> _int:
     """Seed the default generator afresh."""

@@ -673,7 +673,7 @@ class Methods:
         """The signal whose stft is nearest to `input` in the sense of least squares."""
     def kron(self, other: Tensor) -> Tensor:
         """The Kronecker product: every element of `input` times the whole of `other`."""
-    def kthvalue(self, k: _int, dim: _int = -1, keepdim: _bool = False, *, out: Sequence[Tensor] | None = None) -> ValuesIndices:
+    def kthvalue(self, k: _int, dim: _int = -1, keepdim: _bool = False) -> ValuesIndices:
         """The `k`-th smallest entry along `dim`, counted from 1: ``(values, indices)``."""
     def lcm(self, other: Operand, *, out: Tensor | None = None) -> Tensor:
         """The least common multiple."""
@@ -792,13 +792,13 @@ class Methods:
     def matrix_power(self, n: _int) -> Tensor:
         """``A A ... A``, n factors, by squaring; of the inverse for a negative n."""
     @overload
-    def max(self, *, out: Tensor | None = None) -> Tensor:
+    def max(self) -> Tensor:
         """The largest entry of all; ``(values, indices)`` along `dim`; or, of two tensors, the largest elementwise."""
     @overload
-    def max(self, dim: _int, keepdim: _bool = False, *, out: Sequence[Tensor] | None = None) -> ValuesIndices:
+    def max(self, dim: _int, keepdim: _bool = False) -> ValuesIndices:
         """The largest entry of all; ``(values, indices)`` along `dim`; or, of two tensors, the largest elementwise."""
     @overload
-    def max(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    def max(self, other: Tensor) -> Tensor:
         """The largest entry of all; ``(values, indices)`` along `dim`; or, of two tensors, the largest elementwise."""
     def maximum(self, other: Operand, *, out: Tensor | None = None) -> Tensor:
         """The larger one; NaN wins; a tie is shared."""
@@ -808,16 +808,16 @@ class Methods:
     def median(self) -> Tensor:
         """The lower median of the entries, NaN if one is; ``(values, indices)`` along `dim`, or of all."""
     @overload
-    def median(self, dim: _int, keepdim: _bool = False, *, out: Sequence[Tensor] | None = None) -> ValuesIndices:
+    def median(self, dim: _int, keepdim: _bool = False) -> ValuesIndices:
         """The lower median of the entries, NaN if one is; ``(values, indices)`` along `dim`, or of all."""
     @overload
-    def min(self, *, out: Tensor | None = None) -> Tensor:
+    def min(self) -> Tensor:
         """The smallest entry of all; ``(values, indices)`` along `dim`; or, of two tensors, the smallest elementwise."""
     @overload
-    def min(self, dim: _int, keepdim: _bool = False, *, out: Sequence[Tensor] | None = None) -> ValuesIndices:
+    def min(self, dim: _int, keepdim: _bool = False) -> ValuesIndices:
         """The smallest entry of all; ``(values, indices)`` along `dim`; or, of two tensors, the smallest elementwise."""
     @overload
-    def min(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    def min(self, other: Tensor) -> Tensor:
         """The smallest entry of all; ``(values, indices)`` along `dim`; or, of two tensors, the smallest elementwise."""
     def minimum(self, other: Operand, *, out: Tensor | None = None) -> Tensor:
         """The smaller one; NaN wins; a tie is shared."""
@@ -857,7 +857,7 @@ class Methods:
     def nanmedian(self) -> Tensor:
         """The lower median of the entries that are not NaN; ``(values, indices)`` along `dim`, or of all."""
     @overload
-    def nanmedian(self, dim: _int, keepdim: _bool = False, *, out: Sequence[Tensor] | None = None) -> ValuesIndices:
+    def nanmedian(self, dim: _int, keepdim: _bool = False) -> ValuesIndices:
         """The lower median of the entries that are not NaN; ``(values, indices)`` along `dim`, or of all."""
     def nanquantile(self, q: Operand, dim: _int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear') -> Tensor:
         """The `q`-quantiles of the entries that are not NaN, along `dim` or of all."""

@@ -27,6 +27,8 @@ def function(name: str, f: Callable[..., Any], space: str = "") -> str:
         ways = _ways(name, f, method)
     elif method:
         ways = [w.replace("(input: Tensor", "(self", 1) for w in ways]
+        if "out" not in inspect.signature(f).parameters:
+            ways = [re.sub(r"(, \*)?, out: [^=]*= None", "", w) for w in ways]
     return "\n".join(_define(name, w, f, "    " * method, len(ways) > 1) for w in ways)
 
 

@@ -7,7 +7,7 @@ _WORDS = {
     "input other exponent tensor1 tensor2 elements test_elements value fill_value fill initial alpha beta dx n min max q x y": "Operand",
     "rcond atol rtol tol var mean std condition": "Operand",
     "start end step": "Operand",
-    "src": "Operand",
+    "src values": "Operand",
     "weight": "Operand | None",
     "bias running_mean running_var save_mean save_var save_invstd reserve": "Tensor | None",
     "in_proj_weight in_proj_bias bias_k bias_v out_proj_bias key_padding_mask attn_mask": "Tensor | None",
