@@ -1,4 +1,4 @@
-"""``python -m chainrule.testing.precision [reductions] [functions] [options]``: all parts, or those named."""
+"""``python -m chainrule.testing.precision [reductions|functions [options]]``: the part that is named, or both."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ PARTS = {"reductions": "chainrule.testing.precision.reductions", "functions": "c
 
 
 def main(args: list[str]) -> int:
-    """Run the parts named among `args` (all, if none is); the rest of `args` goes to each. 1 where one falls short."""
-    named = [a for a in args if a in PARTS] or list(PARTS)
-    rest = [a for a in args if a not in PARTS]
-    return max(importlib.import_module(PARTS[name]).main(rest) for name in named)
+    """Run the part that the first argument names with the others as its options, or all parts; 1 where one falls short."""
+    if args and args[0] not in PARTS:
+        print(f"usage: python -m chainrule.testing.precision [{'|'.join(PARTS)}] [--help]", file=sys.stderr)
+        return 2
+    named = args[:1] or list(PARTS)
+    return max(importlib.import_module(PARTS[name]).main(args[1:]) for name in named)
 
 
 if __name__ == "__main__":
