@@ -10,6 +10,7 @@ import numpy as np
 
 from ... import kernels
 from ...core import dtypes as dt
+from ...core.dispatch import innermost
 from ...core.op import FLOAT_NUMS, REAL_NUMS, op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
@@ -18,7 +19,7 @@ from ...core.tensor import PAYLOADS, Tensor
 from ...core.views import write_out
 from ..elementwise.elementary import exp, where, zeros_like
 from ..shape.views import flip_p, reshape_p
-from .adding import LARGE, add, product, side_by_side, total, variance
+from .adding import LARGE, WIDER, add, product, shape_of, side_by_side, total, variance
 
 
 def kept(shape: tuple[int, ...], dim: tuple[int, ...]) -> tuple[int, ...]:
@@ -398,6 +399,58 @@ def log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, inp
     return (grad_output - exp.call(output) * sum(grad_output, dim, True)).to(dt.as_dtype(input_dtype))
 
 
+# -- means in double precision ------------------------------------------------------------------------------------------
+
+
+def _average(x: Any, dim: tuple[int, ...], old: tuple[int, ...]) -> Any:
+    """The mean over `dim`, kept as 1, of real numbers in float64."""
+    n = count(old, dim) or float("nan")
+    if x.dtype in WIDER and x.dtype.kind != "c":
+        return total(x, dim, True, mean=np.zeros(shape_of(x.shape, dim, True)), wide=True) / n
+    return total(x, dim, True) / n
+
+
+@op("wide_mean")
+def mean_p(x: Any, *, dim: tuple[int, ...], keepdim: bool, old: tuple[int, ...]) -> Any:
+    """The mean over `dim`, added in double precision and rounded once."""
+    return _average(x, dim, old).astype(x.dtype, copy=False).reshape(shape_of(x.shape, dim, keepdim))
+
+
+mean_p.jvp([lambda t, y, x, **kw: mean_p(t, **kw)])
+mean_p.vjp([lambda g, y, x, *, dim, keepdim, old: unsum_p.bind(g / count(old, dim), dim=dim, keepdim=keepdim, old=old)])
+
+
+@op("deviation")
+def deviation_p(x: Any, *, dim: tuple[int, ...], old: tuple[int, ...]) -> Any:
+    """``x - mean(x)`` over `dim`, its own transpose; the mean is two numbers of the type of `x`, so that near it nothing is lost."""
+    m = _average(x, dim, old)
+    if x.dtype not in WIDER or x.dtype.kind == "c":
+        return x - m
+    a = widen(x)
+    high = m.astype(a.dtype)
+    with np.errstate(invalid="ignore"):
+        low = np.where(np.isfinite(m), m - high, 0).astype(a.dtype)
+        y = a - high
+    y -= low
+    return y.astype(x.dtype, copy=False)
+
+
+deviation_p.jvp([lambda t, y, x, **kw: deviation_p(t, **kw)])
+deviation_p.vjp([lambda g, y, x, **kw: deviation_p(g, **kw)])
+
+
+def is_nested(x: Tensor) -> bool:
+    """Whether `x` holds components of their own sizes."""
+    return bool(PAYLOADS) and type(innermost(x)) in PAYLOADS
+
+
+def deviation(x: Tensor, dim: tuple[int, ...], old: tuple[int, ...]) -> Tensor:
+    """``x - mean(x)`` over `dim`."""
+    if is_nested(x):
+        return x - sum_p(x, dim=dim, keepdim=True, old=old) / (count(old, dim) or float("nan"))
+    return deviation_p.bind(x, dim=dim, old=old)
+
+
 # -- variance ---------------------------------------------------------------------------------------------------------
 
 
@@ -407,8 +460,24 @@ def var_p(x: Any, *, dim: tuple[int, ...], dof: float, whole: bool, keepdim: boo
     return variance(x, dim, keepdim, count(old, dim), dof, False)
 
 
+def _wide(x: Tensor) -> Tensor:
+    """16-bit floats as float32: what a rule computes from them is rounded once, and a sum does not overflow."""
+    d = dt.WORK.get(x.dtype.np)
+    return x if d is None else x.to(dt.FROM_NP[d])
+
+
+def _pull_moment(g: Any, slope: Any, x: Any, dim: Any, keepdim: bool, old: Any) -> Any:
+    return (spread(_wide(g), old, dim, keepdim) * slope).to(x.dtype)
+
+
+def _push_moment(t: Any, slope: Any, y: Any, dim: Any, keepdim: bool, old: Any) -> Any:
+    part = _wide(t) * slope.conj()
+    part = part.real if part.dtype.category == dt.COMPLEX else part
+    return sum_p(part, dim=dim, keepdim=keepdim, old=old).to(y.dtype)
+
+
 def _var_slope(x: Any, dim: Any, dof: float, whole: bool, old: Any) -> Any:
-    c = x - sum_p(x, dim=dim, keepdim=True, old=old) / (count(old, dim) or float("nan"))
+    c = deviation(_wide(x), dim, old)
     if type(dof) in PAYLOADS or dof > 0:
         return c * (2 / dof)
     # Without a degree of freedom the variance is infinite, or 0/0; PyTorch's slope has no sign over the whole tensor.
@@ -419,13 +488,12 @@ def _var_slope(x: Any, dim: Any, dof: float, whole: bool, old: Any) -> Any:
 
 @var_p.jvp
 def _(t: Any, y: Any, x: Any, *, dim: Any, dof: float, whole: bool, keepdim: bool, old: Any) -> Any:
-    part = t[0] * _var_slope(x, dim, dof, whole, old).conj()
-    return sum_p(part.real if part.dtype.category == dt.COMPLEX else part, dim=dim, keepdim=keepdim, old=old)
+    return _push_moment(t[0], _var_slope(x, dim, dof, whole, old), y, dim, keepdim, old)
 
 
 @var_p.vjp
 def _(g: Any, y: Any, x: Any, *, dim: Any, dof: float, whole: bool, keepdim: bool, old: Any) -> Any:
-    return (spread(g, old, dim, keepdim) * _var_slope(x, dim, dof, whole, old),)
+    return _pull_moment(g, _var_slope(x, dim, dof, whole, old), x, dim, keepdim, old)
 
 
 @op("std")
@@ -435,23 +503,22 @@ def std_p(x: Any, *, dim: tuple[int, ...], dof: float, whole: bool, keepdim: boo
 
 
 def _std_slope(x: Any, y: Any, dim: Any, dof: Any, whole: bool, keepdim: bool, old: Any) -> Any:
-    top = spread(y, old, dim, keepdim)
+    top = spread(_wide(y), old, dim, keepdim)
     if not (type(dof) in PAYLOADS or dof > 0):
         return _var_slope(x, dim, dof, whole, old) / (top * 2)
-    c = x - sum_p(x, dim=dim, keepdim=True, old=old) / (count(old, dim) or float("nan"))
+    c = deviation(_wide(x), dim, old)
     dead = top == 0  # the subgradient that PyTorch gives
     return where(dead, 0, c / where(dead, 1, top)) * (1 / dof)
 
 
 @std_p.jvp
 def _(t: Any, y: Any, x: Any, *, dim: Any, dof: float, whole: bool, keepdim: bool, old: Any) -> Any:
-    part = t[0] * _std_slope(x, y, dim, dof, whole, keepdim, old).conj()
-    return sum_p(part.real if part.dtype.category == dt.COMPLEX else part, dim=dim, keepdim=keepdim, old=old)
+    return _push_moment(t[0], _std_slope(x, y, dim, dof, whole, keepdim, old), y, dim, keepdim, old)
 
 
 @std_p.vjp
 def _(g: Any, y: Any, x: Any, *, dim: Any, dof: float, whole: bool, keepdim: bool, old: Any) -> Any:
-    return (spread(g, old, dim, keepdim) * _std_slope(x, y, dim, dof, whole, keepdim, old),)
+    return _pull_moment(g, _std_slope(x, y, dim, dof, whole, keepdim, old), x, dim, keepdim, old)
 
 
 def moment(name: str, x: Tensor, dim: Any, unbiased: Any, correction: Any, keepdim: bool, p: Any = var_p) -> Tensor:
@@ -497,6 +564,16 @@ def std(
     return moment("std", input, *_flag_first(dim, unbiased), correction, keepdim, std_p)
 
 
+def _with_mean(name: str, p: Any, x: Tensor, dim: Any, unbiased: Any, correction: Any, keepdim: bool) -> list[Tensor]:
+    dim, unbiased = _flag_first(dim, unbiased)
+    w = _wide(x)  # both derivatives are added before they are rounded
+    v = moment(name, w, dim, unbiased, correction, keepdim, p)
+    s = sizes_of(w)
+    ds = axes(dim, len(s))
+    m = mean(w, dim, keepdim) if is_nested(w) else mean_p.bind(w, dim=ds, keepdim=keepdim, old=s)
+    return [v, m] if w is x else [v.to(x.dtype.to_real()), m.to(x.dtype)]
+
+
 VarMean = namedtuple("VarMean", "var mean")
 StdMean = namedtuple("StdMean", "std mean")
 
@@ -506,8 +583,7 @@ def var_mean(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
 ) -> VarMean:
     """The variance and the mean over `dim`."""
-    dim, unbiased = _flag_first(dim, unbiased)
-    return VarMean(moment("var_mean", input, dim, unbiased, correction, keepdim), mean(input, dim, keepdim))
+    return VarMean(*_with_mean("var_mean", var_p, input, dim, unbiased, correction, keepdim))
 
 
 @public("std_mean", out=False)
@@ -515,8 +591,7 @@ def std_mean(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
 ) -> StdMean:
     """The standard deviation and the mean over `dim`."""
-    dim, unbiased = _flag_first(dim, unbiased)
-    return StdMean(moment("std_mean", input, dim, unbiased, correction, keepdim, std_p), mean(input, dim, keepdim))
+    return StdMean(*_with_mean("std_mean", std_p, input, dim, unbiased, correction, keepdim))
 
 
 # -- samples ------------------------------------------------------------------------------------------------------------

@@ -95,7 +95,7 @@ def _enlargements(floats: Sequence[torch.Tensor], longest: int) -> Iterator[Grow
     if floats:
         big = max(floats, key=lambda x: x.numel())
         sizes = [n for n in big.shape if n > 1]
-        if sizes and big.numel() < ENOUGH:
+        if sizes and 0 < big.numel() < ENOUGH:
             m = min(math.ceil((ENOUGH / big.numel()) ** (1 / len(sizes))), longest // max(sizes))
             yield lambda x: tuple(n * m if n > 1 else n for n in x.shape)
             front = min(math.ceil(ENOUGH / big.numel()), longest // big.shape[0])
