@@ -402,41 +402,19 @@ def log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, inp
 # -- means in double precision ------------------------------------------------------------------------------------------
 
 
-def _average(x: Any, dim: tuple[int, ...], old: tuple[int, ...]) -> Any:
-    """The mean over `dim`, kept as 1, of real numbers in float64."""
-    n = count(old, dim) or float("nan")
-    if x.dtype in WIDER and x.dtype.kind != "c":
-        return total(x, dim, True, mean=np.zeros(shape_of(x.shape, dim, True)), wide=True) / n
-    return total(x, dim, True) / n
-
-
 @op("wide_mean")
 def mean_p(x: Any, *, dim: tuple[int, ...], keepdim: bool, old: tuple[int, ...]) -> Any:
     """The mean over `dim`, added in double precision and rounded once."""
-    return _average(x, dim, old).astype(x.dtype, copy=False).reshape(shape_of(x.shape, dim, keepdim))
+    d = x.dtype
+    if d in WIDER and d.kind != "c":
+        y = total(x, dim, keepdim, mean=np.zeros(shape_of(x.shape, dim, True)), wide=True)
+    else:
+        y = total(x, dim, keepdim)
+    return (y / (count(old, dim) or float("nan"))).astype(d, copy=False)
 
 
 mean_p.jvp([lambda t, y, x, **kw: mean_p(t, **kw)])
 mean_p.vjp([lambda g, y, x, *, dim, keepdim, old: unsum_p.bind(g / count(old, dim), dim=dim, keepdim=keepdim, old=old)])
-
-
-@op("deviation")
-def deviation_p(x: Any, *, dim: tuple[int, ...], old: tuple[int, ...]) -> Any:
-    """``x - mean(x)`` over `dim`, its own transpose; the mean is two numbers of the type of `x`, so that near it nothing is lost."""
-    m = _average(x, dim, old)
-    if x.dtype not in WIDER or x.dtype.kind == "c":
-        return x - m
-    a = widen(x)
-    high = m.astype(a.dtype)
-    with np.errstate(invalid="ignore"):
-        low = np.where(np.isfinite(m), m - high, 0).astype(a.dtype)
-        y = a - high
-    y -= low
-    return y.astype(x.dtype, copy=False)
-
-
-deviation_p.jvp([lambda t, y, x, **kw: deviation_p(t, **kw)])
-deviation_p.vjp([lambda g, y, x, **kw: deviation_p(g, **kw)])
 
 
 def is_nested(x: Tensor) -> bool:
@@ -444,11 +422,11 @@ def is_nested(x: Tensor) -> bool:
     return bool(PAYLOADS) and type(innermost(x)) in PAYLOADS
 
 
-def deviation(x: Tensor, dim: tuple[int, ...], old: tuple[int, ...]) -> Tensor:
-    """``x - mean(x)`` over `dim`."""
+def exact_mean(x: Tensor, dim: tuple[int, ...], keepdim: bool, old: tuple[int, ...]) -> Tensor:
+    """The mean beside a variance, or in its derivative: as exact as that, since what is left of ``x - mean(x)`` may be small."""
     if is_nested(x):
-        return x - sum_p(x, dim=dim, keepdim=True, old=old) / (count(old, dim) or float("nan"))
-    return deviation_p.bind(x, dim=dim, old=old)
+        return sum_p(x, dim=dim, keepdim=keepdim, old=old) / (count(old, dim) or float("nan"))
+    return mean_p.bind(x, dim=dim, keepdim=keepdim, old=old)
 
 
 # -- variance ---------------------------------------------------------------------------------------------------------
@@ -477,7 +455,8 @@ def _push_moment(t: Any, slope: Any, y: Any, dim: Any, keepdim: bool, old: Any) 
 
 
 def _var_slope(x: Any, dim: Any, dof: float, whole: bool, old: Any) -> Any:
-    c = deviation(_wide(x), dim, old)
+    x = _wide(x)
+    c = x - exact_mean(x, dim, True, old)
     if type(dof) in PAYLOADS or dof > 0:
         return c * (2 / dof)
     # Without a degree of freedom the variance is infinite, or 0/0; PyTorch's slope has no sign over the whole tensor.
@@ -506,7 +485,8 @@ def _std_slope(x: Any, y: Any, dim: Any, dof: Any, whole: bool, keepdim: bool, o
     top = spread(_wide(y), old, dim, keepdim)
     if not (type(dof) in PAYLOADS or dof > 0):
         return _var_slope(x, dim, dof, whole, old) / (top * 2)
-    c = deviation(_wide(x), dim, old)
+    x = _wide(x)
+    c = x - exact_mean(x, dim, True, old)
     dead = top == 0  # the subgradient that PyTorch gives
     return where(dead, 0, c / where(dead, 1, top)) * (1 / dof)
 
@@ -569,8 +549,7 @@ def _with_mean(name: str, p: Any, x: Tensor, dim: Any, unbiased: Any, correction
     w = _wide(x)  # both derivatives are added before they are rounded
     v = moment(name, w, dim, unbiased, correction, keepdim, p)
     s = sizes_of(w)
-    ds = axes(dim, len(s))
-    m = mean(w, dim, keepdim) if is_nested(w) else mean_p.bind(w, dim=ds, keepdim=keepdim, old=s)
+    m = exact_mean(w, axes(dim, len(s)), keepdim, s)
     return [v, m] if w is x else [v.to(x.dtype.to_real()), m.to(x.dtype)]
 
 
