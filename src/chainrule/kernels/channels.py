@@ -56,6 +56,7 @@ class Plan:
 
     # how many coefficients are known at the start, and how many sums and coefficients each stage makes
     starts = 0
+    exact = False  # whether finish() takes sums in double precision
     sums: tuple[int, ...] = (1,)
     coefs: tuple[int, ...] = (1,)
 
@@ -68,6 +69,11 @@ def _reduce(p: Plan, k: Kernel, stage: int, accs: list[Any], x: list[Value], coe
             acc.fma(a, b)
 
 
+def _given(p: Plan, k: Kernel, total: Value) -> Value:
+    """A sum as finish() takes it."""
+    return total if p.exact else total.to(k.compute)
+
+
 def _rows(p: Plan, k: Kernel) -> None:
     n, inner = k.size("n"), k.size("inner")
     with k.grid(n, cost=inner) as c:
@@ -76,7 +82,7 @@ def _rows(p: Plan, k: Kernel) -> None:
             accs = [k.sum() for _ in range(p.sums[s])]
             with k.reducing(inner, accs) as j:
                 _reduce(p, k, s, accs, [a[base + j] for a in p.inputs], coef)
-            coef = coef + p.finish(s, c, [a.total().to(k.compute) for a in accs], coef)
+            coef = coef + p.finish(s, c, [_given(p, k, a.total()) for a in accs], coef)
         with k.lanes(inner) as j:
             for out, y in zip(p.outputs, p.apply([a[base + j] for a in p.inputs], coef), strict=True):
                 out[base + j] = y
@@ -96,7 +102,7 @@ def _channels(p: Plan, k: Kernel) -> None:
                 with k.when((i & 15).eq(15)):
                     for a in accs:
                         a.carry()
-            coef = coef + p.finish(s, c, [a.total().to(k.compute) for a in accs], coef)
+            coef = coef + p.finish(s, c, [_given(p, k, a.total()) for a in accs], coef)
         with k.loop(0, outer) as i:
             base = (start + i * n) * inner
             with k.lanes(inner) as j:
@@ -177,7 +183,7 @@ def _columns(p: Plan, k: Kernel, grouped: bool) -> None:
                     t = k.var(f64, 0.0)
                     with k.loop(0, chunks) as b, k.loop(0, inner) as e:
                         t.set(t.get() + partial.raw(((c // n * chunks + b) * m + q) * width + c % n * inner + e))
-                    total.append(t.get().to(k.compute))
+                    total.append(_given(p, k, t.get()))
                 new = p.finish(s, c, total, coef_at(c * inner, have))
                 with k.loop(0, inner) as e:
                     for q, y in enumerate(new):
@@ -193,7 +199,7 @@ def _columns(p: Plan, k: Kernel, grouped: bool) -> None:
                         t = k.var(f64, 0.0, varying=True)
                         with k.loop(0, chunks) as c:
                             t.set(t.get() + partial.raw(((b * chunks + c) * m + q) * width + start + j))
-                        total.append(t.get().to(k.compute))
+                        total.append(_given(p, k, t.get()))
                     at = b * n + start + j
                     for q, y in enumerate(p.finish(s, at, total, coef_at(at, have))):
                         coefs[every * (have + q) + at] = y
@@ -237,7 +243,7 @@ def _split(p: Plan, k: Kernel) -> None:
                 t = k.var(f64, 0.0)
                 with k.loop(0, pieces) as b:
                     t.set(t.get() + partial.raw((c * pieces + b) * m + q))
-                total.append(t.get().to(k.compute))
+                total.append(_given(p, k, t.get()))
             for q, y in enumerate(p.finish(s, c, total, coef_at(c, have))):
                 coefs[c + every * (have + q)] = y
         have += p.coefs[s]

@@ -67,6 +67,12 @@ def stats_type(dtype: DType) -> DType:
     return f64 if dtype is f64 else f32
 
 
+def two(k: Kernel, x: Value) -> list[Value]:
+    """A number in double precision as the sum of two in which the kernel computes."""
+    high = x.to(k.compute)
+    return [high, (x - high.to(f64)).to(k.compute)]
+
+
 SEGMENT = 2048  # elements that are summed before the sum is put aside
 
 Operand = Union["Value", int, float, bool]

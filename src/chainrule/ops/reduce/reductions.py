@@ -47,6 +47,12 @@ def widen(x: Any) -> Any:
     return x.astype(np.float32) if x.dtype in dt.HALVES else x
 
 
+def wide(x: Tensor) -> Tensor:
+    """16-bit floats as float32: what a rule computes from them is rounded once, and a sum does not overflow."""
+    d = dt.WORK.get(x.dtype.np)
+    return x if d is None else x.to(dt.FROM_NP[d])
+
+
 LEAST = 1 << 13  # elements from which a compiled loop is worth its call
 ALL_DIMS = [tuple(range(-n, 0)) for n in range(8)]
 
@@ -358,8 +364,18 @@ def log_softmax_p(x: Any, *, dim: int) -> Any:
     return (z - np.log(total(np.exp(z), (dim,), True))).astype(d, copy=False)
 
 
-log_softmax_p.jvp([lambda t, y, x, *, dim: t - (exp.call(y) * t).sum(dim, True)])
-log_softmax_p.vjp([lambda g, y, x, *, dim: g - exp.call(y) * g.sum(dim, True)])
+def _push_log_softmax(t: Any, y: Any, x: Any, *, dim: int) -> Any:
+    w = wide(t)
+    return (w - (exp.call(wide(y)) * w).sum(dim, True)).to(t.dtype)
+
+
+def _pull_log_softmax(g: Any, y: Any, x: Any, *, dim: int) -> Any:
+    w = wide(g)
+    return (w - exp.call(wide(y)) * w.sum(dim, True)).to(g.dtype)
+
+
+log_softmax_p.jvp([_push_log_softmax])
+log_softmax_p.vjp([_pull_log_softmax])
 
 
 def _soft(p: Any, x: Tensor, dim: Any, dtype: Any) -> Tensor:
@@ -389,14 +405,14 @@ def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
 @public("_softmax_backward_data", out=True)
 def softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
     """``y * (g - sum(y * g))`` over `dim`: the cotangent of softmax's input from its output `y`."""
-    g = grad_output * output
-    return (g - output * sum(g, dim, True)).to(dt.as_dtype(input_dtype))
+    return softmax_pull_p(grad_output, output, dim=wrap_dim(dim, output.ndim)).to(dt.as_dtype(input_dtype))
 
 
 @public("_log_softmax_backward_data", out=True)
 def log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
     """``g - exp(y) * sum(g)`` over `dim`: the cotangent of log_softmax's input from its output `y`."""
-    return (grad_output - exp.call(output) * sum(grad_output, dim, True)).to(dt.as_dtype(input_dtype))
+    g = wide(grad_output)
+    return (g - exp.call(wide(output)) * sum(g, dim, True)).to(dt.as_dtype(input_dtype))
 
 
 # -- means in double precision ------------------------------------------------------------------------------------------
@@ -438,24 +454,18 @@ def var_p(x: Any, *, dim: tuple[int, ...], dof: float, whole: bool, keepdim: boo
     return variance(x, dim, keepdim, count(old, dim), dof, False)
 
 
-def _wide(x: Tensor) -> Tensor:
-    """16-bit floats as float32: what a rule computes from them is rounded once, and a sum does not overflow."""
-    d = dt.WORK.get(x.dtype.np)
-    return x if d is None else x.to(dt.FROM_NP[d])
-
-
 def _pull_moment(g: Any, slope: Any, x: Any, dim: Any, keepdim: bool, old: Any) -> Any:
-    return (spread(_wide(g), old, dim, keepdim) * slope).to(x.dtype)
+    return (spread(wide(g), old, dim, keepdim) * slope).to(x.dtype)
 
 
 def _push_moment(t: Any, slope: Any, y: Any, dim: Any, keepdim: bool, old: Any) -> Any:
-    part = _wide(t) * slope.conj()
+    part = wide(t) * slope.conj()
     part = part.real if part.dtype.category == dt.COMPLEX else part
     return sum_p(part, dim=dim, keepdim=keepdim, old=old).to(y.dtype)
 
 
 def _var_slope(x: Any, dim: Any, dof: float, whole: bool, old: Any) -> Any:
-    x = _wide(x)
+    x = wide(x)
     c = x - exact_mean(x, dim, True, old)
     if type(dof) in PAYLOADS or dof > 0:
         return c * (2 / dof)
@@ -482,10 +492,10 @@ def std_p(x: Any, *, dim: tuple[int, ...], dof: float, whole: bool, keepdim: boo
 
 
 def _std_slope(x: Any, y: Any, dim: Any, dof: Any, whole: bool, keepdim: bool, old: Any) -> Any:
-    top = spread(_wide(y), old, dim, keepdim)
+    top = spread(wide(y), old, dim, keepdim)
     if not (type(dof) in PAYLOADS or dof > 0):
         return _var_slope(x, dim, dof, whole, old) / (top * 2)
-    x = _wide(x)
+    x = wide(x)
     c = x - exact_mean(x, dim, True, old)
     dead = top == 0  # the subgradient that PyTorch gives
     return where(dead, 0, c / where(dead, 1, top)) * (1 / dof)
@@ -546,7 +556,7 @@ def std(
 
 def _with_mean(name: str, p: Any, x: Tensor, dim: Any, unbiased: Any, correction: Any, keepdim: bool) -> list[Tensor]:
     dim, unbiased = _flag_first(dim, unbiased)
-    w = _wide(x)  # both derivatives are added before they are rounded
+    w = wide(x)  # both derivatives are added before they are rounded
     v = moment(name, w, dim, unbiased, correction, keepdim, p)
     s = sizes_of(w)
     m = exact_mean(w, axes(dim, len(s)), keepdim, s)
