@@ -10,6 +10,7 @@ from ...core.samples import Given, S, sample
 from ...core.shapes import broadcast_shapes, wrap_dim
 from ...core.tensor import Tensor
 from ..elementwise.elementary import clamp_min_p
+from .matmul import rounded_once
 from .norms import vector_norm
 
 
