@@ -6,7 +6,7 @@ import numpy as np
 
 from .calls import Calls, NotSupported, kernel_type, prod, stats_of, vector_type
 from .channels import Plan, prepare
-from .lang import Array, DType, Kernel, Value, stats_type
+from .lang import Array, DType, Kernel, Value, f64, stats_type, two
 from .pool import empty
 
 
@@ -21,8 +21,10 @@ class _Channelwise(Plan):
 
 
 class _Training(_Channelwise):
+    """The mean is two numbers: the one that is subtracted, and what that is off by, which goes into the bias."""
+
     name = "batch_norm"
-    stages, sums, coefs = 2, (1, 1), (1, 2)
+    stages, sums, coefs, exact = 2, (1, 1), (2, 2), True
 
     def __init__(self, dtype: DType, wt: DType | None, bt: DType | None):
         self.dtype, self.wt, self.bt = dtype, wt, bt
@@ -33,7 +35,7 @@ class _Training(_Channelwise):
         self.w, self.b = self.vector("w", self.wt), self.vector("b", self.bt)
         self.outputs = [k.array("y", self.dtype, stream)]
         self.mean, self.var, self.rstd = (k.array(s, stats_type(self.dtype)) for s in ("mean", "var", "rstd"))
-        self.count, self.eps = k.scalar("count"), k.scalar("eps")
+        self.count, self.eps = k.scalar("count", f64), k.scalar("eps", f64)
 
     def terms(self, stage, x, coef):
         if stage == 0:
@@ -42,16 +44,20 @@ class _Training(_Channelwise):
         return [(d, d)]
 
     def finish(self, stage, c, sums, coef):
+        k = self.k
         m = sums[0] / self.count
         if stage == 0:
             self.mean[c] = m
-            return [m]
-        r = 1.0 / self.k.sqrt(m + self.eps)
-        self.var[c], self.rstd[c] = m, r
-        return [r * self.at(self.w, c, 1.0), self.at(self.b, c, 0.0)]
+            return two(k, m)
+        off = coef[1].to(f64)
+        v = k.fma(-off, off, m)
+        r = 1.0 / k.sqrt(v + self.eps)
+        self.var[c], self.rstd[c] = v, r
+        a = r * self.at(self.w, c, 1.0).to(f64)
+        return [a.to(k.compute), k.fma(-off, a, self.at(self.b, c, 0.0).to(f64)).to(k.compute)]
 
     def apply(self, x, coef):
-        return [self.k.fma(x[0] - coef[0], coef[1], coef[2])]
+        return [self.k.fma(x[0] - coef[0], coef[-2], coef[-1])]
 
 
 class _Evaluation(_Channelwise):

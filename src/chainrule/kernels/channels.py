@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import compiler, pool, runtime
-from .calls import NotSupported, scratch_of, streams
+from .calls import F64, NotSupported, scratch_of, streams
 from .lang import Array, DType, Kernel, Value, f64, precise_type
 
 CHUNK_ROWS = 128  # rows per partial sum in the columns layout
@@ -56,6 +56,7 @@ class Plan:
 
     # how many coefficients are known at the start, and how many sums and coefficients each stage makes
     starts = 0
+    exact = False  # whether finish() takes sums in double precision
     sums: tuple[int, ...] = (1,)
     coefs: tuple[int, ...] = (1,)
 
@@ -68,15 +69,20 @@ def _reduce(p: Plan, k: Kernel, stage: int, accs: list[Any], x: list[Value], coe
             acc.fma(a, b)
 
 
+def _given(p: Plan, k: Kernel, total: Value) -> Value:
+    """A sum as finish() takes it."""
+    return total if p.exact else total.to(k.compute)
+
+
 def _rows(p: Plan, k: Kernel) -> None:
     n, inner = k.size("n"), k.size("inner")
     with k.grid(n, cost=inner) as c:
         base, coef = c * inner, p.start(c)
         for s in range(p.stages):
-            accs = [k.acc() for _ in range(p.sums[s])]
+            accs = [k.sum() for _ in range(p.sums[s])]
             with k.reducing(inner, accs) as j:
                 _reduce(p, k, s, accs, [a[base + j] for a in p.inputs], coef)
-            coef = coef + p.finish(s, c, [a.total() for a in accs], coef)
+            coef = coef + p.finish(s, c, [_given(p, k, a.total()) for a in accs], coef)
         with k.lanes(inner) as j:
             for out, y in zip(p.outputs, p.apply([a[base + j] for a in p.inputs], coef), strict=True):
                 out[base + j] = y
@@ -88,7 +94,7 @@ def _channels(p: Plan, k: Kernel) -> None:
         start = c // n * (outer - 1) * n + c  # ((b outer + i) n + c mod n) = start + i n
         coef = p.start(c)
         for s in range(p.stages):
-            accs = [k.acc() for _ in range(p.sums[s])]
+            accs = [k.sum() for _ in range(p.sums[s])]
             with k.loop(0, outer) as i:
                 base = (start + i * n) * inner
                 with k.reducing(inner, accs) as j:
@@ -96,7 +102,7 @@ def _channels(p: Plan, k: Kernel) -> None:
                 with k.when((i & 15).eq(15)):
                     for a in accs:
                         a.carry()
-            coef = coef + p.finish(s, c, [a.total() for a in accs], coef)
+            coef = coef + p.finish(s, c, [_given(p, k, a.total()) for a in accs], coef)
         with k.loop(0, outer) as i:
             base = (start + i * n) * inner
             with k.lanes(inner) as j:
@@ -105,7 +111,7 @@ def _channels(p: Plan, k: Kernel) -> None:
 
 
 def _scratch(p: Plan, k: Kernel) -> tuple[Array, Array]:
-    return k.array("partial", k.compute), k.array("coef", k.compute)
+    return k.array("partial", f64), k.array("coef", k.compute)
 
 
 def _columns(p: Plan, k: Kernel, grouped: bool) -> None:
@@ -154,13 +160,17 @@ def _columns(p: Plan, k: Kernel, grouped: bool) -> None:
             ) -> None:
                 with k.lanes(width, unroll=unroll) as j:
                     coef = coef_at(channel + j, have)
-                    total = [partial[into + q * width + j] for q in range(m)]
+                    total: list[Any] = [None] * m  # of few rows: then put aside in double precision
                     for r in range(rows):
                         x = [a[(i + r) * width + j] for a in p.inputs]
                         for q, (a, b) in enumerate(p.terms(s, x, coef)):
-                            total[q] = total[q] + a if b is None else k.fma(a, b, total[q])
+                            if total[q] is None:
+                                total[q] = a if b is None else a * b
+                            else:
+                                total[q] = total[q] + a if b is None else k.fma(a, b, total[q])
                     for q in range(m):
-                        partial[into + q * width + j] = total[q]
+                        at = into + q * width + j
+                        partial[at] = partial.raw(at) + total[q].to(f64)
 
             with k.loop(first, whole, at_once) as i:
                 add(i, at_once)
@@ -172,8 +182,8 @@ def _columns(p: Plan, k: Kernel, grouped: bool) -> None:
                 for q in range(m):
                     t = k.var(f64, 0.0)
                     with k.loop(0, chunks) as b, k.loop(0, inner) as e:
-                        t.set(t.get() + partial[((c // n * chunks + b) * m + q) * width + c % n * inner + e].to(f64))
-                    total.append(t.get().to(k.compute))
+                        t.set(t.get() + partial.raw(((c // n * chunks + b) * m + q) * width + c % n * inner + e))
+                    total.append(_given(p, k, t.get()))
                 new = p.finish(s, c, total, coef_at(c * inner, have))
                 with k.loop(0, inner) as e:
                     for q, y in enumerate(new):
@@ -188,8 +198,8 @@ def _columns(p: Plan, k: Kernel, grouped: bool) -> None:
                     for q in range(m):
                         t = k.var(f64, 0.0, varying=True)
                         with k.loop(0, chunks) as c:
-                            t.set(t.get() + partial[((b * chunks + c) * m + q) * width + start + j].to(f64))
-                        total.append(t.get().to(k.compute))
+                            t.set(t.get() + partial.raw(((b * chunks + c) * m + q) * width + start + j))
+                        total.append(_given(p, k, t.get()))
                     at = b * n + start + j
                     for q, y in enumerate(p.finish(s, at, total, coef_at(at, have))):
                         coefs[every * (have + q) + at] = y
@@ -220,7 +230,7 @@ def _split(p: Plan, k: Kernel) -> None:
             c, part = g // pieces, g % pieces
             first, start = part // si * oc, part % si * ic
             length, coef = k.minimum(inner - start, ic), coef_at(c, have)
-            accs = [k.acc() for _ in range(m)]
+            accs = [k.sum() for _ in range(m)]
             with k.loop(first, k.minimum(first + oc, outer)) as i:
                 base = ((c // n * outer + i) * n + c % n) * inner + start
                 with k.lanes(length) as j:
@@ -232,8 +242,8 @@ def _split(p: Plan, k: Kernel) -> None:
             for q in range(m):
                 t = k.var(f64, 0.0)
                 with k.loop(0, pieces) as b:
-                    t.set(t.get() + partial[(c * pieces + b) * m + q].to(f64))
-                total.append(t.get().to(k.compute))
+                    t.set(t.get() + partial.raw((c * pieces + b) * m + q))
+                total.append(_given(p, k, t.get()))
             for q, y in enumerate(p.finish(s, c, total, coef_at(c, have))):
                 coefs[c + every * (have + q)] = y
         have += p.coefs[s]
@@ -314,7 +324,7 @@ def prepare(
         count = -(-outer // CHUNK_ROWS) * m * width
 
     def go(*head: Any) -> Any:
-        partial, coef = pool.empty((count,), acc), pool.empty((width * q,), acc)
+        partial, coef = pool.empty((count,), F64), pool.empty((width * q,), acc)
         return f(threads(), *head, partial, coef, *tail)
 
     return go

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import compiler, pool, runtime
 from .calls import NotSupported, kernel_type, scratch_of, stats_of, streams, vector_type
-from .lang import DType, Kernel, Value, precise_type, stats_type
+from .lang import DType, Kernel, Value, f64, precise_type, stats_type
 
 # With fewer elements per channel than this, lanes run along the whole group and weights are spread out to match.
 FLAT = 16
@@ -26,15 +26,15 @@ def _forward(dtype: DType, wt: DType | None, bt: DType | None, flat: bool, strea
     n = per * inner
     with k.grid(rows, cost=n) as i:
         base = i * n
-        acc = k.acc()
+        acc = k.acc(wide=f64)
         with k.reducing(n, [acc]) as j:
             acc.add(x[base + j])
-        m = acc.total() / n.to(k.compute)
-        acc = k.acc()
+        m = acc.total().to(k.compute) / n.to(k.compute)
+        acc = k.acc(wide=f64)
         with k.reducing(n, [acc]) as j:
             d = x[base + j] - m
             acc.fma(d, d)
-        r = 1.0 / k.sqrt(acc.total() / n.to(k.compute) + eps)
+        r = 1.0 / k.sqrt(acc.total().to(k.compute) / n.to(k.compute) + eps)
         mean[i], rstd[i] = m, r
         group = i // (examples * groups) * groups + i % groups  # of all groups of all batches
 
@@ -76,12 +76,12 @@ def _backward(dtype: DType, wt: DType | None, stats: bool, stream: bool) -> Kern
 
         with k.loop(0, per) as d:
             base = (i * per + d) * inner
-            s, t = k.acc(), k.acc()
+            s, t = k.acc(wide=f64), k.acc(wide=f64)
             with k.reducing(inner, [s, t]) as j:
                 g = gy[base + j]
                 s.fma(g, x[base + j] - m)
                 t.add(g)
-            st, tt = s.total() * r, t.total()
+            st, tt = s.total().to(k.compute) * r, t.total().to(k.compute)
             ds[i * per + d], db[i * per + d] = st, tt
             c1.set(c1.get() + tt * weight(d))
             c2.set(c2.get() + st * weight(d))
@@ -127,13 +127,13 @@ def _backward_flat(dtype: DType, wt: DType | None, stats: bool, stream: bool) ->
         with k.loop(0, examples) as e:
             i = (g // groups * examples + e) * groups + g % groups
             base, m, r = i * n, mean[i], rstd[i]
-            s, t = k.acc(), k.acc()
+            s, t = k.acc(wide=f64), k.acc(wide=f64)
             with k.reducing(n, [s, t]) as j:
                 u = gy[base + j] if w is None else gy[base + j] * w[column + j]
                 s.fma(u, x[base + j] - m)
                 t.add(u)
             count = n.to(k.compute)
-            p, q = -(r * r * r * s.total() / count), -(r * t.total() / count)
+            p, q = -(r * r * r * s.total().to(k.compute) / count), -(r * t.total().to(k.compute) / count)
             if gm is not None and gr is not None:
                 p, q = p - gr[i] * r * r * r / count, q + gm[i] / count
             with k.lanes(n, unroll=2) as j:

@@ -67,6 +67,12 @@ def stats_type(dtype: DType) -> DType:
     return f64 if dtype is f64 else f32
 
 
+def two(k: Kernel, x: Value) -> list[Value]:
+    """A number in double precision as the sum of two in which the kernel computes."""
+    high = x.to(k.compute)
+    return [high, (x - high.to(f64)).to(k.compute)]
+
+
 SEGMENT = 2048  # elements that are summed before the sum is put aside
 
 Operand = Union["Value", int, float, bool]
@@ -213,17 +219,18 @@ class Variable:
 class Accumulator:
     """A reduction over lane loops: one partial result per lane (and per unrolled copy), combined in a fixed order by `total`."""
 
-    __slots__ = ("carried", "dtype", "k", "op", "slots", "wide")
+    __slots__ = ("carried", "dtype", "k", "op", "short", "slots", "wide")
 
-    def __init__(self, k: Kernel, op: str, dtype: DType, wide: DType):
+    def __init__(self, k: Kernel, op: str, dtype: DType, wide: DType, short: bool = False):
         self.k, self.op, self.dtype = k, op, dtype
         self.wide = wide  # the type of what was put aside, and of the total
         self.slots = 1  # how many unrolled copies exist; the lane loops that use it raise it
         self.carried = False
+        self.short = short  # unrolled copies are added up, and put aside at once
 
     def _use(self, op: str, *args: Operand) -> None:
         vals = tuple(self.k.cast(self.k.value(a, self.dtype), self.dtype) for a in args)
-        self.slots = max(self.slots, self.k.lane_unroll)
+        self.slots = 1 if self.short else max(self.slots, self.k.lane_unroll)
         self.k.emit(op, None, vals, self)
 
     def add(self, v: Operand) -> None:
@@ -236,8 +243,9 @@ class Accumulator:
 
     def carry(self) -> None:
         """Put what was accumulated so far aside: short sums of short sums lose less than one long sum."""
-        self.carried = True
-        self.k.emit("carry", None, (), self)
+        if not self.short:
+            self.carried = True
+            self.k.emit("carry", None, (), self)
 
     def total(self) -> Value:
         return self.k.emit("total", self.wide, (), self, False)
@@ -394,6 +402,12 @@ class Kernel:
         """A reduction in `dtype`; what is put aside, and the total, are in the type `wide`."""
         d = dtype or self.compute
         a = Accumulator(self, op, d, wide or d)
+        self.emit("acc_init", None, (), a)
+        return a
+
+    def sum(self) -> Accumulator:
+        """A sum whose total is in double precision, and in which no more than the unrolled copies are added in fewer bits."""
+        a = Accumulator(self, "add", self.compute, f64, short=self.compute is not f64)
         self.emit("acc_init", None, (), a)
         return a
 

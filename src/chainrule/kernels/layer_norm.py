@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from .calls import Calls, NotSupported, kernel_type, prod, stats_of, vector_type
-from .lang import DType, Kernel, Value, i64, stats_type
+from .lang import DType, Kernel, Value, f64, i64, stats_type, two
 from .pool import empty
 from .rows import RowPlan, prepare
 
@@ -35,7 +35,10 @@ class _Norm(RowPlan):
 
 
 class _Forward(_Norm):
+    """The mean is two numbers: the one that is subtracted, and what that is off by."""
+
     name = "layer_norm"
+    exact = True
 
     def __init__(self, dtype: DType, wt: DType | None, bt: DType | None, center: bool):
         self.dtype, self.wt, self.bt, self.center = dtype, wt, bt, center
@@ -48,7 +51,7 @@ class _Forward(_Norm):
         self.outputs, self.columns = [k.array("y", self.dtype, stream)], []
         self.mean = k.array("mean", stats_type(self.dtype)) if self.center else None
         self.rstd = k.array("rstd", stats_type(self.dtype))
-        self.eps = k.scalar("eps")
+        self.eps = k.scalar("eps", f64)
 
     def terms(self, stage, x, vec, coef):
         if self.center and stage == 0:
@@ -57,16 +60,18 @@ class _Forward(_Norm):
         return [(d, d)]
 
     def finish(self, stage, row, sums, coef):
-        m = self.mean_of(sums[0])
+        k = self.k
+        m = sums[0] / self.count.to(f64)
         if self.mean is not None and stage == 0:
             self.mean[row] = m
-            return [m]
-        r = 1.0 / self.k.sqrt(m + self.eps)
+            return two(k, m)
+        off = coef[1].to(f64) if self.center else k.const(0.0, f64)
+        r = 1.0 / k.sqrt(k.fma(-off, off, m) + self.eps)
         self.rstd[row] = r
-        return [r]
+        return [r.to(k.compute), (-off * r).to(k.compute)] if self.center else [r.to(k.compute)]
 
     def apply(self, x, vec, coef):
-        h = (x[0] - coef[0]) * coef[1] if self.center else x[0] * coef[0]
+        h = self.k.fma(x[0] - coef[0], coef[2], coef[3]) if self.center else x[0] * coef[0]
         vec = list(vec)
         w = vec.pop(0) if self.wt is not None else None
         b = vec.pop(0) if self.bt is not None else None

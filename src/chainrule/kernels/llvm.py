@@ -424,7 +424,7 @@ class Renderer:
                 n = len(self.lanes.bases) if x.varying and self.lanes else 1
                 ty = self.ty(x.dtype, x.varying)
             else:
-                n, ty = x.slots, self.ty(x.dtype, True)
+                n, ty = x.slots, self.ty(x.wide if x.short else x.dtype, True)
             self.slots[x] = [self.f.alloca(ty) for _ in range(n)]
         return self.slots[x]
 
@@ -443,16 +443,34 @@ class Renderer:
         slots = self.slot(acc)
         ty = self.ty(acc.dtype, True)
         assert self.lanes is not None
+
+        def plus(old: str, u: int) -> str:
+            a = [self.get(x, u, True) for x in v.args]
+            if v.op != "accumulate_fma":
+                return self.combine(acc.op, ty, old, a[0])
+            full = f"@llvm.fma.v{self.w}{MANGLE[acc.dtype]}"
+            self.declare(full, f"declare {ty} {full}({ty}, {ty}, {ty})")
+            return self.f.ins(f"call {ty} {full}({ty} {a[0]}, {ty} {a[1]}, {ty} {old})")
+
+        if acc.short:
+            wide, copies = self.ty(acc.wide, True), len(self.lanes.bases)
+            sums = []
+            for u in range(0, copies, 2):
+                a = [self.get(x, u, True) for x in v.args]
+                one = self.f.ins(f"fmul {ty} {a[0]}, {a[1]}") if len(a) == 2 else a[0]
+                sums.append(plus(one, u + 1) if u + 1 < copies else one)
+            while len(sums) > 1:
+                sums = [self.combine(acc.op, ty, *sums[i : i + 2]) for i in range(0, len(sums), 2)]
+            old = self.f.ins(f"load {wide}, ptr {slots[0]}")
+            new = self.combine(acc.op, wide, old, self.cast(sums[0], acc.dtype, acc.wide, True))
+            if self.lanes.mask is not None:
+                new = self.f.ins(f"select <{self.w} x i1> {self.lanes.mask}, {wide} {new}, {wide} {old}")
+            self.f.line(f"store {wide} {new}, ptr {slots[0]}")
+            return
         for u in range(len(self.lanes.bases)):
             slot = slots[self.lanes.first + u]
             old = self.f.ins(f"load {ty}, ptr {slot}")
-            a = [self.get(x, u, True) for x in v.args]
-            if v.op == "accumulate_fma":
-                full = f"@llvm.fma.v{self.w}{MANGLE[acc.dtype]}"
-                self.declare(full, f"declare {ty} {full}({ty}, {ty}, {ty})")
-                new = self.f.ins(f"call {ty} {full}({ty} {a[0]}, {ty} {a[1]}, {ty} {old})")
-            else:
-                new = self.combine(acc.op, ty, old, a[0])
+            new = plus(old, u)
             if self.lanes.mask is not None:
                 new = self.f.ins(f"select <{self.w} x i1> {self.lanes.mask}, {ty} {new}, {ty} {old}")
             self.f.line(f"store {ty} {new}, ptr {slot}")
@@ -482,6 +500,8 @@ class Renderer:
 
     def widened(self, acc: Accumulator, slot: str) -> str:
         """A partial result in the type of what was put aside."""
+        if acc.short:
+            return self.f.ins(f"load {self.ty(acc.wide, True)}, ptr {slot}")
         x = self.f.ins(f"load {self.ty(acc.dtype, True)}, ptr {slot}")
         return x if acc.dtype is acc.wide else self.cast(x, acc.dtype, acc.wide, True)
 
@@ -552,7 +572,7 @@ class Renderer:
 
     def do_acc_init(self, v: Value) -> None:
         acc: Accumulator = v.attr
-        for slots, dtype in ((self.slot(acc), acc.dtype), (self.aside(acc), acc.wide)):
+        for slots, dtype in ((self.slot(acc), acc.wide if acc.short else acc.dtype), (self.aside(acc), acc.wide)):
             ty, ident = self.ty(dtype, True), self.splat(literal(IDENTITY[acc.op], dtype), TYPES[dtype])
             for s in slots:
                 self.f.line(f"store {ty} {ident}, ptr {s}")

@@ -33,6 +33,7 @@ class RowPlan:
     small, large = (4, 1), (1, 4)
     arrays = 2  # arrays of the size of the input that it goes through
     precise = True  # in f64 for 16-bit elements
+    exact = False  # whether finish() takes sums in double precision
     stored: int | None = (
         None  # the stage whose first term is written to the output, and read there by apply() instead of the inputs
     )
@@ -77,7 +78,7 @@ def _block(
     base = [r * n for r in rows]
     coef = [p.start(r) for r in rows]
     for s, kinds in enumerate(p.reductions):
-        accs = [[k.acc(op) for op in kinds] for _ in rows]
+        accs = [[k.acc(op, wide=f64 if op == "add" else None) for op in kinds] for _ in rows]
         with k.reducing(n, [a for row in accs for a in row], unroll=unroll) as j:
             vec = [v[shift + j] for v in p.vectors]
             for r in range(count):
@@ -91,7 +92,9 @@ def _block(
                     else:
                         acc.fma(a, b)
         for r in range(count):
-            coef[r] = coef[r] + p.finish(s, rows[r], [a.total() for a in accs[r]], coef[r])
+            coef[r] = coef[r] + p.finish(
+                s, rows[r], [a.total() if p.exact else a.total().to(k.compute) for a in accs[r]], coef[r]
+            )
     if not p.outputs and partial is None:
         return
     with k.lanes(n, unroll=unroll) as j:

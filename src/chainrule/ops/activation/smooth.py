@@ -171,11 +171,12 @@ def logsigmoid(input: Tensor) -> Tensor:
 
 
 def _silu_slope(x: Any) -> Any:
-    s = _sigmoid(x)
     if x.dtype.kind == "c":
+        s = _sigmoid(x)
         return s * (1 + x * (1 - s))
-    d = s * _sigmoid(-x)
-    return s + np.where(d == 0, 0, x).astype(x.dtype, copy=False) * d
+    # One sum of small terms: at the minimum, near -1.28, they cancel, and the errors of two products would not.
+    z, e = np.clip(x, -1000, 1000), np.exp(-np.abs(x))
+    return np.where(x < 0, e * (z + 1 + e), z * e + (1 + e)) / np.square(1 + e)
 
 
 def _silu_curve(x: Any) -> Any:

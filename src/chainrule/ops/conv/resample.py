@@ -94,8 +94,12 @@ def _antialiased(n: int, m: int, scale: Any, cubic: bool) -> Taps:
 
 @functools.lru_cache(256)
 def taps_of(mode: str, n: int, m: int, factor: float | None, align: bool, antialias: bool, single: bool) -> Taps:
-    """The map of one dim from n to m entries; `single` says that positions are computed in float32."""
-    scale = _scale(n, m, factor, align, np.float32 if single else np.float64)
+    """The map of one dim from n to m entries.
+
+    `single` says that the nearest entry is found in float32, as in PyTorch: it jumps. Weights that are continuous in the
+    position are computed in float64 and rounded once.
+    """
+    scale = _scale(n, m, factor, align, np.float32 if single and mode.startswith("nearest") else np.float64)
     if mode in ("nearest", "nearest-exact"):
         return _nearest(n, m, scale, mode == "nearest-exact")
     if antialias:

@@ -14,6 +14,7 @@ from ...core.samples import Given, S, sample
 from ...core.tensor import PAYLOADS, Tensor
 from ...core.views import assign
 from .elementary import INTS, floor_divide_p, log, publish, rounding, sigmoid, trunc, where
+from .formulas import RoundedOnce
 from .power import pow
 
 REAL_INT = REAL_NUMS | INTS
@@ -464,8 +465,8 @@ logaddexp = publish(
     pointwise(
         "logaddexp",
         _logaddexp,
-        lambda t, y, a, b: _share(t, a, b, 1.0),
-        lambda t, y, a, b: _share(t, b, a, 1.0),
+        RoundedOnce(lambda t, y, a, b: _share(t, a, b, 1.0)),
+        RoundedOnce(lambda t, y, a, b: _share(t, b, a, 1.0)),
         fast=REAL_NUMS,
         doc="``log(exp(input) + exp(other))`` without overflow.",
     ),
@@ -476,8 +477,8 @@ logaddexp2 = publish(
     _real(
         "logaddexp2",
         np.logaddexp2,
-        lambda t, y, a, b: _share(t, a, b, LN2),
-        lambda t, y, a, b: _share(t, b, a, LN2),
+        RoundedOnce(lambda t, y, a, b: _share(t, a, b, LN2)),
+        RoundedOnce(lambda t, y, a, b: _share(t, b, a, LN2)),
         kinds="f",
         doc="``log2(2**input + 2**other)`` without overflow.",
     ),

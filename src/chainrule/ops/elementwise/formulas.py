@@ -11,10 +11,25 @@ from typing import Any
 
 import numpy as np
 
+from ...core import dtypes as dt
 from ...core.op import REAL_NUMS, ZERO, Pointwise, pointwise
+from ...core.tensor import Tensor
 
 LEAST = 1 << 13  # elements from which a compiled loop is worth its call
 LEAST_COSTLY = 1 << 11  # the same for functions with an exponential in them
+
+
+class RoundedOnce:
+    """A rule of a pointwise op of which 16-bit floats are computed in float32: rounded at its end, not in the middle."""
+
+    def __init__(self, rule: Any) -> None:
+        self.rule, self.__code__ = rule, rule.__code__  # of which what reverse mode saves is read
+
+    def __call__(self, t: Any, *xs: Any, **kw: Any) -> Any:
+        if t.dtype.np not in dt.HALVES:
+            return self.rule(t, *xs, **kw)
+        wide = [x.to(dt.float32) if isinstance(x, Tensor) and x.dtype.np in dt.HALVES else x for x in (t, *xs)]
+        return self.rule(*wide, **kw).to(t.dtype)
 
 
 def on_large(name: str) -> Callable[[Any, Any], Any]:

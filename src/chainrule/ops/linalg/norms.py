@@ -20,7 +20,7 @@ from ...core.tensor import Tensor
 from ..elementwise.elementary import abs, real, sgn, where, zeros_like
 from ..elementwise.power import pow_p
 from ..reduce.adding import ABS, SQUARE, shape_of, total
-from ..reduce.reductions import axes, spread, sum, sum_p, widen
+from ..reduce.reductions import axes, spread, sum, sum_p, wide, widen
 
 INF = math.inf
 
@@ -89,15 +89,17 @@ def _slope(x: Any, y: Any, p: float, dim: Any, keepdim: bool, old: Any) -> Any:
 def _(t: Any, y: Any, x: Any, *, ord: float, dim: Any, keepdim: bool, old: Any) -> Any:
     if ord == 0:
         return zeros_like(y)
-    part = real(t[0] * _slope(x, y, ord, dim, keepdim, old).conj())
-    return sum_p(part, dim=dim, keepdim=keepdim, old=old)
+    t, v = wide(t[0]), wide(y)  # 16-bit floats: rounded once
+    part = real(t * _slope(wide(x), v, ord, dim, keepdim, old).conj())
+    return sum_p(part, dim=dim, keepdim=keepdim, old=old).to(y.dtype)
 
 
 @vector_norm_p.vjp
 def _(g: Any, y: Any, x: Any, *, ord: float, dim: Any, keepdim: bool, old: Any) -> Any:
     if ord == 0:
         return (None,)
-    return (spread(g, old, dim, keepdim) * _slope(x, y, ord, dim, keepdim, old),)
+    slope = _slope(wide(x), wide(y), ord, dim, keepdim, old)
+    return ((spread(wide(g), old, dim, keepdim) * slope).to(x.dtype),)
 
 
 def _converted(name: str, x: Any, dtype: Any) -> Tensor:
@@ -181,8 +183,9 @@ def matrix_norm(
         if kink:
             # Of the subgradients at 0 the one that U V^H gives, as a linear function: its derivatives of higher order are 0.
             r, c = m.shape[-2:]
-            there = sum(real(m * Tensor(np.eye(r, c, dtype=x.dtype.np))), (-2, -1))
-            m = where(zero.reshape(*zero.shape, 1, 1), Tensor(np.eye(r, c, dtype=x.dtype.np) * np.arange(1, c + 1)), m)
+            one = np.eye(r, c, dtype=x.dtype.np)
+            there = sum(real(m * Tensor(one)), (-2, -1))
+            m = where(zero.reshape(*zero.shape, 1, 1), Tensor(one * np.arange(1, c + 1, dtype=one.dtype)), m)
         s = _singular_values(m)
         y = sum(s, -1) if ord == "nuc" else _largest(s, -1, False) if ord > 0 else s.amin(-1)
         if kink:

@@ -69,7 +69,7 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alp
 @public("addbmm", methods="addbmm", inplace="addbmm_")
 @rounded_once
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """``beta * input + alpha * sum_b batch1[b] @ batch2[b]``, as one product of longer matrices."""
+    """``beta * input + alpha * sum_b batch1[b] @ batch2[b]``, as few products of longer matrices."""
     _need("addbmm", batch1, 3, "batch1")
     _need("addbmm", batch2, 3, "batch2")
     if batch1.shape[0] != batch2.shape[0] or batch1.shape[2] != batch2.shape[1]:
@@ -77,10 +77,26 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alph
             f"addbmm: batch1 {list(batch1.shape)} and batch2 {list(batch2.shape)} must have the same number of batches and matching inner sizes"
         )
     _check_dtypes("addbmm", batch1, batch2)
-    b, n, m = batch1.shape
-    p = matmul(batch1.permute(1, 0, 2).reshape(n, b * m), batch2.reshape(b * m, batch2.shape[2]))
+    p = _sum_of_products(batch1, batch2)
     _alike("addbmm", input, p, beta, alpha)
     return plus(input, p, beta, alpha)
+
+
+CHAIN = 128  # products that are added in the type of the elements
+
+
+def _sum_of_products(a: Tensor, b: Tensor) -> Tensor:
+    """``sum_i a[i] @ b[i]``; as many i as make a chain are one product, and those are added as every sum is."""
+    k, n, m = a.shape
+    q = b.shape[2]
+    few = max(CHAIN // max(m, 1), 1)
+    whole = k // few
+    if whole < 2:
+        return matmul(a.permute(1, 0, 2).reshape(n, k * m), b.reshape(k * m, q))
+    c = whole * few
+    left = a[:c].reshape(whole, few, n, m).permute(0, 2, 1, 3).reshape(whole, n, few * m)
+    p = matmul(left, b[:c].reshape(whole, few * m, q)).sum(0)
+    return p if c == k else p + _sum_of_products(a[c:], b[c:])
 
 
 @public("inner", methods="inner")

@@ -10,6 +10,7 @@ from ...core.samples import Given, S, sample
 from ...core.shapes import broadcast_shapes, wrap_dim
 from ...core.tensor import Tensor
 from ..elementwise.elementary import clamp_min_p
+from .matmul import rounded_once
 from .norms import vector_norm
 
 
@@ -57,6 +58,7 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
 
 
 @public("bilinear nn.functional.bilinear", out=False)
+@rounded_once
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``y[..., k] = sum_ij input1[..., i] weight[k, i, j] input2[..., j] + bias[k]``."""
     if weight.ndim != 3:

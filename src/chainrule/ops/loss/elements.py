@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
+import sys
 import warnings
 from typing import Any
 
@@ -17,19 +18,25 @@ from ...core.tensor import Tensor
 from ..activation.smooth import km, log_sigmoid_p, sigmoid_slope
 from ..elementwise.elementary import abs, clamp_min_p, exp, log, log1p, where, zeros_like
 from ..elementwise.formulas import compiled, smooth
+from ..linalg.matmul import rounded_once
 from ..shape.create import full_like
 
 REDUCTIONS = ("none", "mean", "sum")
+
+
+def _warn(text: str) -> None:
+    """A warning at the line that called the package."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals["__name__"].startswith(f"{__name__.partition('.')[0]}."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, stacklevel=level)
 
 
 def reduction_of(reduction: Any, size_average: bool | None = None, reduce: bool | None = None) -> str:
     """``"none"``, ``"mean"`` or ``"sum"`` from PyTorch's arguments, old ones and ATen's numbers 0, 1, 2 included."""
     if size_average is not None or reduce is not None:
         reduction = "none" if reduce is False else "sum" if size_average is False else "mean"
-        warnings.warn(
-            f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
-            stacklevel=3,
-        )
+        _warn(f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.")
     if isinstance(reduction, int) and 0 <= reduction <= 2:
         reduction = REDUCTIONS[reduction]
     if reduction == "elementwise_mean":
@@ -50,10 +57,9 @@ def difference(name: str, input: Tensor, target: Tensor) -> Tensor:
     """``input - target``, with a warning where they broadcast and an error where they cannot."""
     if tuple(input.shape) != tuple(target.shape):
         broadcast_shapes(input.shape, target.shape, what=f"{name} of input and target")
-        warnings.warn(
+        _warn(
             f"{name}: target has shape {list(target.shape)}, input {list(input.shape)}; they broadcast, which is rarely "
-            f"meant. Give them the same shape.",
-            stacklevel=3,
+            f"meant. Give them the same shape."
         )
     return input - target
 
@@ -72,6 +78,7 @@ def weighted(loss: Tensor, weight: Tensor | None, input: Tensor, reduction: str,
 
 
 @public("nn.functional.mse_loss", out=False)
+@rounded_once
 def mse_loss(
     input: Tensor,
     target: Tensor,
@@ -87,6 +94,7 @@ def mse_loss(
 
 
 @public("nn.functional.l1_loss", out=False)
+@rounded_once
 def l1_loss(
     input: Tensor,
     target: Tensor,
@@ -117,6 +125,7 @@ huber_p = smooth(
 
 
 @public("nn.functional.smooth_l1_loss", out=False)
+@rounded_once
 def smooth_l1_loss(
     input: Tensor,
     target: Tensor,
@@ -136,6 +145,7 @@ def smooth_l1_loss(
 
 
 @public("nn.functional.huber_loss", out=False)
+@rounded_once
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
@@ -175,6 +185,7 @@ def check_unit_interval_p(x: Any) -> Any:
 
 
 @public("nn.functional.binary_cross_entropy", out=False)
+@rounded_once
 def binary_cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -230,6 +241,7 @@ bce_logits_pull_p = pointwise(
 
 
 @public("nn.functional.binary_cross_entropy_with_logits", out=False)
+@rounded_once
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
@@ -254,6 +266,7 @@ def binary_cross_entropy_with_logits(
 
 
 @public("nn.functional.soft_margin_loss", out=False)
+@rounded_once
 def soft_margin_loss(
     input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
 ) -> Tensor:
@@ -270,6 +283,7 @@ def xlogx(x: Tensor) -> Tensor:
 
 
 @public("nn.functional.kl_div", out=False)
+@rounded_once
 def kl_div(
     input: Tensor,
     target: Tensor,
@@ -287,6 +301,7 @@ def kl_div(
 
 
 @public("nn.functional.poisson_nll_loss", out=False)
+@rounded_once
 def poisson_nll_loss(
     input: Tensor,
     target: Tensor,
@@ -320,6 +335,7 @@ def check_nonnegative_p(x: Any, *, name: str, what: str) -> Any:
 
 
 @public("nn.functional.gaussian_nll_loss", out=False)
+@rounded_once
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Tensor:

@@ -251,6 +251,11 @@ def stats(s: Tensor, like: Tensor) -> Tensor:
     return s if s.dtype is d else s.to(d)
 
 
+def returned(s: Tensor, x: Tensor, *parameters: Any) -> Tensor:
+    """A statistic as PyTorch returns it: of the type of `x`, but float32 beside 16-bit floats if a parameter is of float32."""
+    return stats(s, x) if any(p is not None and p.dtype is dt.float32 for p in parameters) else narrow(s, x)
+
+
 def reshape(x: Tensor, shape: tuple[int, ...]) -> Tensor:
     """`x` with another shape, as an op of the level of `x`."""
     old = tuple(sizes_of(x))

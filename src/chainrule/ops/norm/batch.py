@@ -12,7 +12,7 @@ from ...core.samples import S, sample
 from ...core.tensor import Tensor
 from ...core.views import assign
 from ..elementwise.elementary import rsqrt, where
-from .base import float_arg, narrow, stats, tensor_arg, wide
+from .base import float_arg, narrow, returned, stats, tensor_arg, wide
 from .channels import backward, batch, given, per_channel
 from .layer import masked_moments, pick, three, valid_positions
 
@@ -169,10 +169,6 @@ def batch_norm_aten(
     return _run("batch_norm", input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 
 
-def _none_kept(x: Tensor) -> Tensor:
-    return Tensor(np.zeros(0, stats(Tensor(np.zeros(0, x.dtype.np)), x).dtype.np))
-
-
 @public("native_batch_norm")
 def native_batch_norm(
     input: Tensor,
@@ -186,7 +182,10 @@ def native_batch_norm(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Batch norm, the mean and ``1 / sqrt(var + eps)`` (empty in evaluation); derivatives of all three are counted."""
     y, m, r = _run("native_batch_norm", input, weight, bias, running_mean, running_var, training, momentum, eps)
-    return (y, _none_kept(input), _none_kept(input)) if m is None else (y, m, r)
+    if m is None or r is None:
+        m = r = Tensor(np.zeros(0, input.dtype.np))
+    parameters = weight, bias, running_mean, running_var
+    return y, returned(m, input, *parameters), returned(r, input, *parameters)
 
 
 @public("_native_batch_norm_legit")
@@ -284,6 +283,7 @@ def native_batch_norm_backward(
         raise RuntimeError(f"{name}: save_mean and save_invstd are needed with train=True, got None")
     if True not in mask:
         return None, None, None
+    m, r = stats(m, input), stats(r, input)
     return pick(mask, backward.bind(grad_out, input, m, r, weight, None, None, rank=input.ndim, mask=mask, train=train))
 
 

@@ -9,7 +9,7 @@ from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.tensor import Tensor
 from ..elementwise.elementary import rsqrt, where
-from .base import narrow, tensor_arg, wide
+from .base import narrow, returned, stats, tensor_arg, wide
 from .batch import _check, refuse_unbatched, unbiased, update_running
 from .batch import batch_norm as batch_norm_function
 from .channels import per_channel
@@ -104,7 +104,7 @@ def native_group_norm(
     _groups("native_group_norm", x, group)
     y, m, r = group_op.bind(x, weight, bias, groups=group, rank=x.ndim, eps=eps)
     y = y if x is input else y.reshape(*input.shape)
-    return y, m, r
+    return y, returned(m, input, weight, bias), returned(r, input, weight, bias)
 
 
 @public("native_group_norm_backward", out=False)
@@ -129,7 +129,7 @@ def native_group_norm_backward(
     x, gy = input.reshape(*shape), grad_out.reshape(*shape)
     _check(name, x, weight=weight)
     _groups(name, x, group)
-    m, r = mean.reshape(N, group), rstd.reshape(N, group)
+    m, r = (stats(v, input).reshape(N, group) for v in (mean, rstd))
     gx, gw, gb = pick(mask, backward.bind(gy, x, m, r, weight, None, None, groups=group, rank=x.ndim, mask=mask))
     return (None if gx is None else gx.reshape(*input.shape)), gw, gb
 

@@ -13,7 +13,7 @@ from ...core.samples import S, sample
 from ...core.shapes import sizes_of
 from ...core.tensor import Tensor
 from ..elementwise.elementary import rsqrt, where
-from .base import float_arg, narrow, tensor_arg, wide
+from .base import float_arg, narrow, returned, stats, tensor_arg, wide
 from .rows import layer, mean_over, rms
 
 # -- which positions count --------------------------------------------------------------------------------------------
@@ -143,7 +143,8 @@ def native_layer_norm(
     """Layer norm, the mean and ``1 / sqrt(var + eps)``; derivatives of all three are counted."""
     shape = _check("native_layer_norm", input, normalized_shape, weight, bias)
     float_arg("native_layer_norm", input)
-    return layer.forward.bind(input, weight, bias, nd=len(shape), rank=input.ndim, eps=eps)
+    y, m, r = layer.forward.bind(input, weight, bias, nd=len(shape), rank=input.ndim, eps=eps)
+    return y, returned(m, input, weight, bias), returned(r, input, weight, bias)
 
 
 def pick(mask: Sequence[bool], got: Any) -> tuple[Any, ...]:
@@ -177,9 +178,10 @@ def native_layer_norm_backward(
     mask = (want[0], want[1] and weight is not None, want[2] and bias is not None)
     if True not in mask:
         return None, None, None
+    m, r = stats(mean, input), stats(rstd, input)
     return pick(
         mask,
-        layer.backward.bind(grad_out, input, mean, rstd, weight, None, None, nd=len(shape), rank=input.ndim, mask=mask),
+        layer.backward.bind(grad_out, input, m, r, weight, None, None, nd=len(shape), rank=input.ndim, mask=mask),
     )
 
 

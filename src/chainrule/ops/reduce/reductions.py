@@ -10,6 +10,7 @@ import numpy as np
 
 from ... import kernels
 from ...core import dtypes as dt
+from ...core.dispatch import innermost
 from ...core.op import FLOAT_NUMS, REAL_NUMS, op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
@@ -18,7 +19,7 @@ from ...core.tensor import PAYLOADS, Tensor
 from ...core.views import write_out
 from ..elementwise.elementary import exp, where, zeros_like
 from ..shape.views import flip_p, reshape_p
-from .adding import LARGE, add, product, side_by_side, total, variance
+from .adding import LARGE, WIDER, add, product, shape_of, side_by_side, total, variance
 
 
 def kept(shape: tuple[int, ...], dim: tuple[int, ...]) -> tuple[int, ...]:
@@ -44,6 +45,12 @@ def to_dtype(x: Tensor, dtype: Any) -> Tensor:
 def widen(x: Any) -> Any:
     """An array, 16-bit floats as float32."""
     return x.astype(np.float32) if x.dtype in dt.HALVES else x
+
+
+def wide(x: Tensor) -> Tensor:
+    """16-bit floats as float32: what a rule computes from them is rounded once, and a sum does not overflow."""
+    d = dt.WORK.get(x.dtype.np)
+    return x if d is None else x.to(dt.FROM_NP[d])
 
 
 LEAST = 1 << 13  # elements from which a compiled loop is worth its call
@@ -357,8 +364,18 @@ def log_softmax_p(x: Any, *, dim: int) -> Any:
     return (z - np.log(total(np.exp(z), (dim,), True))).astype(d, copy=False)
 
 
-log_softmax_p.jvp([lambda t, y, x, *, dim: t - (exp.call(y) * t).sum(dim, True)])
-log_softmax_p.vjp([lambda g, y, x, *, dim: g - exp.call(y) * g.sum(dim, True)])
+def _push_log_softmax(t: Any, y: Any, x: Any, *, dim: int) -> Any:
+    w = wide(t)
+    return (w - (exp.call(wide(y)) * w).sum(dim, True)).to(t.dtype)
+
+
+def _pull_log_softmax(g: Any, y: Any, x: Any, *, dim: int) -> Any:
+    w = wide(g)
+    return (w - exp.call(wide(y)) * w.sum(dim, True)).to(g.dtype)
+
+
+log_softmax_p.jvp([_push_log_softmax])
+log_softmax_p.vjp([_pull_log_softmax])
 
 
 def _soft(p: Any, x: Tensor, dim: Any, dtype: Any) -> Tensor:
@@ -388,14 +405,44 @@ def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
 @public("_softmax_backward_data", out=True)
 def softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
     """``y * (g - sum(y * g))`` over `dim`: the cotangent of softmax's input from its output `y`."""
-    g = grad_output * output
-    return (g - output * sum(g, dim, True)).to(dt.as_dtype(input_dtype))
+    return softmax_pull_p(grad_output, output, dim=wrap_dim(dim, output.ndim)).to(dt.as_dtype(input_dtype))
 
 
 @public("_log_softmax_backward_data", out=True)
 def log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
     """``g - exp(y) * sum(g)`` over `dim`: the cotangent of log_softmax's input from its output `y`."""
-    return (grad_output - exp.call(output) * sum(grad_output, dim, True)).to(dt.as_dtype(input_dtype))
+    g = wide(grad_output)
+    return (g - exp.call(wide(output)) * sum(g, dim, True)).to(dt.as_dtype(input_dtype))
+
+
+# -- means in double precision ------------------------------------------------------------------------------------------
+
+
+@op("wide_mean")
+def mean_p(x: Any, *, dim: tuple[int, ...], keepdim: bool, old: tuple[int, ...]) -> Any:
+    """The mean over `dim`, added in double precision and rounded once."""
+    d = x.dtype
+    if d in WIDER and d.kind != "c":
+        y = total(x, dim, keepdim, mean=np.zeros(shape_of(x.shape, dim, True)), wide=True)
+    else:
+        y = total(x, dim, keepdim)
+    return (y / (count(old, dim) or float("nan"))).astype(d, copy=False)
+
+
+mean_p.jvp([lambda t, y, x, **kw: mean_p(t, **kw)])
+mean_p.vjp([lambda g, y, x, *, dim, keepdim, old: unsum_p.bind(g / count(old, dim), dim=dim, keepdim=keepdim, old=old)])
+
+
+def is_nested(x: Tensor) -> bool:
+    """Whether `x` holds components of their own sizes."""
+    return bool(PAYLOADS) and type(innermost(x)) in PAYLOADS
+
+
+def exact_mean(x: Tensor, dim: tuple[int, ...], keepdim: bool, old: tuple[int, ...]) -> Tensor:
+    """The mean beside a variance, or in its derivative: as exact as that, since what is left of ``x - mean(x)`` may be small."""
+    if is_nested(x):
+        return sum_p(x, dim=dim, keepdim=keepdim, old=old) / (count(old, dim) or float("nan"))
+    return mean_p.bind(x, dim=dim, keepdim=keepdim, old=old)
 
 
 # -- variance ---------------------------------------------------------------------------------------------------------
@@ -407,8 +454,19 @@ def var_p(x: Any, *, dim: tuple[int, ...], dof: float, whole: bool, keepdim: boo
     return variance(x, dim, keepdim, count(old, dim), dof, False)
 
 
+def _pull_moment(g: Any, slope: Any, x: Any, dim: Any, keepdim: bool, old: Any) -> Any:
+    return (spread(wide(g), old, dim, keepdim) * slope).to(x.dtype)
+
+
+def _push_moment(t: Any, slope: Any, y: Any, dim: Any, keepdim: bool, old: Any) -> Any:
+    part = wide(t) * slope.conj()
+    part = part.real if part.dtype.category == dt.COMPLEX else part
+    return sum_p(part, dim=dim, keepdim=keepdim, old=old).to(y.dtype)
+
+
 def _var_slope(x: Any, dim: Any, dof: float, whole: bool, old: Any) -> Any:
-    c = x - sum_p(x, dim=dim, keepdim=True, old=old) / (count(old, dim) or float("nan"))
+    x = wide(x)
+    c = x - exact_mean(x, dim, True, old)
     if type(dof) in PAYLOADS or dof > 0:
         return c * (2 / dof)
     # Without a degree of freedom the variance is infinite, or 0/0; PyTorch's slope has no sign over the whole tensor.
@@ -419,13 +477,12 @@ def _var_slope(x: Any, dim: Any, dof: float, whole: bool, old: Any) -> Any:
 
 @var_p.jvp
 def _(t: Any, y: Any, x: Any, *, dim: Any, dof: float, whole: bool, keepdim: bool, old: Any) -> Any:
-    part = t[0] * _var_slope(x, dim, dof, whole, old).conj()
-    return sum_p(part.real if part.dtype.category == dt.COMPLEX else part, dim=dim, keepdim=keepdim, old=old)
+    return _push_moment(t[0], _var_slope(x, dim, dof, whole, old), y, dim, keepdim, old)
 
 
 @var_p.vjp
 def _(g: Any, y: Any, x: Any, *, dim: Any, dof: float, whole: bool, keepdim: bool, old: Any) -> Any:
-    return (spread(g, old, dim, keepdim) * _var_slope(x, dim, dof, whole, old),)
+    return _pull_moment(g, _var_slope(x, dim, dof, whole, old), x, dim, keepdim, old)
 
 
 @op("std")
@@ -435,23 +492,23 @@ def std_p(x: Any, *, dim: tuple[int, ...], dof: float, whole: bool, keepdim: boo
 
 
 def _std_slope(x: Any, y: Any, dim: Any, dof: Any, whole: bool, keepdim: bool, old: Any) -> Any:
-    top = spread(y, old, dim, keepdim)
+    top = spread(wide(y), old, dim, keepdim)
     if not (type(dof) in PAYLOADS or dof > 0):
         return _var_slope(x, dim, dof, whole, old) / (top * 2)
-    c = x - sum_p(x, dim=dim, keepdim=True, old=old) / (count(old, dim) or float("nan"))
+    x = wide(x)
+    c = x - exact_mean(x, dim, True, old)
     dead = top == 0  # the subgradient that PyTorch gives
     return where(dead, 0, c / where(dead, 1, top)) * (1 / dof)
 
 
 @std_p.jvp
 def _(t: Any, y: Any, x: Any, *, dim: Any, dof: float, whole: bool, keepdim: bool, old: Any) -> Any:
-    part = t[0] * _std_slope(x, y, dim, dof, whole, keepdim, old).conj()
-    return sum_p(part.real if part.dtype.category == dt.COMPLEX else part, dim=dim, keepdim=keepdim, old=old)
+    return _push_moment(t[0], _std_slope(x, y, dim, dof, whole, keepdim, old), y, dim, keepdim, old)
 
 
 @std_p.vjp
 def _(g: Any, y: Any, x: Any, *, dim: Any, dof: float, whole: bool, keepdim: bool, old: Any) -> Any:
-    return (spread(g, old, dim, keepdim) * _std_slope(x, y, dim, dof, whole, keepdim, old),)
+    return _pull_moment(g, _std_slope(x, y, dim, dof, whole, keepdim, old), x, dim, keepdim, old)
 
 
 def moment(name: str, x: Tensor, dim: Any, unbiased: Any, correction: Any, keepdim: bool, p: Any = var_p) -> Tensor:
@@ -497,6 +554,15 @@ def std(
     return moment("std", input, *_flag_first(dim, unbiased), correction, keepdim, std_p)
 
 
+def _with_mean(name: str, p: Any, x: Tensor, dim: Any, unbiased: Any, correction: Any, keepdim: bool) -> list[Tensor]:
+    dim, unbiased = _flag_first(dim, unbiased)
+    w = wide(x)  # both derivatives are added before they are rounded
+    v = moment(name, w, dim, unbiased, correction, keepdim, p)
+    s = sizes_of(w)
+    m = exact_mean(w, axes(dim, len(s)), keepdim, s)
+    return [v, m] if w is x else [v.to(x.dtype.to_real()), m.to(x.dtype)]
+
+
 VarMean = namedtuple("VarMean", "var mean")
 StdMean = namedtuple("StdMean", "std mean")
 
@@ -506,8 +572,7 @@ def var_mean(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
 ) -> VarMean:
     """The variance and the mean over `dim`."""
-    dim, unbiased = _flag_first(dim, unbiased)
-    return VarMean(moment("var_mean", input, dim, unbiased, correction, keepdim), mean(input, dim, keepdim))
+    return VarMean(*_with_mean("var_mean", var_p, input, dim, unbiased, correction, keepdim))
 
 
 @public("std_mean", out=False)
@@ -515,8 +580,7 @@ def std_mean(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
 ) -> StdMean:
     """The standard deviation and the mean over `dim`."""
-    dim, unbiased = _flag_first(dim, unbiased)
-    return StdMean(moment("std_mean", input, dim, unbiased, correction, keepdim, std_p), mean(input, dim, keepdim))
+    return StdMean(*_with_mean("std_mean", std_p, input, dim, unbiased, correction, keepdim))
 
 
 # -- samples ------------------------------------------------------------------------------------------------------------
