@@ -106,16 +106,29 @@ def _closed(near: Any) -> Any:
     return near
 
 
+NEAR = 1e-4  # gaps, relative to the values, below which a division by them is avoided
+
+
+def _bounds(a: Any, slack: float) -> tuple[Any, float]:
+    """What rounding may do to values of magnitudes a (the factorizations err by a few eps of the largest), and what is a small gap.
+
+    Among n values spread at random, some gap below ``1 / n**2`` of them is a chance of about ``1 / n``, below a fixed number a certainty.
+    """
+    n = a.shape[-1]
+    tol = slack * (16 + n**0.5) * np.finfo(a.dtype).eps * np.max(a, axis=-1, keepdims=True, initial=0)
+    return tol, min(NEAR, 1 / max(n, 1) ** 2)
+
+
 def clusters(s: Any, slack: float = 1.0, zeros: bool = False) -> tuple[Any, Any, Any]:
     """Which values along the last axis are equal up to rounding, which nearly equal, and which are zero (of those that may be)."""
     a = np.abs(s)
-    tol = 4 * slack * np.finfo(s.dtype).eps * s.shape[-1] * np.max(a, axis=-1, initial=0)[..., None]
+    tol, small = _bounds(a, slack)
     gap = np.abs(s[..., None, :] - s[..., :, None])
     zero = a <= tol if zeros else np.zeros(s.shape, bool)
     equal = _closed((gap <= tol[..., None]) | (zero[..., None, :] & zero[..., :, None]))
     if zeros:
         zero = (equal & zero[..., None, :]).any(-1)
-    near = _closed(equal | (gap <= NEAR * np.maximum(a[..., None, :], a[..., :, None])))
+    near = _closed(equal | (gap <= small * np.maximum(a[..., None, :], a[..., :, None])))
     return equal, near, zero
 
 
@@ -124,13 +137,10 @@ def apart(s: Any, slack: float = 1.0, zeros: bool = False) -> bool:
     if s.dtype.kind == "c":
         return False
     a = np.abs(s)
-    tol = 4 * slack * np.finfo(s.dtype).eps * s.shape[-1] * np.max(a, axis=-1, keepdims=True, initial=0)
+    tol, small = _bounds(a, slack)
     gap = np.abs(s[..., 1:] - s[..., :-1])
-    far = (gap > NEAR * np.maximum(a[..., 1:], a[..., :-1])) & (gap > tol)
+    far = (gap > small * np.maximum(a[..., 1:], a[..., :-1])) & (gap > tol)
     return bool(far.all()) and not (zeros and bool((a <= tol).any()))
-
-
-NEAR = 1e-4  # gaps, relative to the values, below which a division by them is avoided
 
 
 @op("over_gaps", core="(n),(n,n)->(n,n)")
