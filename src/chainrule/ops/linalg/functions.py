@@ -24,12 +24,13 @@ from .svd import svdvals
 
 @op("matrix_exp", core="(n,n)->(n,n)")
 def matrix_exp_p(a: Any) -> Any:
-    """The exponential, by scaling and squaring."""
+    """The exponential, by scaling and squaring, in 64 bits: the powers that decide about the scaling overflow long before it does."""
     if a.size == 0:
         return a.copy()
     from scipy.linalg import expm
 
-    return expm(a).astype(a.dtype, copy=False)
+    with np.errstate(over="ignore"):
+        return expm(a.astype(np.result_type(a.dtype, np.float64), copy=False)).astype(a.dtype, copy=False)
 
 
 def _directional(a: Tensor, e: Tensor) -> Tensor:
