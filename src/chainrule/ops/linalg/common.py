@@ -110,12 +110,12 @@ NEAR = 1e-4  # gaps, relative to the values, below which a division by them is a
 
 
 def _bounds(a: Any, slack: float) -> tuple[Any, float]:
-    """What rounding may do to values of magnitudes a (the factorizations err by a few eps of the largest), and what is a small gap.
+    """Gaps that rounding makes among values of magnitudes a (LAPACK errs by a few eps of the largest), and small ones, relative to them.
 
     Among n values spread at random, some gap below ``1 / n**2`` of them is a chance of about ``1 / n``, below a fixed number a certainty.
     """
     n = a.shape[-1]
-    tol = slack * (16 + n**0.5) * np.finfo(a.dtype).eps * np.max(a, axis=-1, keepdims=True, initial=0)
+    tol = 8 * slack * np.finfo(a.dtype).eps * np.max(a, axis=-1, keepdims=True, initial=0)
     return tol, min(NEAR, 1 / max(n, 1) ** 2)
 
 
