@@ -141,6 +141,11 @@ def multi_dot(*tensors: Any) -> Tensor:
                 f"multi_dot: tensor {i} must be {'1D or 2D' if i in (0, len(xs) - 1) else '2D'} but got {x.ndim}D"
             )
     _check_dtypes("multi_dot", *xs)
+    d = xs[0].dtype
+    wide = dt.float32 if d.np in dt.HALVES else {dt.float32: dt.float64, dt.complex64: dt.complex128}.get(d)
+    if wide is not None:
+        # Rounded once: where long sums nearly cancel, the rounding of the products on the way is all that is left.
+        return multi_dot([x.to(wide) for x in xs]).to(d)
     sizes = [1 if xs[0].ndim == 1 else xs[0].shape[0], *[x.shape[-1] if x.ndim == 2 else 1 for x in xs]]
     if xs[0].ndim == 1:
         sizes[1] = xs[0].shape[0]

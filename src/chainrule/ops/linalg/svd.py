@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...core import dtypes as dt
 from ...core.op import op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
@@ -243,6 +244,11 @@ def svd_lowrank(
     m, n = A.shape[-2:]
     if not 0 <= q <= min(m, n):
         raise ValueError(f"svd_lowrank: q(={q}) must be non-negative and not greater than min(m, n)={min(m, n)}")
+    exact = dt.complex128 if is_complex(A) else dt.float64
+    if A.dtype is not exact:
+        # Rounded once: the errors of one basis are in the next, and in what is projected on it.
+        u, s, v = svd_lowrank(A.to(exact), q, niter, None if M is None else M.to(exact))
+        return u.to(A.dtype), s.to(A.dtype.to_real()), v.to(A.dtype)
     a = A if M is None else A - M
     wide = m < n
     if wide:
