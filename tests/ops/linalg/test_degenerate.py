@@ -425,11 +425,12 @@ def test_vectors_of_small_gaps_in_32_bits(gap):
     assert np.linalg.norm(got - want) <= 10 * np.finfo(np.float32).eps / gap * np.linalg.norm(want)
 
 
-def test_a_value_far_above_a_repeated_one_hides_no_choice():
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_value_far_above_a_repeated_one_hides_no_choice(dtype):
     rng = np.random.default_rng(14)
     q = unitary(rng, 40, False)
-    a = q * np.array([1e3, *np.linspace(2, 3, 37), 1, 1]) @ q.T
-    w = random(rng, 40, 40)
+    a = (q * np.array([1e3, *np.linspace(2, 3, 37), 1, 1]) @ q.T).astype(dtype)
+    w = random(rng, 40, 40).astype(dtype)
     with pytest.raises(RuntimeError, match="repeated"):
         grad(lambda x: dot(w, linalg.eigh(herm(x))[1].abs()))(tensor(a))
 
