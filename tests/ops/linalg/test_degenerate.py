@@ -415,7 +415,7 @@ def test_vectors_of_small_gaps_in_32_bits(gap):
 
     def gradient(dtype):
         def f(x):
-            u, s, vh = linalg.svd(x)
+            u, _, vh = linalg.svd(x)
             return dot(w.astype(dtype), u.abs()) + dot(w.T.astype(dtype), vh.abs())
 
         return grad(f)(tensor(a.astype(dtype))).numpy()

@@ -106,6 +106,13 @@ def _closed(near: Any) -> Any:
     return near
 
 
+def _chained(close: Any) -> Any:
+    """The equivalence relation among sorted values of which neighbours are close."""
+    label = np.cumsum(~close, axis=-1)
+    label = np.concatenate((np.zeros((*label.shape[:-1], 1), label.dtype), label), -1)
+    return label[..., None, :] == label[..., :, None]
+
+
 NEAR = 1e-4  # gaps, relative to the values, below which a division by them is avoided
 
 
@@ -120,16 +127,29 @@ def _bounds(a: Any, slack: float) -> tuple[Any, float]:
 
 
 def clusters(s: Any, slack: float = 1.0, zeros: bool = False) -> tuple[Any, Any, Any]:
-    """Which values along the last axis are equal up to rounding, which nearly equal, and which are zero (of those that may be)."""
+    """Which values along the last axis are equal up to rounding, which nearly equal, and which are zero (of those that may be).
+
+    Real values are sorted; complex ones have no order, and all pairs are looked at.
+    """
     a = np.abs(s)
     tol, small = _bounds(a, slack)
-    gap = np.abs(s[..., None, :] - s[..., :, None])
     zero = a <= tol if zeros else np.zeros(s.shape, bool)
-    equal = _closed((gap <= tol[..., None]) | (zero[..., None, :] & zero[..., :, None]))
-    if zeros:
-        zero = (equal & zero[..., None, :]).any(-1)
-    near = _closed(equal | (gap <= small * np.maximum(a[..., None, :], a[..., :, None])))
-    return equal, near, zero
+    if s.dtype.kind == "c":
+        gap = np.abs(s[..., None, :] - s[..., :, None])
+        equal = _closed(gap <= tol[..., None])
+        near = _closed(equal | (gap <= small * np.maximum(a[..., None, :], a[..., :, None])))
+    elif s.shape[-1]:
+        close, closer = _neighbours(s, a, tol, small)
+        equal, near = _chained(closer), _chained(close | closer)
+    else:
+        equal = near = np.zeros((*s.shape, 0), bool)
+    return equal, near, (equal & zero[..., None, :]).any(-1) if zeros else zero
+
+
+def _neighbours(s: Any, a: Any, tol: Any, small: float) -> tuple[Any, Any]:
+    """Which neighbours are nearly equal, and which equal up to rounding."""
+    gap = np.abs(s[..., 1:] - s[..., :-1])
+    return gap <= small * np.maximum(a[..., 1:], a[..., :-1]), gap <= tol
 
 
 def apart(s: Any, slack: float = 1.0, zeros: bool = False) -> bool:
@@ -138,9 +158,8 @@ def apart(s: Any, slack: float = 1.0, zeros: bool = False) -> bool:
         return False
     a = np.abs(s)
     tol, small = _bounds(a, slack)
-    gap = np.abs(s[..., 1:] - s[..., :-1])
-    far = (gap > small * np.maximum(a[..., 1:], a[..., :-1])) & (gap > tol)
-    return bool(far.all()) and not (zeros and bool((a <= tol).any()))
+    close, closer = _neighbours(s, a, tol, small)
+    return not (close.any() or closer.any() or (zeros and bool((a <= tol).any())))
 
 
 @op("over_gaps", core="(n),(n,n)->(n,n)")

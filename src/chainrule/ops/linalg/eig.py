@@ -138,13 +138,13 @@ def eig_p(a: Any, *, turn: bool = False) -> Any:
     """``L, V`` with ``a V = V diag(L)``, complex, the columns of V of norm 1; `turn`: see germ.turned."""
     _finite("linalg.eig", a)
     try:
-        w, v = np.linalg.eig(a)
+        w, v = map(_complex, np.linalg.eig(a))
     except np.linalg.LinAlgError:
         raise _failed("linalg.eig") from None
     if turn:
         (v,) = turned(w, v, slack=SLACK)
         v = v / np.sqrt((v * v.conj()).real.sum(-2, keepdims=True))
-    return _complex(w), _complex(v)
+    return w, v
 
 
 @op("eigvals", core="(n,n)->(n)", differentiable=False)
