@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,14 @@ class LinAlgError(ChainruleError):
 
 
 PUBLIC["linalg.LinAlgError"] = LinAlgError
+
+WIDER = {
+    dt.float16: dt.float32,
+    dt.bfloat16: dt.float32,
+    dt.complex32: dt.complex64,
+    dt.float32: dt.float64,
+    dt.complex64: dt.complex128,
+}
 
 
 def adjoint(x: Tensor) -> Tensor:
@@ -60,6 +69,13 @@ def is_complex(x: Tensor) -> bool:
 def identity(n: int, like: Tensor, m: int | None = None) -> Tensor:
     """The n x m identity of the dtype of `like`."""
     return Tensor(np.eye(n, m, dtype=like.dtype.np))
+
+
+def widened(*xs: Tensor) -> tuple[list[Tensor], Callable[[Tensor], Tensor]]:
+    """Tensors of one type in the next wider one, 16 bits in 32 and 32 in 64, and the way back: for results that are rounded once."""
+    d = xs[0].dtype
+    wide = WIDER.get(d, d)
+    return [x.to(wide) for x in xs], lambda y: y.to(d if y.dtype.is_complex or not d.is_complex else d.to_real())
 
 
 def floating(name: str, x: Any, arg: str = "A", dims: int = 2) -> None:

@@ -14,7 +14,7 @@ from ...core.shapes import broadcast_shapes, wrap_dim
 from ...core.tensor import Tensor
 from ..elementwise.elementary import where
 from ..shape.views import cat, diagonal
-from .common import adjoint, floating, identity, mm, square
+from .common import adjoint, floating, identity, mm, square, widened
 from .inverse import inv, inv_p
 from .norms import linalg_norm
 from .svd import svdvals
@@ -138,7 +138,8 @@ def _cross(name: str, a: Tensor, b: Tensor, dim: int) -> Tensor:
         )
     broadcast_shapes(a.shape, b.shape, what=name)
     # (a x b)[i] = a[i+1] b[i+2] - a[i+2] b[i+1], indices modulo 3.
-    return (a.roll(-1, d) * b.roll(-2, d)) - (a.roll(-2, d) * b.roll(-1, d))
+    (a, b), narrow = widened(a, b) if a.dtype is b.dtype else ([a, b], lambda y: y)
+    return narrow((a.roll(-1, d) * b.roll(-2, d)) - (a.roll(-2, d) * b.roll(-1, d)))
 
 
 @public("linalg.cross")

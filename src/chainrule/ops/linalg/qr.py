@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core import dtypes as dt
 from ...core.errors import ChainruleError
 from ...core.op import op
 from ...core.registry import public
@@ -16,7 +14,7 @@ from ...core.shapes import broadcast_shapes
 from ...core.tensor import Tensor
 from ..index.getitem import tril, triu
 from ..shape.views import cat
-from .common import adjoint, floating, identity, mm, same_dtype
+from .common import adjoint, floating, identity, mm, same_dtype, widened
 from .triangular import trsm_p, trsm_right
 
 
@@ -134,13 +132,6 @@ def geqrf(input: Tensor) -> Geqrf:
     return Geqrf(*geqrf_p(input))
 
 
-def _widened(*xs: Tensor) -> tuple[list[Tensor], Callable[[Tensor], Tensor]]:
-    """The tensors in 64 bits, and the way back: the triangle T of products of reflectors may be much larger than the product."""
-    d = xs[0].dtype
-    wide = dt.complex128 if d.is_complex else dt.float64
-    return [x.to(wide) for x in xs], lambda y: y.to(d)
-
-
 def _reflectors(a: Tensor, tau: Tensor) -> tuple[Tensor, Tensor]:
     """``V, T`` with ``H_1 ... H_k = I - V T V^H``: T^-1 is diag(1/tau) plus the strict upper triangle of V^H V."""
     k = tau.shape[-1]
@@ -172,7 +163,7 @@ def householder_product(A: Tensor, tau: Tensor) -> Tensor:
             f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], got {list(tau.shape)} and {list(A.shape)}"
         )
     same_dtype(name, A, tau, "input and tau")
-    (a, tau), narrow = _widened(A, tau)
+    (a, tau), narrow = widened(A, tau)  # T may be much larger than the product
     v, t = _reflectors(a, tau)
     return narrow(identity(m, a, n) - mm(v, t, adjoint(v[..., :n, :])))
 
@@ -207,7 +198,7 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
     same_dtype("ormqr", input, tau, "input and tau")
     same_dtype("ormqr", input, other, "input and other")
     broadcast_shapes(input.shape[:-2], other.shape[:-2], what="ormqr: batch dimensions of input and other")
-    (input, tau, other), narrow = _widened(input, tau, other)
+    (input, tau, other), narrow = widened(input, tau, other)
     v, t = _reflectors(input, tau)
     t = adjoint(t) if transpose else t
     if left:

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core import dtypes as dt
 from ...core.op import op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
@@ -27,6 +26,7 @@ from .common import (
     over_sums_p,
     over_values_p,
     skew,
+    widened,
 )
 from .germ import free, moving, over_split, phases, pulled, restarts, split, turned
 
@@ -244,18 +244,15 @@ def svd_lowrank(
     m, n = A.shape[-2:]
     if not 0 <= q <= min(m, n):
         raise ValueError(f"svd_lowrank: q(={q}) must be non-negative and not greater than min(m, n)={min(m, n)}")
-    exact = dt.complex128 if is_complex(A) else dt.float64
-    if A.dtype is not exact:
-        # Rounded once: the errors of one basis are in the next, and in what is projected on it.
-        u, s, v = svd_lowrank(A.to(exact), q, niter, None if M is None else M.to(exact))
-        return u.to(A.dtype), s.to(A.dtype.to_real()), v.to(A.dtype)
-    a = A if M is None else A - M
+    # The errors of one basis are in the next, and in what is projected on it.
+    xs, narrow = widened(A) if M is None else widened(A, M)
+    a = xs[0] if M is None else xs[0] - xs[1]
     wide = m < n
     if wide:
         a = adjoint(a)
     basis = _basis(a, q, niter)
     u, s, vh = _svd(mm(adjoint(basis), a), False)
-    u, v = mm(basis, u), adjoint(vh)
+    u, s, v = narrow(mm(basis, u)), narrow(s), narrow(adjoint(vh))
     return (v, s, u) if wide else (u, s, v)
 
 
