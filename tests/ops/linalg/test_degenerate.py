@@ -11,6 +11,7 @@ import pytest
 import chainrule
 from chainrule import linalg
 from chainrule.func import grad, hessian, jacfwd, jacrev, jvp, vmap
+from chainrule.ops.linalg.common import apart
 
 N = 4
 
@@ -378,6 +379,68 @@ def test_vectors_of_small_but_real_gaps_have_derivatives():
     loss = jvp(lambda x: linalg.eigh(x)[1][0, 1], (tensor(a),), (tensor(e),))[1]
     assert abs(float(loss)) == pytest.approx(1 / gap, rel=1e-6)
     assert grad(lambda x: linalg.eigh(x)[1][0, 1])(tensor(a)).abs().max().item() == pytest.approx(0.5 / gap, rel=1e-6)
+
+
+def crowded(rng, n, dtype):
+    """Random, with one value far above the others, so that their gaps are small compared with it."""
+    return (rng.uniform(-1, 1, (n, n)) + 3).astype(dtype)
+
+
+ALONE = {
+    "svdvals": (linalg.svdvals, lambda a, w: np.linalg.svd(a)[0] * w @ np.linalg.svd(a)[2]),
+    "eigvalsh": (lambda a: linalg.eigvalsh(herm(a)), lambda a, w: np.linalg.eigh((a + a.T) / 2)[1] * w @ np.linalg.eigh((a + a.T) / 2)[1].T),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("n", [30, 260])
+@pytest.mark.parametrize("name", ALONE)
+def test_values_alone_need_no_gap(name, n):
+    f, want = ALONE[name]
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        a, w = crowded(rng, n, np.float32), rng.standard_normal(n).astype(np.float32)
+        got = grad(lambda x, w=w: dot(w, f(x)))(tensor(a)).numpy()
+        exact = want(a.astype(float), w.astype(float))
+        assert np.linalg.norm(got - exact) <= 1e-4 * np.linalg.norm(exact)
+
+
+@pytest.mark.parametrize("gap", [1e-5, 3e-5, 1e-4, 1e-3])
+def test_vectors_of_small_gaps_in_32_bits(gap):
+    """Compared with 64 bits at the same numbers, beside a value far above them."""
+    rng = np.random.default_rng(13)
+    u, v = unitary(rng, 30, False), unitary(rng, 30, False)
+    values = np.array([100.0, *np.linspace(1, 4, 27), 5, 5 + 100 * gap])
+    a = (u * values @ v.T).astype(np.float32)
+    w = rng.standard_normal(a.shape)
+
+    def gradient(dtype):
+        def f(x):
+            u, _, vh = linalg.svd(x)
+            return dot(w.astype(dtype), u.abs()) + dot(w.T.astype(dtype), vh.abs())
+
+        return grad(f)(tensor(a.astype(dtype))).numpy()
+
+    got, want = gradient(np.float32), gradient(np.float64)
+    # The vectors turn by the rounding of the matrix over the gap.
+    assert np.linalg.norm(got - want) <= 10 * np.finfo(np.float32).eps / gap * np.linalg.norm(want)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_value_far_above_a_repeated_one_hides_no_choice(dtype):
+    rng = np.random.default_rng(14)
+    q = unitary(rng, 40, False)
+    a = (q * np.array([1e3, *np.linspace(2, 3, 37), 1, 1]) @ q.T).astype(dtype)
+    w = random(rng, 40, 40).astype(dtype)
+    with pytest.raises(RuntimeError, match="repeated"):
+        grad(lambda x: dot(w, linalg.eigh(herm(x))[1].abs()))(tensor(a))
+
+
+def test_chance_gaps_of_large_matrices_start_no_germ():
+    rng = np.random.default_rng(15)
+    for n in (200, 300):
+        a = random(rng, n, n).astype(np.float32)
+        for s in (np.linalg.eigvalsh((a + a.T) / 2), np.linalg.svd(a)[1]):
+            assert apart(s, zeros=True)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,14 @@ class LinAlgError(ChainruleError):
 
 
 PUBLIC["linalg.LinAlgError"] = LinAlgError
+
+WIDER = {
+    dt.float16: dt.float32,
+    dt.bfloat16: dt.float32,
+    dt.complex32: dt.complex64,
+    dt.float32: dt.float64,
+    dt.complex64: dt.complex128,
+}
 
 
 def adjoint(x: Tensor) -> Tensor:
@@ -60,6 +69,13 @@ def is_complex(x: Tensor) -> bool:
 def identity(n: int, like: Tensor, m: int | None = None) -> Tensor:
     """The n x m identity of the dtype of `like`."""
     return Tensor(np.eye(n, m, dtype=like.dtype.np))
+
+
+def widened(*xs: Tensor) -> tuple[list[Tensor], Callable[[Tensor], Tensor]]:
+    """Tensors of one type in the next wider one, 16 bits in 32 and 32 in 64, and the way back: for results that are rounded once."""
+    d = xs[0].dtype
+    wide = WIDER.get(d, d)
+    return [x.to(wide) for x in xs], lambda y: y.to(d if y.dtype.is_complex or not d.is_complex else d.to_real())
 
 
 def floating(name: str, x: Any, arg: str = "A", dims: int = 2) -> None:
@@ -106,17 +122,50 @@ def _closed(near: Any) -> Any:
     return near
 
 
+def _chained(close: Any) -> Any:
+    """The equivalence relation among sorted values of which neighbours are close."""
+    label = np.cumsum(~close, axis=-1)
+    label = np.concatenate((np.zeros((*label.shape[:-1], 1), label.dtype), label), -1)
+    return label[..., None, :] == label[..., :, None]
+
+
+NEAR = 1e-4  # gaps, relative to the values, below which a division by them is avoided
+
+
+def _bounds(a: Any, slack: float) -> tuple[Any, float]:
+    """Gaps that rounding makes among values of magnitudes a (LAPACK errs by a few eps of the largest), and small ones, relative to them.
+
+    Among n values spread at random, some gap below ``1 / n**2`` of them is a chance of about ``1 / n``, below a fixed number a certainty.
+    """
+    n = a.shape[-1]
+    tol = 8 * slack * np.finfo(a.dtype).eps * np.max(a, axis=-1, keepdims=True, initial=0)
+    return tol, min(NEAR, 1 / max(n, 1) ** 2)
+
+
 def clusters(s: Any, slack: float = 1.0, zeros: bool = False) -> tuple[Any, Any, Any]:
-    """Which values along the last axis are equal up to rounding, which nearly equal, and which are zero (of those that may be)."""
+    """Which values along the last axis are equal up to rounding, which nearly equal, and which are zero (of those that may be).
+
+    Real values are sorted; complex ones have no order, and all pairs are looked at.
+    """
     a = np.abs(s)
-    tol = 4 * slack * np.finfo(s.dtype).eps * s.shape[-1] * np.max(a, axis=-1, initial=0)[..., None]
-    gap = np.abs(s[..., None, :] - s[..., :, None])
+    tol, small = _bounds(a, slack)
     zero = a <= tol if zeros else np.zeros(s.shape, bool)
-    equal = _closed((gap <= tol[..., None]) | (zero[..., None, :] & zero[..., :, None]))
-    if zeros:
-        zero = (equal & zero[..., None, :]).any(-1)
-    near = _closed(equal | (gap <= NEAR * np.maximum(a[..., None, :], a[..., :, None])))
-    return equal, near, zero
+    if s.dtype.kind == "c":
+        gap = np.abs(s[..., None, :] - s[..., :, None])
+        equal = _closed(gap <= tol[..., None])
+        near = _closed(equal | (gap <= small * np.maximum(a[..., None, :], a[..., :, None])))
+    elif s.shape[-1]:
+        close, closer = _neighbours(s, a, tol, small)
+        equal, near = _chained(closer), _chained(close | closer)
+    else:
+        equal = near = np.zeros((*s.shape, 0), bool)
+    return equal, near, (equal & zero[..., None, :]).any(-1) if zeros else zero
+
+
+def _neighbours(s: Any, a: Any, tol: Any, small: float) -> tuple[Any, Any]:
+    """Which neighbours are nearly equal, and which equal up to rounding."""
+    gap = np.abs(s[..., 1:] - s[..., :-1])
+    return gap <= small * np.maximum(a[..., 1:], a[..., :-1]), gap <= tol
 
 
 def apart(s: Any, slack: float = 1.0, zeros: bool = False) -> bool:
@@ -124,13 +173,9 @@ def apart(s: Any, slack: float = 1.0, zeros: bool = False) -> bool:
     if s.dtype.kind == "c":
         return False
     a = np.abs(s)
-    tol = 4 * slack * np.finfo(s.dtype).eps * s.shape[-1] * np.max(a, axis=-1, keepdims=True, initial=0)
-    gap = np.abs(s[..., 1:] - s[..., :-1])
-    far = (gap > NEAR * np.maximum(a[..., 1:], a[..., :-1])) & (gap > tol)
-    return bool(far.all()) and not (zeros and bool((a <= tol).any()))
-
-
-NEAR = 1e-4  # gaps, relative to the values, below which a division by them is avoided
+    tol, small = _bounds(a, slack)
+    close, closer = _neighbours(s, a, tol, small)
+    return not (close.any() or closer.any() or (zeros and bool((a <= tol).any())))
 
 
 @op("over_gaps", core="(n),(n,n)->(n,n)")

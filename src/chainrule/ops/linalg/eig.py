@@ -115,7 +115,7 @@ def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """The eigenvalues of a Hermitian matrix, ascending."""
     square("linalg.eigvalsh", A)
     uplo = _uplo("linalg.eigvalsh", UPLO)
-    return split(eigh_p(A, uplo=uplo, turn=True)[0]) if moving(A) else eigvalsh_p(A, uplo=uplo)
+    return split(eigh_p(A, uplo=uplo, turn=False)[0]) if moving(A) else eigvalsh_p(A, uplo=uplo)
 
 
 # -- general ------------------------------------------------------------------------------------------------------------
@@ -138,13 +138,13 @@ def eig_p(a: Any, *, turn: bool = False) -> Any:
     """``L, V`` with ``a V = V diag(L)``, complex, the columns of V of norm 1; `turn`: see germ.turned."""
     _finite("linalg.eig", a)
     try:
-        w, v = np.linalg.eig(a)
+        w, v = map(_complex, np.linalg.eig(a))
     except np.linalg.LinAlgError:
         raise _failed("linalg.eig") from None
     if turn:
         (v,) = turned(w, v, slack=SLACK)
         v = v / np.sqrt((v * v.conj()).real.sum(-2, keepdims=True))
-    return _complex(w), _complex(v)
+    return w, v
 
 
 @op("eigvals", core="(n,n)->(n)", differentiable=False)
@@ -183,7 +183,7 @@ def _(g: Any, y: Any, a: Any, *, turn: bool) -> Any:
     p = _over_gaps(z, w.conj(), gv)
     if gw is not None:
         p = p + diag_embed(gw)
-    return (pulled(solve_p.bind(vh, mm(p, vh)), gv, gv),)
+    return (pulled(solve_p.bind(vh, mm(p, vh)), gv, gv, unitary=False),)
 
 
 @public("linalg.eig")
@@ -198,7 +198,7 @@ def eig(A: Tensor) -> Eig:
 def eigvals(A: Tensor) -> Tensor:
     """The eigenvalues of a square matrix, complex, in no particular order."""
     square("linalg.eigvals", A)
-    return split(eig_p(A, turn=True)[0], SLACK) if moving(A) else eigvals_p(A)
+    return split(eig_p(A, turn=False)[0], SLACK) if moving(A) else eigvals_p(A)
 
 
 # -- samples ------------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from ...core.shapes import broadcast_shapes, wrap_dim
 from ...core.tensor import Tensor
 from ..elementwise.elementary import where
 from ..shape.views import cat, diagonal
-from .common import adjoint, floating, identity, mm, square
+from .common import adjoint, floating, identity, mm, square, widened
 from .inverse import inv, inv_p
 from .norms import linalg_norm
 from .svd import svdvals
@@ -24,12 +24,13 @@ from .svd import svdvals
 
 @op("matrix_exp", core="(n,n)->(n,n)")
 def matrix_exp_p(a: Any) -> Any:
-    """The exponential, by scaling and squaring."""
+    """The exponential, by scaling and squaring, in 64 bits: the powers that decide about the scaling overflow long before it does."""
     if a.size == 0:
         return a.copy()
     from scipy.linalg import expm
 
-    return expm(a).astype(a.dtype, copy=False)
+    with np.errstate(over="ignore"):
+        return expm(a.astype(np.result_type(a.dtype, np.float64), copy=False)).astype(a.dtype, copy=False)
 
 
 def _directional(a: Tensor, e: Tensor) -> Tensor:
@@ -137,7 +138,8 @@ def _cross(name: str, a: Tensor, b: Tensor, dim: int) -> Tensor:
         )
     broadcast_shapes(a.shape, b.shape, what=name)
     # (a x b)[i] = a[i+1] b[i+2] - a[i+2] b[i+1], indices modulo 3.
-    return (a.roll(-1, d) * b.roll(-2, d)) - (a.roll(-2, d) * b.roll(-1, d))
+    (a, b), narrow = widened(a, b) if a.dtype is b.dtype else ([a, b], lambda y: y)
+    return narrow((a.roll(-1, d) * b.roll(-2, d)) - (a.roll(-2, d) * b.roll(-1, d)))
 
 
 @public("linalg.cross")

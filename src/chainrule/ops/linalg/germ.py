@@ -379,7 +379,7 @@ def _series(tower: Tower, c: Callable[[int], Tensor]) -> Tensor:
     return Tensor(c(0), tower, Rate(lambda: _series(tower, lambda k: c(k + 1) * (k + 1))))
 
 
-def _settle(x: Tensor, ref: float, curve: Curve) -> Tensor:
+def _settle(x: Tensor, ref: float, curve: Curve, fresh: bool) -> Tensor:
     """The polynomial x in q as a power series in e: with ``h = 1/q``, the quotient ``N(h) / h**P`` of power series.
 
     N and its first P - 1 derivatives vanish at h = 0 if x does not depend on the choice of vectors. Near there, at ``h = s``, the
@@ -444,7 +444,9 @@ def _settle(x: Tensor, ref: float, curve: Curve) -> Tensor:
     if not s:
         left = max(_size(at_zero(j, top)) for j in range(top))
         noise = eps * size * max(gain, gain**top) * (64 + 1024 * ref)
-        if left > max(math.sqrt(eps) * max(_size(y), *(_size(c(p, 0)) for p in range(top + 1))), noise):
+        # Fresh poles were not multiplied since their size was noted: what distinct values, with gaps of their own, add is no measure.
+        seen = 0.0 if fresh else max(_size(y), *(_size(c(p, 0)) for p in range(top + 1)))
+        if left > max(math.sqrt(eps) * seen, noise):
             raise RuntimeError(
                 "linalg.eigh, eig or svd: eigenvalues or singular values are repeated (or singular values are zero), and the result "
                 "depends on which vectors of a repeated value were chosen (or on the phases of complex vectors): it has no "
@@ -453,27 +455,28 @@ def _settle(x: Tensor, ref: float, curve: Curve) -> Tensor:
             )
         return _series(curve.split, smooth)
     rounding = 64 * eps * size * (gain / s) ** top * max(ref, 1.0)
-    good = np.abs(innermost(plain(0) - y)) <= rounding
-    if good.all():
-        return _series(curve.split, smooth)
-    return _series(curve.split, lambda k: where(Tensor(good), smooth(k), plain(k)))
+    # One element that depends on the choice convicts the function, all elements of it.
+    return _series(curve.split, smooth if _size(plain(0) - y) <= rounding else plain)
 
 
-@op("settle", batch=lambda size, xs, flags, b: settle_p.bind(*xs, b=b))
-def settle_p(x: Any, ref: Any, *, b: int) -> Any:
-    """x itself: poles of curve b that cancel are gone after it. `ref` is of the size of what x is a derivative of."""
+@op("settle", batch=lambda size, xs, flags, **kw: settle_p.bind(*xs, **kw))
+def settle_p(x: Any, ref: Any, *, b: int, fresh: bool) -> Any:
+    """x itself: poles of curve b that cancel are gone after it. `ref` is of the size of what x is a derivative of.
+
+    `fresh`: all poles are of the rule that made x.
+    """
     return x
 
 
-settle_p.jvp([lambda t, y, x, ref, *, b: settle_p.bind(t, ref, b=b), None])
-settle_p.vjp([lambda g, y, x, ref, *, b: g, None])
+settle_p.jvp([lambda t, y, x, ref, *, b, fresh: settle_p.bind(t, ref, b=b, fresh=False), None])
+settle_p.vjp([lambda g, y, x, ref, *, b, fresh: g, None])
 
 
 def _settle_here(tower: Tower, args: Any, low: Any, kw: Any) -> Any:
     curve = CURVES[kw["b"]]
     if tower is not curve.pole:
         return NotImplemented
-    return _settle(args[0], _size(args[1]), curve) if args[0]._interp is tower else args[0]
+    return _settle(args[0], _size(args[1]), curve, kw["fresh"]) if args[0]._interp is tower else args[0]
 
 
 SPECIAL[settle_p] = _settle_here
@@ -506,13 +509,17 @@ def towers(x: Any) -> set[Any]:
     return out
 
 
-def pulled(x: Tensor, size: Tensor, *gs: Tensor | None) -> Tensor:
-    """`settled` for what a reverse rule makes of cotangents up to `size`; poles that they bring along were noted without it."""
+def pulled(x: Tensor, size: Tensor, *gs: Tensor | None, unitary: bool = True) -> Tensor:
+    """`settled` for what a reverse rule makes of cotangents up to `size`; poles that they bring along were noted without it.
+
+    `unitary`: after the division by gaps it multiplied by unitary matrices alone.
+    """
     found = set().union(*(towers(g) for g in gs))
-    return settled(x, size if any(c.pole in found for c in CURVES) else None)
+    carried = any(c.pole in found for c in CURVES)
+    return settled(x, size if carried else None, fresh=unitary and not carried)
 
 
-def settled(x: Any, ref: Any = None) -> Any:
+def settled(x: Any, ref: Any = None, fresh: bool = False) -> Any:
     """What leaves a transform: without poles and, if no derivative is being taken around it, without the germ."""
     found = towers(x)
     if not found or MAKING.get():
@@ -520,7 +527,7 @@ def settled(x: Any, ref: Any = None) -> Any:
     size = Tensor(np.ones(())) if ref is None else ref.detach()
     for b, curve in enumerate(CURVES):
         if curve.pole in found:
-            x = settle_p.bind(x, size, b=b)
+            x = settle_p.bind(x, size, b=b, fresh=fresh)
     if any(i.kind in ("reverse", "jvp") for i in STACK.get()) or moving(x):
         return x
     return leave_p.bind(x)

@@ -13,7 +13,7 @@ from ...core.samples import Given, S, sample
 from ...core.shapes import wrap_dims
 from ...core.tensor import Tensor
 from ..elementwise.elementary import where
-from .common import adjoint, concrete_info, floating, hermitian, mm, raise_info, same_dtype, square
+from .common import adjoint, concrete_info, floating, hermitian, mm, raise_info, same_dtype, square, widened
 from .eig import eigvalsh
 from .solve import solve
 from .svd import svdvals
@@ -96,9 +96,10 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
             f"but got {m} != {n} for shape {list(A.shape)} and ind={ind}"
         )
     floating(name, A, "A", 0)
-    y, info = inv_p(A.reshape(n, m))
+    (a,), narrow = widened(A)
+    y, info = inv_p(a.reshape(n, m))
     raise_info(name, info, "Failed to invert the input tensor, because it is singular (zero pivot {}).")
-    return y.reshape(*last, *first)
+    return narrow(y.reshape(*last, *first))
 
 
 @public("linalg.tensorsolve")

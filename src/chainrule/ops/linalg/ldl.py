@@ -12,7 +12,7 @@ from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import broadcast_shapes
 from ...core.tensor import Tensor
-from .common import floating, is_complex, raise_info, same_dtype, square
+from .common import floating, is_complex, raise_info, same_dtype, square, widened
 
 
 class LDL(NamedTuple):
@@ -128,7 +128,8 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False)
             f"{name}: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots {list(pivots.shape)} and LD {list(LD.shape)}"
         )
     broadcast_shapes(LD.shape[:-2], B.shape[:-2], what=f"{name}: batch dimensions of LD and B")
-    return ldl_solve_p(LD, pivots, B, hermitian=bool(hermitian))
+    (ld, b), narrow = widened(LD, B)
+    return narrow(ldl_solve_p(ld, pivots, b, hermitian=bool(hermitian)))
 
 
 # -- samples ------------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import broadcast_shapes, wrap_dim
 from ...core.tensor import Tensor
+from .common import widened
 from .matmul import _check_dtypes, _fits, _need, bmm, matmul, mv, plus, rounded_once
 
 
@@ -157,6 +158,8 @@ def multi_dot(*tensors: Any) -> Tensor:
                 f"multi_dot: tensor {i} must be {'1D or 2D' if i in (0, len(xs) - 1) else '2D'} but got {x.ndim}D"
             )
     _check_dtypes("multi_dot", *xs)
+    # Where long sums nearly cancel, the rounding of the products on the way is all that is left.
+    xs, narrow = widened(*xs)
     sizes = [1 if xs[0].ndim == 1 else xs[0].shape[0], *[x.shape[-1] if x.ndim == 2 else 1 for x in xs]]
     if xs[0].ndim == 1:
         sizes[1] = xs[0].shape[0]
@@ -185,7 +188,7 @@ def multi_dot(*tensors: Any) -> Tensor:
 
     y = product(0, n - 1)
     y = y.squeeze(0) if xs[0].ndim == 1 else y
-    return y.squeeze(-1) if xs[-1].ndim == 1 else y
+    return narrow(y.squeeze(-1) if xs[-1].ndim == 1 else y)
 
 
 # -- samples ----------------------------------------------------------------------------------------------------------

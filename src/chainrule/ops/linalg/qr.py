@@ -14,7 +14,7 @@ from ...core.shapes import broadcast_shapes
 from ...core.tensor import Tensor
 from ..index.getitem import tril, triu
 from ..shape.views import cat
-from .common import adjoint, floating, identity, mm, same_dtype
+from .common import adjoint, floating, identity, mm, same_dtype, widened
 from .triangular import trsm_p, trsm_right
 
 
@@ -163,8 +163,9 @@ def householder_product(A: Tensor, tau: Tensor) -> Tensor:
             f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], got {list(tau.shape)} and {list(A.shape)}"
         )
     same_dtype(name, A, tau, "input and tau")
-    v, t = _reflectors(A, tau)
-    return identity(m, A, n) - mm(v, t, adjoint(v[..., :n, :]))
+    (a, tau), narrow = widened(A, tau)  # T may be much larger than the product
+    v, t = _reflectors(a, tau)
+    return narrow(identity(m, a, n) - mm(v, t, adjoint(v[..., :n, :])))
 
 
 @public("ormqr", methods="ormqr")
@@ -197,11 +198,12 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
     same_dtype("ormqr", input, tau, "input and tau")
     same_dtype("ormqr", input, other, "input and other")
     broadcast_shapes(input.shape[:-2], other.shape[:-2], what="ormqr: batch dimensions of input and other")
+    (input, tau, other), narrow = widened(input, tau, other)
     v, t = _reflectors(input, tau)
     t = adjoint(t) if transpose else t
     if left:
-        return other - mm(v, mm(t, mm(adjoint(v), other)))
-    return other - mm(mm(mm(other, v), t), adjoint(v))
+        return narrow(other - mm(v, mm(t, mm(adjoint(v), other))))
+    return narrow(other - mm(mm(mm(other, v), t), adjoint(v)))
 
 
 # -- samples ------------------------------------------------------------------------------------------------------------

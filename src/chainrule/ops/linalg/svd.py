@@ -26,6 +26,7 @@ from .common import (
     over_sums_p,
     over_values_p,
     skew,
+    widened,
 )
 from .germ import free, moving, over_split, phases, pulled, restarts, split, turned
 
@@ -194,7 +195,7 @@ def svdvals(A: Tensor, *, driver: Any = None) -> Tensor:
     """The singular values of A, descending."""
     floating("linalg.svdvals", A)
     _no_driver("linalg.svdvals", driver)
-    return _svd(A, False)[1] if moving(A) else svdvals_p(A)
+    return split(svd_p(A, full=False, turn=False)[1], zeros=True) if moving(A) else svdvals_p(A)
 
 
 @public("svd", methods="svd")
@@ -243,13 +244,15 @@ def svd_lowrank(
     m, n = A.shape[-2:]
     if not 0 <= q <= min(m, n):
         raise ValueError(f"svd_lowrank: q(={q}) must be non-negative and not greater than min(m, n)={min(m, n)}")
-    a = A if M is None else A - M
+    # The errors of one basis are in the next, and in what is projected on it.
+    xs, narrow = widened(A) if M is None else widened(A, M)
+    a = xs[0] if M is None else xs[0] - xs[1]
     wide = m < n
     if wide:
         a = adjoint(a)
     basis = _basis(a, q, niter)
     u, s, vh = _svd(mm(adjoint(basis), a), False)
-    u, v = mm(basis, u), adjoint(vh)
+    u, s, v = narrow(mm(basis, u)), narrow(s), narrow(adjoint(vh))
     return (v, s, u) if wide else (u, s, v)
 
 
