@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch.testing._internal.opinfo.core import SampleInput
 
 import chainrule
 from chainrule.core.op import OPS, op
@@ -17,6 +18,7 @@ from chainrule.testing.conformance.columns import COLUMNS
 from chainrule.testing.conformance.database import choose, samples_of, select_entries
 from chainrule.testing.conformance.entry import Options, judge_entry
 from chainrule.testing.conformance.extras import judge_errors
+from chainrule.testing.conformance.precision import trials
 from chainrule.testing.conformance.problem import Case, Oracle
 from chainrule.testing.conformance.runner import run_all
 
@@ -200,6 +202,25 @@ def test_refined_differences_reject_slopes_of_a_staircase() -> None:
     """Steps that cross many jumps look like a slope; smaller ones do not."""
     stairs = differences(lambda a: [np.floor(a[0] * 1e5) / 1e5], [np.array([0.123456])], [np.ones(1)])
     assert not stairs.refined().usable[0].any()
+
+
+def test_refined_differences_reject_stairs_as_wide_as_the_fine_step() -> None:
+    """The coarse ladder sees a curve and leaves the element to the fine one, which meets one stair at each of its steps."""
+    point, along = [np.array([-8.953043]), np.array([0.004046053627])], [np.array([0.4531]), np.array([-1.688708])]
+    stairs = differences(lambda a: [np.trunc(a[0] / a[1])], point, along)
+    assert stairs.usable[0].all()
+    assert not stairs.refined().usable[0].any()
+    slope = differences(lambda a: [a[0] / a[1]], point, along)
+    assert slope.refined().usable[0].all()
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 1, 3), (2, 0)])
+def test_samples_without_elements_have_no_precision(shape: tuple[int, ...]) -> None:
+    (entry,) = select_entries(["fmod"])
+    sample = SampleInput(torch.ones(5, 1, dtype=torch.float64), args=(torch.ones(shape, dtype=torch.float64),))
+    for s in (sample, SampleInput(sample.args[0], args=(2.0,))):
+        case = Case(entry, torch.float64, 0, s, 0)
+        assert list(trials(case, torch.float32)) == []
 
 
 def test_mismatch_sees_shape_nan_and_small_errors() -> None:

@@ -95,7 +95,7 @@ def _enlargements(floats: Sequence[torch.Tensor], longest: int) -> Iterator[Grow
     if floats:
         big = max(floats, key=lambda x: x.numel())
         sizes = [n for n in big.shape if n > 1]
-        if sizes and big.numel() < ENOUGH:
+        if sizes and 0 < big.numel() < ENOUGH:
             m = min(math.ceil((ENOUGH / big.numel()) ** (1 / len(sizes))), longest // max(sizes))
             yield lambda x: tuple(n * m if n > 1 else n for n in x.shape)
             front = min(math.ceil(ENOUGH / big.numel()), longest // big.shape[0])
@@ -120,7 +120,7 @@ def _tiled(x: torch.Tensor, shape: Shape) -> torch.Tensor:
     flat = x.flatten()
     if x.dtype is not torch.bool and flat.unique().numel() == flat.numel():
         return x
-    return x.repeat([n // o for n, o in zip(shape, x.shape, strict=True)])
+    return x.repeat([n // o if o else 1 for n, o in zip(shape, x.shape, strict=True)])
 
 
 # -- errors -----------------------------------------------------------------------------------------------------------
