@@ -11,7 +11,7 @@ from chainrule import func
 from chainrule.core.forward import Forward
 from chainrule.core.op import OPS
 from chainrule.core.samples import SAMPLES
-from chainrule.testing.laws import case_of, _jvp_map, _vjp_map, like, outputs
+from chainrule.testing.laws import _jvp_map, _vjp_map, case_of, like, outputs
 
 # Ops whose derivative no law can ask for, and why.
 BEYOND = {
