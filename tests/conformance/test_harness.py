@@ -13,8 +13,9 @@ from torch.testing._internal.opinfo.core import SampleInput
 import chainrule
 from chainrule.core.op import OPS, op
 from chainrule.testing.conformance.adapters import Library, load_library
+from chainrule.testing.conformance.batching import Batch
 from chainrule.testing.conformance.calculus import differences, inner, mismatch
-from chainrule.testing.conformance.columns import COLUMNS
+from chainrule.testing.conformance.columns import COLUMNS, Judge
 from chainrule.testing.conformance.database import choose, samples_of, select_entries
 from chainrule.testing.conformance.entry import Options, judge_entry
 from chainrule.testing.conformance.extras import judge_errors
@@ -171,6 +172,15 @@ def test_indices_differ_between_examples() -> None:
     )
     row = judge_entry(entry, library, Options(samples=1, columns=("value", "vmap")))
     assert "index tensors" in row["cells"]["vmap"]["details"][0]["message"]
+
+
+def test_indices_that_pytorch_wraps_around_are_not_asked_for() -> None:
+    """All indices of this sample are 4, the last of 5: one more is 0 again for PyTorch's take_along_dim, one less is another index."""
+    (entry,) = select_entries(["take_along_dim"])
+    x, index = torch.rand(5, 5, dtype=torch.float64), torch.full((1, 2), 4)
+    judge = Judge(Case(entry, torch.float64, 0, SampleInput(x, args=(index, 1)), 0), load_library("chainrule"), None)
+    (variants,) = Batch(judge).indices.values()
+    assert [int(v.max()) for v in variants] == [4, 3, 4, 3, 4]
 
 
 def test_known_mistakes_of_pytorch_are_found() -> None:
