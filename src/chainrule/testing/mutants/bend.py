@@ -58,6 +58,13 @@ def ways(slot: Slot, kinds: frozenset[str]) -> list[Mutant]:
     return [Mutant(slot, n) for n in names]
 
 
+def has_rules(o: Op) -> bool:
+    """Whether the op has a rule that could be bent: not if its derivative is zero, or that of a body in other ops."""
+    if o.form == "pointwise":
+        return any(callable(r) and not isinstance(r, type) for r in o.rules)
+    return o.form != "fused" or any((o.push_rule, o.pull_rule))  # type: ignore[attr-defined]
+
+
 # -- bending ----------------------------------------------------------------------------------------------------------
 
 # slot, what is in it and, for the cotangent of an input, that input -> what takes its place
@@ -246,6 +253,8 @@ def _note(slot: Slot, v: Any, x: Any) -> Any:
     if not _SEEN:
         return v
     kinds = _SEEN[-1].setdefault(slot, set())
+    if isinstance(v, Tensor):
+        kinds.add("tensor")
     if isinstance(v, Tensor) and not ("nonzero" in kinds and (slot.part == "batch" or "complex" in kinds)):
         a = innermost(v)
         a = a if isinstance(a, np.ndarray) else np.ones(1)
