@@ -856,6 +856,7 @@ sample("clamp", S(5), S(5, low=-1.0, high=-0.5), S(5, low=0.5, high=1.0), cx=Fal
 sample("clamp", S(5), min=S(5), cx=False)
 sample("clamp", S(5), max=S(5), cx=False)
 sample("where", Given([[True, False, True]]), S(2, 3), S(3))
+sample("eq", S(2, 3), S(3), f=lambda a, b: where(a.sign() == b.sign(), a * b, a), cx=False)
 sample("masked_fill", S(2, 3), Given([True, False, True]), S())
 sample("conj", S(3))
 sample("real", S(3), f=lambda x: real(x * (2 + 1j)))
