@@ -13,7 +13,7 @@ CONFORMANCE_ARGS = $(if $(ONLY),--only $(ONLY)) $(if $(SAMPLES),--samples $(SAMP
 CONFORMANCE_HTML ?= $(if $(ONLY)$(SAMPLES)$(SHARD)$(LIB),build,docs)/conformance.html
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format conformance conformance-errors conformance-reference programs mutants precision bench docs clean
+.PHONY: help demo test check surface format conformance conformance-errors conformance-reference programs mutants precision bench docs clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -41,7 +41,11 @@ check: $(VENV)/.installed-test ## formatting, lint, types and the fast laws, in 
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
 	$(PY) -m mypy
+	$(PY) -m chainrule.testing.surface --check
 	$(PY) -m pytest -q -n 2 -m fast tests/laws
+
+surface: $(VENV)/.installed-test ## the stubs that type checkers and editors read, written from the declarations
+	$(PY) -m chainrule.testing.surface
 
 format: $(VENV)/.installed-test ## rewrite the sources in the house format
 	$(PY) -m ruff format .

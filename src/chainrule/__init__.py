@@ -41,7 +41,6 @@ from .core.imperative import (  # noqa: E402
     set_grad_enabled,
 )
 from .core.printing import set_printoptions  # noqa: E402
-from .core.registry import PUBLIC as _PUBLIC  # noqa: E402
 from .core.registry import fill as _fill  # noqa: E402
 from .core.tensor import Size, Tensor  # noqa: E402
 from .custom import custom_op  # noqa: E402
@@ -58,7 +57,7 @@ for _alias in ("half", "float", "double", "short", "int", "long", "chalf", "cflo
     globals()[_alias] = _dt.NAMES[_alias]
 
 inf, nan, pi, e, newaxis = _math.inf, _math.nan, _math.pi, _math.e, None
-_names = _fill(__import__("sys").modules[__name__], "")
+_fill(__import__("sys").modules[__name__], "")
 from . import namespaces as _namespaces  # noqa: E402
 
 _namespaces.install(__import__("sys").modules[__name__])
@@ -74,13 +73,23 @@ def typename(obj: _Any) -> str:
     return "chainrule.Tensor" if isinstance(obj, Tensor) else type(obj).__name__
 
 
-_LAZY = ("nested", "nn", "optim", "tree", "utils", "testing")
+# Imported when first used, so that ``import chainrule`` stays quick.
+_LAZY = ("nested", "optim", "testing", "tree", "typing", "utils")
+_PARTS = ("autograd", "fft", "func", "linalg", "masked", "nn", "random", "return_types", "signal", "special")
+__all__ = _namespaces.public_names(__import__("sys").modules[__name__], _PARTS + _LAZY)
 
 
 def __getattr__(name: str) -> _Any:
-    """Parts that are imported when first used, so that ``import chainrule`` stays quick."""
+    """The parts that are imported on demand."""
     if name in _LAZY:
         import importlib
 
         return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # With the module, so that Python can suggest a name that is meant.
+    raise AttributeError(
+        f"module {__name__!r} has no attribute {name!r}", name=name, obj=__import__("sys").modules[__name__]
+    )
+
+
+def __dir__() -> list[str]:
+    return __all__

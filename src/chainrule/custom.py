@@ -237,3 +237,7 @@ def custom_op(f: Callable[..., Any] | None = None, *, name: str | None = None) -
     if f is None:
         return lambda g: custom_op(g, name=name)
     return CustomOp(name or f.__name__, f)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -702,3 +702,7 @@ def debug_unwrap(x: Tensor, *, recurse: bool = True) -> Tensor:
         if not recurse:
             break
     return x
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import importlib
+import inspect
+import re
 import sys
+from collections.abc import Iterator
 from types import ModuleType
+from typing import Any
 
-from .core.registry import PUBLIC, fill
+from .core.registry import PUBLIC, address, fill, house
 
 
 def install(root: ModuleType) -> None:
-    """Make ``chainrule.linalg``, ``chainrule.special``, ... from the published names."""
+    """Fill ``chainrule.linalg``, ``chainrule.special``, ... with the published names; one that has no file is made."""
     prefixes: set[str] = set()
     for name in PUBLIC:
         parts = name.split(".")[:-1]
@@ -18,7 +22,7 @@ def install(root: ModuleType) -> None:
     for prefix in sorted(prefixes):
         full = f"{root.__name__}.{prefix}"
         try:
-            module = importlib.import_module(full)
+            module: Any = importlib.import_module(full)
         except ModuleNotFoundError as e:
             if e.name != full:
                 raise
@@ -26,5 +30,32 @@ def install(root: ModuleType) -> None:
             sys.modules[full] = module
             head, _, tail = prefix.rpartition(".")
             setattr(sys.modules[f"{root.__name__}.{head}" if head else root.__name__], tail, module)
-        names = fill(module, prefix)
-        module.__all__ = names + [n for n in getattr(module, "__all__", []) if n not in names]  # type: ignore[attr-defined]
+        if names := fill(module, prefix):
+            module.__all__ = names
+            module.__dir__ = lambda names=names: names
+    results: Any = importlib.import_module(f"{root.__name__}.return_types")
+    for cls in result_types():
+        address(cls, f"return_types.{cls.__name__}")
+        setattr(results, cls.__name__, cls)
+    results.__all__ = sorted({cls.__name__ for cls in result_types()})
+
+
+def result_types() -> Iterator[type]:
+    """The named tuples that published functions return."""
+    for f in PUBLIC.values():
+        returns = getattr(f, "__annotations__", {}).get("return", "")
+        if returns not in ("Tensor", "Any"):
+            known = getattr(inspect.unwrap(f), "__globals__", {})
+            for word in re.findall(r"\w+", str(returns)):
+                if hasattr(known.get(word), "_fields"):
+                    yield known[word]
+
+
+def public_names(root: ModuleType, modules: tuple[str, ...]) -> list[str]:
+    """The root's `modules`, and all that is in it and is no module."""
+    names = set(modules)
+    for name, value in vars(root).items():
+        if not name.startswith("_") and not isinstance(value, ModuleType) and name != "annotations":
+            names.add(name)
+    house(root.__name__, sorted(names))
+    return sorted(names)

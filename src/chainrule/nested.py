@@ -23,7 +23,7 @@ import numpy as np
 from .core import dtypes as dt
 from .core.errors import ChainruleError
 from .core.op import op
-from .core.registry import public
+from .core.registry import house, public
 from .core.tensor import Tensor
 from .core.views import register_views
 from .ops.shape.views import slice_p
@@ -482,3 +482,10 @@ def _no_collection() -> Iterator[None]:
     finally:
         if on:
             gc.enable()
+
+
+house(__name__, __all__)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -10,7 +10,14 @@ with ``metadata={"static": True}`` is part of the shape. ``None`` is a container
 ``tree.register(cls, flatten, unflatten)``.
 """
 
+from .core.registry import house as _house
 from .core.tree import Spec, flatten, leaves, register, unflatten
 from .core.tree import tree_map as map
 
 __all__ = ["Spec", "flatten", "leaves", "map", "register", "unflatten"]
+
+_house(__name__, __all__)
+
+
+def __dir__() -> list[str]:
+    return __all__

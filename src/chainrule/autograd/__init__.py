@@ -13,6 +13,7 @@ from ..core.imperative import (
     no_grad,
     set_grad_enabled,
 )
+from ..core.registry import house as _house
 from ..core.tensor import Tensor
 from .anomaly import AnomalyError, detect_anomaly, set_detect_anomaly
 from .function import Function
@@ -35,3 +36,9 @@ __all__ = [
     "AnomalyError", "Function", "GradcheckError", "Variable", "backward", "detect_anomaly", "enable_grad", "forward_ad", "functional", "grad",
     "gradcheck", "gradgradcheck", "inference_mode", "is_grad_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled",
 ]  # fmt: skip
+
+_house(__name__, __all__)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -83,3 +83,17 @@ def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     vs = _tuple(v)[0] if v is not None else tuple(x.detach() * 0 + 1 for x in xs)
     g = F.vjp(F.grad(lambda *a: func(*a).reshape(()), tuple(range(len(xs)))), *xs)[1](vs)
     return _finish(y, create_graph), _finish(g if many else g[0], create_graph)
+
+
+__all__ = [
+    "hessian",
+    "hvp",
+    "jacobian",
+    "jvp",
+    "vhp",
+    "vjp",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -6,7 +6,10 @@ from typing import Any
 
 
 class _Name:
+    """A layout or a memory format; `strided` and `contiguous_format` are all that there is to choose here."""
+
     __slots__ = ("name",)
+    name: str
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -21,6 +21,12 @@ class DType:
 
     __slots__ = ("category", "itemsize", "name", "np", "rank")
 
+    name: str
+    np: np.dtype[Any]
+    category: int
+    rank: int
+    itemsize: int
+
     def __init__(self, name: str, np_dtype: Any, category: int, rank: int) -> None:
         self.name = name
         self.np = np.dtype(np_dtype)

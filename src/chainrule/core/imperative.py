@@ -487,17 +487,6 @@ def grad(
     return tuple(out)
 
 
-for _name, _f in {
-    "requires_grad_": requires_grad_, "retain_grad": retain_grad, "register_hook": register_hook, "backward": _backward,
-}.items():  # fmt: skip
-    setattr(Tensor, _name, _f)
-Tensor.is_leaf = property(_is_leaf)  # type: ignore[attr-defined]
-Tensor.grad_fn = property(_grad_fn)  # type: ignore[attr-defined]
-Tensor.grad = property(_get_grad, _set_grad)  # type: ignore[attr-defined]
-Tensor.retains_grad = property(lambda self: self._meta is not None and self._meta.retain is not None)  # type: ignore[attr-defined]
-Tensor.output_nr = property(lambda self: self._aux.index if type(self._aux) is Pick else 0)  # type: ignore[attr-defined]
-
-
 def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], None]) -> Any:
     """Call ``hook(tensor)`` after backward() has added to this leaf's ``.grad``."""
     if not (self.requires_grad and self.is_leaf):
@@ -514,5 +503,12 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], No
     return Handle()
 
 
-Tensor.register_post_accumulate_grad_hook = register_post_accumulate_grad_hook  # type: ignore[attr-defined]
+for _name, _f in {
+    "requires_grad_": requires_grad_, "retain_grad": retain_grad, "register_hook": register_hook, "backward": _backward,
+    "register_post_accumulate_grad_hook": register_post_accumulate_grad_hook, "is_leaf": property(_is_leaf),
+    "grad_fn": property(_grad_fn), "grad": property(_get_grad, _set_grad),
+    "retains_grad": property(lambda self: self._meta is not None and self._meta.retain is not None),
+    "output_nr": property(lambda self: self._aux.index if type(self._aux) is Pick else 0),
+}.items():  # fmt: skip
+    setattr(Tensor, _name, _f)
 __all__ = ["Reverse", "backward", "grad"]

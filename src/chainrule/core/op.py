@@ -108,6 +108,9 @@ class Op:
     def __repr__(self) -> str:
         return f"<op {self.name}>"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _op_named, (self.name,)
+
     # -- declaring rules ----------------------------------------------------------------------------------------------
     def jvp(self, rule: Any = None, *, sparse: bool = False) -> Any:
         """Declare the forward rule ``rule(t, y, *xs, **static) -> tangent(s)``.
@@ -259,6 +262,10 @@ class Op:
         if callable(rule):
             return rule(size, args, flags, **kw)
         raise missing(self.name, "batching rule")
+
+
+def _op_named(name: str) -> Op:
+    return OPS[name]
 
 
 def ragged_level(args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
@@ -516,14 +523,14 @@ def _binary(op: Pointwise, operator: bool = False) -> Callable[..., Any]:
     floats = op.fast & FLOAT_NUMS
     number = (float, int) if isinstance(fn, np.ufunc) else ()
 
-    def call(a: Any, b: Any) -> Any:
+    def call(a: Any, other: Any) -> Any:
         if type(a) is Tensor:
             ia = a._interp
             if ia is None:
                 va = a._value
-                if type(b) is Tensor:
-                    if b._interp is None:
-                        vb = b._value
+                if type(other) is Tensor:
+                    if other._interp is None:
+                        vb = other._value
                         d = va.dtype
                         if vb.dtype is d and d.num in fast and type(va) is ndarray and type(vb) is ndarray:
                             if large is not None and va.size >= LARGE_SIZE and (r := large(va, vb)) is not None:
@@ -534,44 +541,44 @@ def _binary(op: Pointwise, operator: bool = False) -> Callable[..., Any]:
                                 check_broadcast(op.name, va, vb)
                                 raise
                             return Tensor(r if type(r) is ndarray else np.asarray(r))
-                        return op.concrete((a, b), {})
-                    return b._interp.run_binary(op, a, b)
-                if type(b) in number:
+                        return op.concrete((a, other), {})
+                    return other._interp.run_binary(op, a, other)
+                if type(other) in number:
                     if va.dtype.num in floats and type(va) is ndarray:
-                        if large is not None and va.size >= LARGE_SIZE and (r := large(va, b)) is not None:
+                        if large is not None and va.size >= LARGE_SIZE and (r := large(va, other)) is not None:
                             return Tensor(r)
-                        r = fn(va, b)
+                        r = fn(va, other)
                         return Tensor(r if type(r) is ndarray else np.asarray(r))
-                    return op.concrete((a, b), {})
-            elif type(b) is Tensor:
-                ib = b._interp
-                return (ib if ib is not None and ib.level > ia.level else ia).run_binary(op, a, b)
-            elif type(b) is float or type(b) is int:
-                return ia.run_binary(op, a, b)
-        elif type(b) is Tensor and type(a) in number:
-            ib = b._interp
+                    return op.concrete((a, other), {})
+            elif type(other) is Tensor:
+                ib = other._interp
+                return (ib if ib is not None and ib.level > ia.level else ia).run_binary(op, a, other)
+            elif type(other) is float or type(other) is int:
+                return ia.run_binary(op, a, other)
+        elif type(other) is Tensor and type(a) in number:
+            ib = other._interp
             if ib is not None:
-                return ib.run_binary(op, a, b)
-            if b._value.dtype.num in floats and type(b._value) is ndarray:
-                if large is not None and b._value.size >= LARGE_SIZE and (r := large(a, b._value)) is not None:
+                return ib.run_binary(op, a, other)
+            if other._value.dtype.num in floats and type(other._value) is ndarray:
+                if large is not None and other._value.size >= LARGE_SIZE and (r := large(a, other._value)) is not None:
                     return Tensor(r)
-                r = fn(a, b._value)
+                r = fn(a, other._value)
                 return Tensor(r if type(r) is ndarray else np.asarray(r))
         if isinstance(a, Tensor):  # a subclass, as parameters are
             top = a._interp
-            if isinstance(b, Tensor):
-                ib = b._interp
+            if isinstance(other, Tensor):
+                ib = other._interp
                 if ib is not None and (top is None or ib.level > top.level):
                     top = ib
                 if top is not None:
-                    return top.run_binary(op, a, b)
-            elif top is not None and (type(b) is float or type(b) is int):
-                return top.run_binary(op, a, b)
-        elif isinstance(b, Tensor) and b._interp is not None and type(a) in number:
-            return b._interp.run_binary(op, a, b)
-        if operator and not (is_operand(a) and is_operand(b)):
+                    return top.run_binary(op, a, other)
+            elif top is not None and (type(other) is float or type(other) is int):
+                return top.run_binary(op, a, other)
+        elif isinstance(other, Tensor) and other._interp is not None and type(a) in number:
+            return other._interp.run_binary(op, a, other)
+        if operator and not (is_operand(a) and is_operand(other)):
             return NotImplemented
-        return Op.bind(op, a, b)
+        return Op.bind(op, a, other)
 
     call.__name__ = op.name
     return call

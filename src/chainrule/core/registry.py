@@ -7,19 +7,55 @@ on Tensor. Adding an operator touches the one file that declares it.
 from __future__ import annotations
 
 import functools
+import inspect
+import sys
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from .declared import show_declaration
 from .op import Op, Pointwise, is_operand, rules_arity
 from .tensor import Tensor
 from .views import assign, write_out
+
+if TYPE_CHECKING:
+    from ..typing import Operand
 
 PUBLIC: dict[str, Any] = {}
 METHODS: dict[str, Any] = {}
 OWNERS: dict[str, str] = {}
 F = TypeVar("F", bound=Callable[..., Any])
+_ADDRESSED: set[int] = set()
+
+
+def address(f: Any, name: str) -> None:
+    """Tell a published object where it is imported from, so that it pickles by name; the first name is its home."""
+    if id(f) in _ADDRESSED:
+        return
+    _ADDRESSED.add(id(f))
+    if name.startswith("Tensor."):
+        head, tail, f.__qualname__ = "", name[7:], name
+    else:
+        head, _, tail = name.rpartition(".")
+        f.__qualname__ = tail
+    f.__name__ = tail
+    f.__module__ = f"chainrule.{head}" if head else "chainrule"
+
+
+def signed(f: Any, like: Any, *, out: bool = False, returns: Any = None) -> Any:
+    """`f` with the signature of `like`, which it hands its arguments on to; with ``out=``, or returning something else."""
+    s = inspect.signature(like)
+    parameters = list(s.parameters.values())
+    if out and "out" not in s.parameters:
+        end = len(parameters) - (bool(parameters) and parameters[-1].kind is _VAR_KEYWORD)
+        parameters.insert(end, _OUT)
+    f.__signature__ = s.replace(parameters=parameters, return_annotation=returns or s.return_annotation)
+    return f
+
+
+_VAR_KEYWORD = inspect.Parameter.VAR_KEYWORD
+_OUT = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="Tensor | None")
 
 
 def with_out(f: Callable[..., Any], fresh: bool = False, fill: bool = False) -> Callable[..., Any]:
@@ -41,7 +77,7 @@ def with_out(f: Callable[..., Any], fresh: bool = False, fill: bool = False) -> 
             )
         return write_out(out, y, fill)
 
-    return call
+    return signed(call, f, out=True)
 
 
 def pointwise_function(p: Pointwise) -> Callable[..., Any]:
@@ -50,7 +86,7 @@ def pointwise_function(p: Pointwise) -> Callable[..., Any]:
     n = rules_arity(p.fn, p.rules)
     if n == 1:
 
-        def function(input: Any, *, out: Any = None) -> Any:
+        def function(input: Operand, *, out: Tensor | None = None) -> Tensor:
             if out is None:
                 return call(input)
             check_out(p.name, out, (input,), fresh=False)
@@ -58,7 +94,7 @@ def pointwise_function(p: Pointwise) -> Callable[..., Any]:
 
     elif n == 2:
 
-        def function(input: Any, other: Any, *, out: Any = None) -> Any:  # type: ignore[misc]
+        def function(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:  # type: ignore[misc]
             if out is None:
                 return call(input, other)
             check_out(p.name, out, (input, other), fresh=False)
@@ -114,9 +150,8 @@ def in_place(f: Callable[..., Any], name: str) -> Callable[..., Tensor]:
     def method(self: Tensor, *args: Any, **kw: Any) -> Tensor:
         return assign(self, f(self, *args, **kw), name)
 
-    method.__name__ = name
     method.__doc__ = f"In-place version of :meth:`{name.rstrip('_')}`."
-    return method
+    return signed(method, f, returns="Tensor")
 
 
 def public(
@@ -129,18 +164,26 @@ def public(
         for n in names.split():
             claim(n, f)
             PUBLIC[n] = target
-        as_method: Any = f.call if isinstance(f, Pointwise) else _bindable(f) if isinstance(f, Op) else f
+            address(target, n)
+        if hasattr(target, "op"):
+            show_declaration(target)
+        as_method: Any = _pointwise_method(f) if isinstance(f, Pointwise) else _bindable(f) if isinstance(f, Op) else f
         for n in methods.split():
-            claim(f"Tensor.{n}", f)
-            METHODS[n] = _operator(f, as_method) if n in OPERATORS else as_method
-            setattr(Tensor, n, METHODS[n])
+            attach(n, _operator(f, as_method) if n in OPERATORS else as_method, f)
         for n in inplace.split():
-            claim(f"Tensor.{n}", f)
-            METHODS[n] = in_place(as_method, n)
-            setattr(Tensor, n, METHODS[n])
+            attach(n, method := in_place(as_method, n), f)
+            show_declaration(method)
         return f
 
     return register
+
+
+def attach(name: str, method: Any, owner: Any) -> None:
+    """Make a function a method of Tensor."""
+    claim(f"Tensor.{name}", owner)
+    METHODS[name] = method
+    address(method, f"Tensor.{name}")
+    setattr(Tensor, name, method)
 
 
 OPERATORS = frozenset(
@@ -164,7 +207,7 @@ def _operator(f: Any, method: Callable[..., Any]) -> Callable[..., Any]:
 
 def claim(name: str, f: Any) -> None:
     """A public name has one owner: a second one would silently win or lose by the order of imports."""
-    home = getattr(f, "__module__", None) or type(f).__module__
+    home = getattr(f, "__globals__", {}).get("__name__") or getattr(f, "__module__", None) or type(f).__module__
     if name in OWNERS:
         raise ValueError(f"{name} is published twice, by {OWNERS[name]} and by {home}; a public name has one owner")
     OWNERS[name] = home
@@ -174,8 +217,26 @@ def _bindable(o: Op) -> Callable[..., Any]:
     def method(self: Tensor, *args: Any, **kw: Any) -> Any:
         return o(self, *args, **kw)
 
-    method.__name__, method.__doc__ = o.name, o.__doc__
+    method.__doc__ = o.__doc__
     return method
+
+
+def _unary_method(self: Tensor) -> Tensor: ...  # type: ignore[empty-body]
+def _binary_method(self: Tensor, other: Operand) -> Tensor: ...  # type: ignore[empty-body]
+
+
+_METHOD_SIGNATURES = {1: inspect.signature(_unary_method), 2: inspect.signature(_binary_method)}
+
+
+def _pointwise_method(p: Pointwise) -> Callable[..., Any]:
+    """A pointwise op's own call, which stands on the hot path, with what a reader wants to know of it."""
+    signature = _METHOD_SIGNATURES.get(p.call.__code__.co_argcount)
+    for call in (p.call, p.operator):
+        call.__doc__ = p.__doc__
+        if signature is not None:
+            call.__signature__ = signature  # type: ignore[attr-defined]
+            show_declaration(call)
+    return p.call
 
 
 def prop(name: str) -> Callable[[F], F]:
@@ -188,12 +249,23 @@ def prop(name: str) -> Callable[[F], F]:
     return register
 
 
+def house(module: str, names: list[str]) -> None:
+    """Make a public module the home of the functions that it imports from the inside."""
+    space = module.partition(".")[2]
+    for name in names:
+        f = getattr(sys.modules[module], name, None)
+        private = getattr(f, "__module__", "").startswith(("chainrule.core.", "chainrule.payloads."))
+        if private and hasattr(f, "__qualname__") and not isinstance(f, type):  # a class stays where its source is
+            address(f, f"{space}.{name}" if space else name)
+
+
 def fill(module: Any, prefix: str) -> list[str]:
     """Put the public names under `prefix` into a module; returns them."""
     names = []
     for full, f in PUBLIC.items():
         head, _, tail = full.rpartition(".")
         if head == prefix:
+            address(f, full)
             setattr(module, tail, f)
             names.append(tail)
     return sorted(names)

@@ -219,7 +219,7 @@ def leaves(tree: Any) -> list[Any]:
 def tree_map(f: Callable[..., Any], tree: Any, *rest: Any) -> Any:
     """`f` applied leaf by leaf to trees of one shape.
 
-    >>> tree_map(lambda a, b: a + b, {"x": 1, "y": (2, 3)}, {"x": 10, "y": (20, 30)})
+    >>> chainrule.tree.map(lambda a, b: a + b, {"x": 1, "y": (2, 3)}, {"x": 10, "y": (20, 30)})
     {'x': 11, 'y': (22, 33)}
     """
     first, spec = flatten(tree)

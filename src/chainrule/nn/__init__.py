@@ -2,13 +2,13 @@
 
 from . import functional, init, modules, parameter, utils
 from .functional_call import functional_call, stack_module_state
-from .module import Module
+from .module import Module as Module
 from .modules import *
+from .modules.thin import *
 from .parameter import Buffer, Parameter
 
 __all__ = [
     "Buffer",
-    "Module",
     "Parameter",
     "functional",
     "functional_call",
@@ -19,3 +19,7 @@ __all__ = [
     "utils",
 ]
 __all__ += modules.__all__
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from typing import Any
 
@@ -12,6 +13,9 @@ _ids = itertools.count()
 
 class Handle:
     """Removes a hook: ``handle.remove()``, or at the end of a ``with``."""
+
+    id: int
+    _table: dict[int, Any]
 
     def __init__(self, table: dict[int, Any], key: int) -> None:
         self._table, self.id = table, key
@@ -84,7 +88,7 @@ class _Watch:
             if isinstance(a, Tensor) and a.requires_grad:
                 a = a.view_as(a) if hasattr(a, "view_as") else a + 0
                 self.left += 1
-                a.register_hook(lambda g, k=k: self._arrived(k, g))
+                a.register_hook(functools.partial(self._arrived, k))
             out.append(a)
         return tuple(out)
 

@@ -181,3 +181,26 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
     order = np.argsort(rng.random((rows, cols)), axis=0)
     w[order < math.ceil(sparsity * rows)] = 0
     return _fill(tensor, w)
+
+
+__all__ = [
+    "calculate_gain",
+    "constant_",
+    "dirac_",
+    "eye_",
+    "kaiming_normal_",
+    "kaiming_uniform_",
+    "normal_",
+    "ones_",
+    "orthogonal_",
+    "sparse_",
+    "trunc_normal_",
+    "uniform_",
+    "xavier_normal_",
+    "xavier_uniform_",
+    "zeros_",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections import OrderedDict, namedtuple
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ..core import dtypes as dt
 from ..core.imperative import no_grad
@@ -15,8 +15,14 @@ from .hooks import Handle, Hooks
 from .parameter import Buffer, Parameter
 
 M = TypeVar("M", bound="Module")
-LoadResult = namedtuple("LoadResult", "missing_keys unexpected_keys")
 _EXTRA = "_extra_state"
+
+
+class LoadResult(NamedTuple):
+    """The names that a state lacked, and those that it had too many."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
 
 
 class Module:

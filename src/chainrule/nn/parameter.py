@@ -69,8 +69,6 @@ class Parameter(Tensor, metaclass=_Marked):
         text = tensor_repr(self)
         return text if text.startswith("Parameter") else f"Parameter containing:\n{text}"
 
-    __str__ = __repr__  # type: ignore[assignment]
-
     def _like(self, data: Tensor, memo: dict[int, Any] | None) -> Any:
         """A parameter of the same class with the attributes of this one, without its gradient."""
         new = Parameter.__new__(type(self), data, self.requires_grad)
@@ -104,6 +102,7 @@ class Buffer(Tensor, metaclass=_Marked):
     """A tensor that is state but no weight: ``Buffer(data, persistent=True)``."""
 
     mark = "_is_buffer"
+    persistent: bool
 
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
         """A tensor that shares the memory of `data`, marked as a buffer."""
@@ -111,3 +110,13 @@ class Buffer(Tensor, metaclass=_Marked):
         x.__dict__["_is_buffer"] = True
         x.__dict__["persistent"] = persistent
         return x
+
+
+__all__ = [
+    "Buffer",
+    "Parameter",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -6,3 +6,7 @@ from .optimizer import Optimizer
 from .sgd import SGD
 
 __all__ = ["SGD", "Adam", "AdamW", "Optimizer", "lr_scheduler"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.tensor import Tensor
 from .optimizer import Optimizer, positive
 
 
@@ -17,7 +18,7 @@ class Adam(Optimizer):
     def __init__(
         self,
         params: Any,
-        lr: float = 1e-3,
+        lr: float | Tensor = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0,
@@ -87,7 +88,7 @@ class AdamW(Adam):
     def __init__(
         self,
         params: Any,
-        lr: float = 1e-3,
+        lr: float | Tensor = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 1e-2,

@@ -370,3 +370,7 @@ class ReduceLROnPlateau(LRScheduler):
             new = max(old * self.factor, least)
             if old - new > self.eps:
                 put(g, "lr", new)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -116,7 +116,8 @@ class Optimizer:
     def _step_tensor(self, p: Tensor, group: dict[str, Any]) -> None:
         """A step that can be differentiated: the same formula on tensors, recorded."""
         state = self.state[p]
-        self.update(p, -p.grad if group.get("maximize") else p.grad, state, group, _tensors())
+        g: Any = p.grad
+        self.update(p, -g if group.get("maximize") else g, state, group, _tensors())
         for k, v in state.items():
             if isinstance(v, np.ndarray):
                 state[k] = Tensor(v)

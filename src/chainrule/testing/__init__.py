@@ -5,3 +5,7 @@ from __future__ import annotations
 from .compare import assert_close, count_ops
 
 __all__ = ["assert_close", "count_ops"]
+
+
+def __dir__() -> list[str]:
+    return __all__

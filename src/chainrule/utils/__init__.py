@@ -5,3 +5,7 @@ from __future__ import annotations
 from . import checkpoint
 
 __all__ = ["checkpoint"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -180,3 +180,7 @@ def checkpoint_sequential(
 def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
     """PyTorch's switch for when a second run stops; here it makes no difference."""
     yield
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -15,8 +15,7 @@ from .normalization import (
     LayerNorm,
     RMSNorm,
 )
-
-globals().update({name: getattr(thin, name) for name in thin.__all__})
+from .thin import *
 
 __all__ = [
     "BatchNorm1d",
@@ -42,3 +41,7 @@ __all__ = [
     "Unflatten",
 ]
 __all__ += thin.__all__
+
+
+def __dir__() -> list[str]:
+    return __all__

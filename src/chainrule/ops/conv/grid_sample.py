@@ -191,8 +191,8 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
     """The points ``theta @ (x, y[, z], 1)`` over the pixels of an image of `size` ``(N, C, *spatial)``, for grid_sample."""
     name = "affine_grid"
     if not isinstance(theta, Tensor) or theta.dtype.category != dt.FLOAT:
-        kind = theta.dtype if isinstance(theta, Tensor) else type(theta).__name__
-        raise ValueError(f"{name}: expected theta to have floating point type, but got {kind}")
+        got = theta.dtype if isinstance(theta, Tensor) else type(theta).__name__
+        raise ValueError(f"{name}: expected theta to have floating point type, but got {got}")
     size = tuple(int(k) for k in size)
     d = len(size) - 2
     if d not in (2, 3):

@@ -156,7 +156,7 @@ def interpolate(
 
     `mode`: nearest, nearest-exact, area (1 to 3 spatial dims), linear (1), bilinear, bicubic (2), trilinear (3).
 
-    >>> nn.functional.interpolate(chainrule.arange(3.0).reshape(1, 1, 3), scale_factor=2)
+    >>> chainrule.nn.functional.interpolate(chainrule.arange(3.0).reshape(1, 1, 3), scale_factor=2)
     tensor([[[0., 0., 1., 1., 2., 2.]]])
     """
     name = "interpolate"

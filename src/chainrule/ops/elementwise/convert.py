@@ -89,7 +89,7 @@ def _set_data(self: Tensor, new: Tensor) -> None:
         self._value = inner._value
 
 
-Tensor.data = property(_data, _set_data)  # type: ignore[attr-defined]
+Tensor.data = property(_data, _set_data)  # type: ignore[method-assign, assignment]
 
 
 @public("", methods="to", out=False)

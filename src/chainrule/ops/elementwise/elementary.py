@@ -93,7 +93,14 @@ class _Sum(Pointwise):
 
 add_p = _Sum("add", np.add, lambda t, y, a, b: t, lambda t, y, a, b: t)
 sub_p = _Sum("sub", np.subtract, lambda t, y, a, b: t, lambda t, y, a, b: -t)
-mul_p = pointwise("mul", np.multiply, lambda t, y, a, b: t * b, lambda t, y, a, b: t * a, large=on_large("mul"))
+mul_p = pointwise(
+    "mul",
+    np.multiply,
+    lambda t, y, a, b: t * b,
+    lambda t, y, a, b: t * a,
+    large=on_large("mul"),
+    doc="``input * other``.",
+)
 div_p = pointwise(
     "div",
     np.true_divide,
@@ -126,7 +133,9 @@ def _floor_divide(a: Any, b: Any) -> Any:
     return np.floor_divide(a, b)
 
 
-floor_divide_p = pointwise("floor_divide", _floor_divide, ZERO, ZERO, fast=frozenset())
+floor_divide_p = pointwise(
+    "floor_divide", _floor_divide, ZERO, ZERO, fast=frozenset(), doc="``input // other``, rounded down."
+)
 
 
 def _trunc_divide(a: Any, b: Any) -> Any:
@@ -543,7 +552,11 @@ ge = publish(
     Ordered("ge", np.greater_equal, (), fast=ORDERED, doc="``input >= other``."), "t*", "greater_equal", "__ge__"
 )
 isnan = public("isnan", methods="isnan")(
-    pointwise("isnan", lambda x: np.isnan(x) if x.dtype.kind in "fc" else np.zeros(x.shape, bool))
+    pointwise(
+        "isnan",
+        lambda x: np.isnan(x) if x.dtype.kind in "fc" else np.zeros(x.shape, bool),
+        doc="Whether it is NaN; a complex number is where a part of it is.",
+    )
 )
 
 # -- maximum, minimum, clamp: where two inputs tie, each gets half ------------------------------------------------------
@@ -757,7 +770,8 @@ def _bitwise(name: str, fn: Any, dunder: str) -> Pointwise:
             )
         return fn(a, b)
 
-    p = pointwise(name, checked, fast=frozenset(INTS | {dt.bool_.np.num}))
+    doc = f"The {dunder} of two integers, bit by bit, or of two truth values."
+    p = pointwise(name, checked, fast=frozenset(INTS | {dt.bool_.np.num}), doc=doc)
     public("", methods=f"__{dunder}__", inplace=f"__i{dunder}__")(p)
     public("", methods=f"__r{dunder}__", out=False)(_swapped(p))
     return publish(p)
@@ -787,7 +801,7 @@ def _invert(x: Any) -> Any:
 
 
 bitwise_not = public("bitwise_not", methods="bitwise_not __invert__", inplace="bitwise_not_")(
-    pointwise("bitwise_not", _invert)
+    pointwise("bitwise_not", _invert, doc="An integer with every bit turned around, or the other truth value.")
 )
 
 

@@ -412,8 +412,8 @@ def _setitem(self: Tensor, key: Any, value: Any) -> None:
     assign(self, index_write(self, key, value), "x[key] = value")
 
 
-Tensor.__getitem__ = _getitem  # type: ignore[method-assign]
-Tensor.__setitem__ = _setitem  # type: ignore[method-assign]
+Tensor.__getitem__ = _getitem  # type: ignore[method-assign, assignment]
+Tensor.__setitem__ = _setitem  # type: ignore[method-assign, assignment]
 
 
 @public("index_put", methods="index_put", inplace="index_put_", out=False)

@@ -161,7 +161,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
 
     `mode`: "constant" (with `value`), "reflect" (without repeating the edge), "replicate" (the edge), "circular".
 
-    >>> nn.functional.pad(chainrule.arange(3.0).reshape(1, 3), (2, 1), mode="reflect")
+    >>> chainrule.nn.functional.pad(chainrule.arange(3.0).reshape(1, 3), (2, 1), mode="reflect")
     tensor([[2., 1., 0., 1., 2., 1.]])
     """
     p = [int(k) for k in pad]

@@ -1,0 +1,1 @@
+"""The state of the random number generator; filled by the ops."""

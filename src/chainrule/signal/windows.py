@@ -1,0 +1,1 @@
+"""Windows for spectral analysis; filled by the ops."""
