@@ -8,15 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch.testing._internal.opinfo.core import SampleInput
 
 import chainrule
 from chainrule.core.op import OPS, op
 from chainrule.testing.conformance.adapters import Library, load_library
+from chainrule.testing.conformance.batching import Batch
 from chainrule.testing.conformance.calculus import differences, inner, mismatch
-from chainrule.testing.conformance.columns import COLUMNS
+from chainrule.testing.conformance.columns import COLUMNS, Judge
 from chainrule.testing.conformance.database import choose, samples_of, select_entries
 from chainrule.testing.conformance.entry import Options, judge_entry
 from chainrule.testing.conformance.extras import judge_errors
+from chainrule.testing.conformance.precision import trials
 from chainrule.testing.conformance.problem import Case, Oracle
 from chainrule.testing.conformance.runner import run_all
 
@@ -171,6 +174,15 @@ def test_indices_differ_between_examples() -> None:
     assert "index tensors" in row["cells"]["vmap"]["details"][0]["message"]
 
 
+def test_indices_that_pytorch_wraps_around_are_not_asked_for() -> None:
+    """All indices of this sample are 4, the last of 5: one more is 0 again for PyTorch's take_along_dim, one less is another index."""
+    (entry,) = select_entries(["take_along_dim"])
+    x, index = torch.rand(5, 5, dtype=torch.float64), torch.full((1, 2), 4)
+    judge = Judge(Case(entry, torch.float64, 0, SampleInput(x, args=(index, 1)), 0), load_library("chainrule"), None)
+    (variants,) = Batch(judge).indices.values()
+    assert [int(v.max()) for v in variants] == [4, 3, 4, 3, 4]
+
+
 def test_known_mistakes_of_pytorch_are_found() -> None:
     """Published mistakes of torch 2.13 in forward-over-forward and reverse-over-forward."""
     library = load_library("torch")
@@ -200,6 +212,25 @@ def test_refined_differences_reject_slopes_of_a_staircase() -> None:
     """Steps that cross many jumps look like a slope; smaller ones do not."""
     stairs = differences(lambda a: [np.floor(a[0] * 1e5) / 1e5], [np.array([0.123456])], [np.ones(1)])
     assert not stairs.refined().usable[0].any()
+
+
+def test_refined_differences_reject_stairs_as_wide_as_the_fine_step() -> None:
+    """The coarse ladder sees a curve and leaves the element to the fine one, which meets one stair at each of its steps."""
+    point, along = [np.array([-8.953043]), np.array([0.004046053627])], [np.array([0.4531]), np.array([-1.688708])]
+    stairs = differences(lambda a: [np.trunc(a[0] / a[1])], point, along)
+    assert stairs.usable[0].all()
+    assert not stairs.refined().usable[0].any()
+    slope = differences(lambda a: [a[0] / a[1]], point, along)
+    assert slope.refined().usable[0].all()
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 1, 3), (2, 0)])
+def test_samples_without_elements_have_no_precision(shape: tuple[int, ...]) -> None:
+    (entry,) = select_entries(["fmod"])
+    sample = SampleInput(torch.ones(5, 1, dtype=torch.float64), args=(torch.ones(shape, dtype=torch.float64),))
+    for s in (sample, SampleInput(sample.args[0], args=(2.0,))):
+        case = Case(entry, torch.float64, 0, s, 0)
+        assert list(trials(case, torch.float32)) == []
 
 
 def test_mismatch_sees_shape_nan_and_small_errors() -> None:

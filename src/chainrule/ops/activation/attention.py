@@ -161,6 +161,8 @@ def attention_p(q: Any, k: Any, v: Any, *, scale: float, causal: bool) -> Any:
 @op("attention_back", core="(l,e),(l,d),(s,d),(s,e)->(l,d),(s,d),(s,e)")
 def attention_back_p(g: Any, q: Any, k: Any, v: Any, *, scale: float, causal: bool) -> Any:
     """The cotangents of q, k and v: the weights are computed again instead of being kept."""
+    lead = np.broadcast_shapes(*(x.shape[:-2] for x in (g, q, k, v)))  # under vmap some may be shared by the examples
+    g, q, k, v = (np.broadcast_to(x, (*lead, *x.shape[-2:])) for x in (g, q, k, v))
     return attend_back(g, q, k, v, scale, _hidden(q, k, causal))
 
 
@@ -211,3 +213,9 @@ sample(
     S(2, 4), S(3, 4), S(3, 2), Given([[True, False, True], [False, False, False]]), cx=False,
 )  # fmt: skip
 sample("nn.functional.scaled_dot_product_attention", S(4, 3, 2), S(2, 3, 2), S(2, 3, 2), enable_gqa=True, cx=False)
+# The op for nests, on one sequence.
+for _causal in (False, True):
+    sample(
+        "nn.functional.scaled_dot_product_attention",
+        S(2, 4), S(3, 4), S(3, 2), f=lambda q, k, v, c=_causal: attention_p(q, k, v, scale=0.5, causal=c), cx=False,
+    )  # fmt: skip

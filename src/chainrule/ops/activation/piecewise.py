@@ -394,6 +394,8 @@ for _n in "relu relu6 hardtanh leaky_relu hardshrink softshrink hardsigmoid hard
     sample(f"nn.functional.{_n}", S(0, 2), cx=False)
 sample("nn.functional.hardtanh", S(4), -0.25, 0.5, cx=False)
 sample("nn.functional.leaky_relu", S(4), -0.5, cx=False)
+for _n in ("hardshrink", "softshrink"):
+    sample(f"nn.functional.{_n}", Given([-1.5, -0.25, 0.75, 0.125], grad=True), cx=False)
 sample("threshold", S(5), 0.25, -3.0, cx=False)
 sample("prelu", S(2, 3, 2), S(3), cx=False)
 sample("prelu", S(2, 3), S(1), cx=False)

@@ -575,6 +575,9 @@ for _n in ("fmod", "remainder"):
 for _n in ("fmax", "fmin", "hypot", "atan2", "copysign", "logaddexp", "logaddexp2", "xlogy"):
     sample(_n, S(2, 3, low=0.2), S(3, low=0.2), cx=_n == "logaddexp")
     sample(_n, S(), S(2, low=0.5), cx=False)
+sample("copysign", S(2, 3), S(3), cx=False)
+sample("copysign", Given([1.5, -0.5, 2.0, -1.0], grad=True), Given([-1.0, -2.0, 0.5, 3.0], grad=True), cx=False)
+sample("nextafter", S(4), S(4), cx=False)
 sample("atan2", Given([0.0, 1.0, -1.0], grad=True), Given([1.0, 1.0, -2.0], grad=True), cx=False)
 sample("logaddexp", Given([800.0, -900.0, 0.0], grad=True), Given([800.5, 900.0, 0.0], grad=True), cx=False)
 sample("xlogy", Given([0.0, 2.0], grad=False), Given([3.0, 0.5], grad=True), cx=False)

@@ -387,6 +387,7 @@ for _r in REDUCTIONS:
         reduction=_r,
         cx=False,
     )
+sample("nn.functional.binary_cross_entropy_with_logits", S(2, 3), S(2, 3, low=0.0, high=1.0), S(3), cx=False)
 sample("nn.functional.binary_cross_entropy_with_logits", Given([-800.0, -40.0, 40.0, 800.0], grad=True), S(4), cx=False)
 sample(
     "nn.functional.soft_margin_loss",

@@ -13,6 +13,7 @@ from ...core import dtypes as dt
 from ...core.device import device as device_type
 from ...core.op import ZERO, pointwise
 from ...core.registry import public
+from ...core.samples import S, sample
 from ...core.shapes import sizes
 from ...core.tensor import PAYLOADS, Tensor
 from ...core.views import write_out
@@ -622,3 +623,10 @@ def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
 def shape_of(xs: Sequence[Any]) -> Any:
     """The shapes of tensors, for messages."""
     return [list(x.shape) for x in xs if isinstance(x, Tensor)]
+
+
+# -- samples ------------------------------------------------------------------------------------------------------------
+
+sample("Tensor.copy_", S(2, 3), S(3), f=lambda x, y: x * x.clone().copy_(y))
+sample("Tensor.fill_", S(2, 3), f=lambda x: x * x.clone().fill_(0.5))
+sample("Tensor.set_", S(2, 3), f=lambda x: x * x.clone().set_(x.sin()))

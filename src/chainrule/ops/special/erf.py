@@ -234,6 +234,7 @@ log_ndtr = unary(
 for _n in ("erf", "erfc", "special.erfcx", "special.ndtr", "special.log_ndtr"):
     sample(_n, S(2, 3), cx=False)
     sample(_n, Given([0.0, -3.0, 5.0], grad=True), cx=False)
+sample("bell", S(4), f=lambda x: bell(x, 0.5), cx=False)
 sample("special.erfcx", Given([0.0, 1e-3, 30.0, 1e4], grad=True), cx=False)
 sample("special.log_ndtr", Given([-100.0, -20.0, 0.0, 20.0], grad=True), cx=False)
 sample("erfinv", S(3, low=-0.9, high=0.9), cx=False)

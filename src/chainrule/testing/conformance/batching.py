@@ -97,8 +97,23 @@ class Batch:
         if not all(w[1].size for w in self.oracle.processed if isinstance(w, tuple)):
             return None
         x = torch_to_numpy(self.oracle.problem.torch_leaf(position))
-        choices = (v for v in index_variants(x, MANY) if self._accepted([position], [[a] for a in v[1:]], finite=False))
-        return next(choices, None)
+        for variants in index_variants(x, MANY):
+            if not self._accepted([position], [[a] for a in variants[1:]], finite=False):
+                continue
+            # PyTorch wraps some indices around: it may take numbers beyond those that occur which are out of range.
+            if all(x.min() <= a.min() and a.max() <= x.max() for a in variants) or self._taken(position, variants):
+                return variants
+        return None
+
+    def _taken(self, position: int, variants: Arrays) -> bool:
+        """Whether the library takes these values of one argument, one at a time."""
+        f = self.judge.problem.function([position], None)
+        try:
+            for a in variants:
+                f(self.judge.problem.rebuilt(position, a))
+        except Exception:  # whatever the library raises
+            return False
+        return True
 
     def _accepted(self, positions: Sequence[int], variants: Sequence[Arrays], *, finite: bool = True) -> bool:
         """Whether PyTorch takes all of them, with results of the same shapes that are finite where the sample's are."""

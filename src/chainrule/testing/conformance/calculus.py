@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -101,7 +102,10 @@ class Differences:
     finer: Callable[[], Differences] | None = None
 
     def refined(self) -> Differences:
-        """The same, trusted only where steps two hundred times smaller agree: coarse steps can jump over kinks and knots."""
+        """The same, trusted only where steps two hundred times smaller agree: coarse steps can jump over kinks and knots.
+
+        A staircase whose steps are as wide as the difference's looks like a line.
+        """
         if self.finer is None:
             return self
         fine = self.finer()
@@ -164,23 +168,36 @@ def differences(
         if hopeless:
             nothing = [np.zeros(y.shape, bool) for y in f0]
             return Differences([np.zeros(y.shape, y.dtype) for y in f0], [np.zeros(y.shape) for y in f0], nothing)
+        ladder = functools.cache(functools.partial(_ladder, f, f0, x, t))
+        coarse, fine, finest = 4e-4, 2e-6, 1e-8
         try:
-            best = _ladder(f, f0, x, t, 4e-4)
+            best = ladder(coarse)
         except Exception:  # whatever the library raises
             # A coarse step may leave the domain (a probability above 1). A fine one stays inside, or the error is real.
-            best = _ladder(f, f0, x, t, 2e-6)
-        best.finite = all(bool(np.isfinite(y).all()) for y in f0)
-        if best.all_usable:
-            best.finer = lambda: _ladder(f, f0, x, t, 2e-6)
+            best, by_fine = ladder(fine), [np.ones(y.shape, bool) for y in f0]
         else:
-            finer = _ladder(f, f0, x, t, 2e-6)
-            best.finer = lambda: finer
-            for k, (e, u) in enumerate(zip(finer.error, finer.usable, strict=True)):
-                take = u & ~best.usable[k]
-                best.estimate[k] = np.where(take, finer.estimate[k], best.estimate[k])
-                best.error[k] = np.where(take, e, best.error[k])
-                best.usable[k] = best.usable[k] | take
+            by_fine = [np.zeros(y.shape, bool) for y in f0]
+            if not best.all_usable:
+                by_fine = [u & ~v for u, v in zip(ladder(fine).usable, best.usable, strict=True)]
+                best = _chosen(by_fine, ladder(fine), best)
+        best.finite = all(bool(np.isfinite(y).all()) for y in f0)
+
+        def finer() -> Differences:
+            if not any(bool(m.any()) for m in by_fine):
+                return ladder(fine)
+            return _chosen(by_fine, ladder(finest), ladder(fine))
+
+        best.finer = finer
         return best
+
+
+def _chosen(first: Sequence[np.ndarray], a: Differences, b: Differences) -> Differences:
+    """`a` at the elements marked in `first`, `b` at the others."""
+
+    def pick(xs: Arrays, ys: Arrays) -> Arrays:
+        return [np.where(m, x, y) for m, x, y in zip(first, xs, ys, strict=True)]
+
+    return Differences(pick(a.estimate, b.estimate), pick(a.error, b.error), pick(a.usable, b.usable))
 
 
 def _ladder(

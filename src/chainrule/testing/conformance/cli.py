@@ -35,7 +35,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--timeout", type=float, default=120.0, help="seconds for one entry")
     parser.add_argument("--json", type=Path, help="write the results here")
     parser.add_argument("--html", type=Path, help="write the page here")
-    parser.add_argument("--baseline", action="store_true", help="store these results as PyTorch's in the package")
+    parser.add_argument(
+        "--baseline",
+        action="store_true",
+        help="store these results as PyTorch's in the package; with --columns, these alone",
+    )
     parser.add_argument("--slowest", type=int, default=0, help="print the entries that took longest")
     parser.add_argument("--verbose", action="store_true", help="every failing sample, not the first of each cell")
     parser.add_argument("--quiet", action="store_true", help="no line per failing cell")
@@ -153,7 +157,7 @@ def run_matrix(entries: Sequence[Any], args: argparse.Namespace) -> int:
     from .columns import COLUMNS
     from .entry import Options
     from .report import print_summary, write_page
-    from .summary import baseline_path, document, failing_lines, headline, write_json
+    from .summary import baseline_path, document, failing_lines, headline, load_baseline, with_columns, write_json
 
     columns = tuple(_names(args.columns)) or COLUMNS
     if unknown := set(columns) - set(COLUMNS):
@@ -182,7 +186,7 @@ def run_matrix(entries: Sequence[Any], args: argparse.Namespace) -> int:
     if args.json:
         write_json(args.json, result)
     if args.baseline:
-        write_json(baseline_path(), result)
+        write_json(baseline_path(), document(with_columns(load_baseline(), rows), meta))
     if args.html:
         write_page(args.html, result)
     return 0

@@ -272,13 +272,14 @@ class Judge:
         return self.oracle.contradicts_itself(self.x, self.t, self.g)
 
     def _against_differences(self, got: Arrays) -> None:
+        def text(d: Differences) -> str | None:
+            g = d.masked(self.g)
+            pulled = got if d.all_usable else self.arrays(self.pullback(*self.primals, *self.cotangents(g)))
+            return None if d.none_usable else scalar_mismatch(inner(pulled, self.t), *d.pairing(g), "vjp")
+
         d = self.value_differences
-        if d.none_usable:
-            return
-        g = d.masked(self.g)
-        got = self.arrays(self.pullback(*self.primals, *self.cotangents(g))) if not d.all_usable else got
-        if text := scalar_mismatch(inner(got, self.t), *d.pairing(g), "vjp"):
-            raise Wrong(text)
+        if text(d) and (message := text(d.refined())):
+            raise Wrong(message)
 
     @property
     def _precision(self) -> str:

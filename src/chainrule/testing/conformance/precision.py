@@ -120,7 +120,7 @@ def _tiled(x: torch.Tensor, shape: Shape) -> torch.Tensor:
     flat = x.flatten()
     if x.dtype is not torch.bool and flat.unique().numel() == flat.numel():
         return x
-    return x.repeat([n // max(o, 1) for n, o in zip(shape, x.shape, strict=True)])
+    return x.repeat([n // o if o else 1 for n, o in zip(shape, x.shape, strict=True)])
 
 
 # -- errors -----------------------------------------------------------------------------------------------------------

@@ -76,6 +76,16 @@ def load_baseline() -> dict[str, Any] | None:
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
+def with_columns(before: dict[str, Any] | None, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows, with the cells of columns that were not run this time as they were `before`."""
+    known = {r["name"]: r["cells"] for r in (before or {"entries": []})["entries"]}
+    out = []
+    for row in rows:
+        cells = {**known.get(row["name"], {}), **row["cells"]}
+        out.append({**row, "cells": {c: cells[c] for c in COLUMNS if c in cells}})
+    return out
+
+
 def exemptions() -> dict[tuple[str, str], str]:
     """(entry, column) -> reason, from ``exemptions.toml``."""
     text = (Path(str(resources.files(__package__))) / "exemptions.toml").read_text(encoding="utf-8")

@@ -7,13 +7,13 @@ argument of a batching rule. `recording` notes which slots a program goes throug
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ...core import dtypes as dt
 from ...core.dispatch import innermost
 from ...core.op import OPS, Op
 from ...core.tensor import Tensor
@@ -58,9 +58,17 @@ def ways(slot: Slot, kinds: frozenset[str]) -> list[Mutant]:
     return [Mutant(slot, n) for n in names]
 
 
+def has_rules(o: Op) -> bool:
+    """Whether the op has a rule that could be bent: not if its derivative is zero, or that of a body in other ops."""
+    if o.form == "pointwise":
+        return any(callable(r) and not isinstance(r, type) for r in o.rules)
+    return o.form != "fused" or any((o.push_rule, o.pull_rule))  # type: ignore[attr-defined]
+
+
 # -- bending ----------------------------------------------------------------------------------------------------------
 
-Bend = Callable[[Slot, Any], Any]
+# slot, what is in it and, for the cotangent of an input, that input -> what takes its place
+Bend = Callable[[Slot, Any, Any], Any]
 
 
 def _bent(way: str, v: Any) -> Any:
@@ -83,7 +91,7 @@ def _list_rule(o: Op, part: str, rule: Any, bend: Bend) -> list[Any]:
             return r
 
         def bent(t: Any, y: Any, *xs: Any, **kw: Any) -> Any:
-            return bend(Slot(o.name, part, i), r(t, y, *xs, **kw))
+            return bend(Slot(o.name, part, i), r(t, y, *xs, **kw), xs[i] if part == "pull" else None)
 
         return bent
 
@@ -95,16 +103,18 @@ def _pull_rule(o: Op, rule: Any, bend: Bend) -> Any:
 
     def bent(g: Any, y: Any, *xs: Any, **kw: Any) -> Any:
         if isinstance(g, tuple | list):
-            seen = [g[0], *(bend(Slot(o.name, "saved", j), v) for j, v in enumerate(g[1:], 1))]
+            seen = [g[0], *(bend(Slot(o.name, "saved", j), v, None) for j, v in enumerate(g[1:], 1))]
             dense = [
                 v * 0 if s is None and v is not None and not o.sparse_vjp else s for s, v in zip(seen, g, strict=True)
             ]
             g = type(g)(dense)
         gs = rule(g, y, *xs, **kw)
         one = type(gs) is not tuple and type(gs) is not list
-        out = [
-            _through(v, functools.partial(bend, Slot(o.name, "pull", i))) for i, v in enumerate((gs,) if one else gs)
-        ]
+
+        def see(i: int) -> Callable[[Any], Any]:
+            return lambda v: bend(Slot(o.name, "pull", i), v, xs[i])
+
+        out = [_through(v, see(i)) for i, v in enumerate((gs,) if one else gs)]
         return out[0] if one else tuple(out)
 
     return bent
@@ -114,7 +124,7 @@ def _push_rule(o: Op, rule: Any, bend: Bend) -> Any:
     """A forward rule whose tangents of inputs go through `bend`."""
 
     def bent(ts: Any, y: Any, *xs: Any, **kw: Any) -> Any:
-        seen = [bend(Slot(o.name, "push", i), t) for i, t in enumerate(ts)]
+        seen = [bend(Slot(o.name, "push", i), t, None) for i, t in enumerate(ts)]
         dense = [
             t * 0 if s is None and t is not None and not o.sparse_jvp else s for s, t in zip(seen, ts, strict=True)
         ]
@@ -123,9 +133,34 @@ def _push_rule(o: Op, rule: Any, bend: Bend) -> Any:
     return bent
 
 
+def _fused_rules(o: Any, bend: Bend) -> None:
+    """The rules of a fused op (see ops/norm/base.py) put in the place of its own; what it has none for goes through its body."""
+
+    def bent(rule: Any, cotangents: bool) -> Any:
+        if rule is None:
+            return None
+
+        def pull(g: Any, first: Any, second: Any, kw: Any, need: Any) -> Any:
+            if cotangents:
+                g = [g[0], *(bend(Slot(o.name, "saved", j), v, None) for j, v in enumerate(g[1:], 1))]
+            xs = second if cotangents else first
+            gs = rule(g, first, second, kw, need)
+            return [v if v is None else bend(Slot(o.name, "pull", i), v, xs[i]) for i, v in enumerate(gs)]
+
+        return pull
+
+    pushed = o.push_rule
+
+    def push(ts: Any, y: Any, xs: Any, kw: Any) -> Any:
+        return pushed([t if t is None else bend(Slot(o.name, "push", i), t, None) for i, t in enumerate(ts)], y, xs, kw)
+
+    o.push_rule = None if pushed is None else push
+    o.pull_rule, o.solo_rule = bent(o.pull_rule, True), bent(o.solo_rule, False)
+
+
 @contextlib.contextmanager
 def bending(o: Op, bend: Bend) -> Iterator[None]:
-    """The op with every slot of its rules handed to ``bend(slot, value)``, which returns what takes its place."""
+    """The op with every slot of its rules handed to `bend`, which returns what takes its place."""
     before = dict(o.__dict__)
     if o.form == "pointwise":
         o.rules = tuple(_list_rule(o, "push", o.rules, bend))
@@ -138,6 +173,8 @@ def bending(o: Op, bend: Bend) -> Iterator[None]:
         o.vjp_rule = o.pull_rules = _list_rule(o, "pull", o.vjp_rule, bend)
     elif o.vjp_rule is not None:
         o.vjp_rule = _pull_rule(o, o.vjp_rule, bend)
+    if o.form == "fused":
+        _fused_rules(o, bend)
     original, inside = o.batched, [False]
 
     def batched(size: int, args: list[Any], flags: list[bool], kw: dict[str, Any]) -> Any:
@@ -147,7 +184,8 @@ def bending(o: Op, bend: Bend) -> Iterator[None]:
         inside[0] = True
         try:
             seen = [
-                bend(Slot(o.name, "batch", i), a) if f else a for i, (a, f) in enumerate(zip(args, flags, strict=True))
+                bend(Slot(o.name, "batch", i), a, None) if f else a
+                for i, (a, f) in enumerate(zip(args, flags, strict=True))
             ]
         finally:
             inside[0] = False
@@ -167,7 +205,7 @@ def bending(o: Op, bend: Bend) -> Iterator[None]:
 def mutated(m: Mutant) -> Iterator[None]:
     """The library with this one mistake in it."""
 
-    def bend(slot: Slot, v: Any) -> Any:
+    def bend(slot: Slot, v: Any, x: Any) -> Any:
         if slot != m.slot:
             return v
         if slot.part == "batch":
@@ -182,18 +220,28 @@ def mutated(m: Mutant) -> Iterator[None]:
 
 
 _SEEN: list[dict[Slot, set[str]]] = []
-_WATCHED = contextlib.ExitStack()
+
+
+@contextlib.contextmanager
+def watching() -> Iterator[None]:
+    """The slots of all ops are watched inside; see `recording`."""
+    with contextlib.ExitStack() as stack:
+        for o in list(OPS.values()):
+            stack.enter_context(bending(o, _note))
+        yield
 
 
 def watch_everything() -> None:
-    """From now on, and for good in this process, the slots of all ops are watched; see `recording`."""
-    for o in list(OPS.values()):
-        _WATCHED.enter_context(bending(o, _note))
+    """From now on, and for good in this process, the slots of all ops are watched."""
+    _FOR_GOOD.enter_context(watching())
+
+
+_FOR_GOOD = contextlib.ExitStack()
 
 
 @contextlib.contextmanager
 def recording() -> Iterator[dict[Slot, set[str]]]:
-    """The slots that are gone through inside, with what was seen in them, once `watch_everything` was called."""
+    """The slots that are gone through inside, with what was seen in them, inside `watching` or once `watch_everything` was called."""
     _SEEN.append({})
     try:
         yield _SEEN[-1]
@@ -201,16 +249,20 @@ def recording() -> Iterator[dict[Slot, set[str]]]:
         _SEEN.pop()
 
 
-def _note(slot: Slot, v: Any) -> Any:
+def _note(slot: Slot, v: Any, x: Any) -> Any:
     if not _SEEN:
         return v
     kinds = _SEEN[-1].setdefault(slot, set())
+    if isinstance(v, Tensor):
+        kinds.add("tensor")
     if isinstance(v, Tensor) and not ("nonzero" in kinds and (slot.part == "batch" or "complex" in kinds)):
         a = innermost(v)
         a = a if isinstance(a, np.ndarray) else np.ones(1)
         # Rolled by one, a batch of equal examples stays as it is.
         if a.size and (np.any(a != np.roll(a, 1, 0)) if slot.part == "batch" and a.ndim else bool(np.any(a != 0))):
             kinds.add("nonzero")
-            if a.dtype.kind == "c" and np.any(a.imag):
+            # Of a real input's cotangent only the real part is kept: conjugated, it is the same.
+            real = isinstance(x, Tensor) and x.dtype.category != dt.COMPLEX
+            if a.dtype.kind == "c" and np.any(a.imag) and not real:
                 kinds.add("complex")
     return v
