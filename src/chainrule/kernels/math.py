@@ -342,7 +342,8 @@ def silu_derivative(k: Kernel, x: Value) -> Value:
     e = exp(k, -abs(x))
     d = e + 1.0
     # Left e**x (x + 1 + e**x) / d**2: at the minimum, near -1.28, x + 1 is exact, and far out the product is rounded once.
-    left = exp(k, -abs(x), k.maximum(k.const(-1000.0, x.dtype), x) + 1.0 + e) / (d * d) + 0.0  # 0 at -inf, not -0
+    z = k.maximum(k.const(-1000.0, x.dtype), x)  # type: ignore[arg-type]
+    left = exp(k, -abs(x), z + 1.0 + e) / (d * d) + 0.0  # 0 at -inf, not -0
     right = k.fma(k.select(e > 0.0, x, 0.0) * e, 1.0 / d, 1.0) / d
     return k.select(x < 0.0, left, right)
 

@@ -1,0 +1,96 @@
+"""Rounded once: derivatives of 16-bit floats, means in double precision, against the same numbers in float64."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import chainrule as cr
+
+F = cr.nn.functional
+
+
+def gradient(f, *xs):
+    return cr.func.grad(lambda *x: f(*x).sum().to(cr.float32), tuple(range(len(xs))))(*xs)
+
+
+def in_units(got, exact, dtype):
+    """The largest error in units in the last place of the exact result, or of the smallest normal number."""
+    info = cr.finfo(dtype)
+    exact = exact.numpy()
+    return float((np.abs(got.double().numpy() - exact) / (info.eps * np.maximum(np.abs(exact), info.tiny))).max())
+
+
+def drawn(shape, dtype, seed=0):
+    return cr.tensor(np.random.default_rng(seed).uniform(1.0, 9.0, shape)).to(dtype)
+
+
+@pytest.mark.parametrize("dtype", [cr.float16, cr.bfloat16], ids=str)
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x.var(1) * 4096,
+        lambda x: cr.logaddexp2(x, x.flip(0)),
+        lambda x: cr.linalg.vector_norm(x, 3, 1),
+        lambda x: F.binary_cross_entropy(x / 16, x.flip(1) / 16, x, reduction="sum"),
+    ],
+    ids=["var", "logaddexp2", "norm", "binary_cross_entropy"],
+)
+def test_sixteen_bit_derivatives_are_rounded_once(f, dtype):
+    x = drawn((16, 300), dtype)
+    if f(x).ndim == 0:
+        (got,), (exact,) = gradient(f, x), gradient(f, x.double())
+        assert in_units(got, exact, dtype) < 40  # two roundings of the arguments of a difference
+        return
+    (got,), (exact,) = gradient(f, x), gradient(f, x.double())
+    # What cancels is judged against what it is a difference of.
+    scale = float(exact.abs().max())
+    assert float((got.double() - exact).abs().max()) <= 1.5 * cr.finfo(dtype).eps * scale
+
+
+def test_the_derivative_of_a_large_variance_does_not_overflow():
+    x = drawn((260, 260), cr.float16)
+    (g,) = gradient(lambda x: x.var() * 60000, x)
+    assert bool(g.isfinite().all()) and float(g.abs().max()) > 0
+
+
+@pytest.mark.parametrize("f", [cr.std_mean, cr.var_mean], ids=["std_mean", "var_mean"])
+def test_the_mean_beside_a_variance_is_rounded_once(f):
+    x = cr.tensor(np.random.default_rng(1).uniform(-9, 9, (45, 45, 45)).astype(np.float32))
+    m = f(x, dim=1)[1]
+    assert in_units(m, x.double().mean(1), cr.float32) <= 0.51
+
+
+@pytest.mark.parametrize("shape", [(45, 45, 45), (300, 64), (8, 6, 3)])
+def test_batch_norm_adds_in_double_precision(shape):
+    x = cr.tensor(np.random.default_rng(2).uniform(-9, 9, shape).astype(np.float32) + 3)
+    _, m, _ = cr.native_batch_norm(x, None, None, None, None, True, 0.1, 1e-5)
+    exact = x.double().transpose(0, 1).reshape(shape[1], -1).mean(1)
+    assert float((m.double() - exact).abs().max()) < 4e-7  # 1.5 units of entries of 3; a float32 chain has more
+
+
+def test_layer_norm_of_nearly_equal_entries():
+    a = np.random.default_rng(3).uniform(1, 9, 4096).astype(np.float32)
+    x = cr.tensor(np.stack([a, np.nextafter(a, np.float32(10))], 1))
+    y = F.layer_norm(x, (2,), eps=1e-12)
+    exact = F.layer_norm(x.double(), (2,), eps=1e-12)
+    assert float((y.double() - exact).abs().max()) < 1e-5
+
+
+@pytest.mark.parametrize("dtype", [cr.float16, cr.bfloat16], ids=str)
+def test_statistics_have_pytorchs_types(dtype):
+    x = drawn((2, 4, 3), dtype)
+    for w, kept in ((None, dtype), (cr.ones(4).to(dtype), dtype), (cr.ones(4), cr.float32)):
+        w3 = None if w is None else w[:3]
+        for y, m, r in (
+            cr.native_layer_norm(x, (3,), w3, None, 1e-5),
+            cr.native_group_norm(x, w, None, 2, 4, 3, 2, 1e-5),
+            cr.native_batch_norm(x, w, None, None, None, True, 0.1, 1e-5),
+        ):
+            assert (y.dtype, m.dtype, r.dtype) == (dtype, kept, kept)
+
+
+def test_slope_of_silu_at_its_minimum():
+    x = cr.tensor(np.linspace(-1.2785, -1.2784, 20001).astype(np.float32))
+    (got,), (exact,) = gradient(F.silu, x), gradient(F.silu, x.double())
+    assert float((got.double() - exact).abs().max()) < 2.5e-8
