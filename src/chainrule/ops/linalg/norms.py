@@ -182,7 +182,9 @@ def matrix_norm(
             # Of the subgradients at 0 the one that U V^H gives, as a linear function: its derivatives of higher order are 0.
             r, c = m.shape[-2:]
             there = sum(real(m * Tensor(np.eye(r, c, dtype=x.dtype.np))), (-2, -1))
-            m = where(zero.reshape(*zero.shape, 1, 1), Tensor(np.eye(r, c, dtype=x.dtype.np) * np.arange(1, c + 1)), m)
+            m = where(
+                zero.reshape(*zero.shape, 1, 1), Tensor((np.eye(r, c) * np.arange(1, c + 1)).astype(x.dtype.np)), m
+            )
         s = _singular_values(m)
         y = sum(s, -1) if ord == "nuc" else _largest(s, -1, False) if ord > 0 else s.amin(-1)
         if kink:
