@@ -49,6 +49,19 @@ def ldl_factor_p(a: Any, *, hermitian: bool) -> Any:
     return shape(ld), shape(piv), shape(np.maximum(info, 0))
 
 
+def _check_pivots(piv: Any) -> None:
+    """Refuse what no factorization gives: LAPACK would read and write wherever it points."""
+    for row in piv.tolist():
+        k, n = 0, len(row)
+        while k < n:
+            pair = row[k] < 0
+            if not 1 <= abs(row[k]) <= n or (pair and (k + 1 == n or row[k + 1] != row[k])):
+                raise RuntimeError(
+                    f"linalg.ldl_solve: pivots {row} are not those of a factorization of a {n} x {n} matrix; pass what ldl_factor gave"
+                )
+            k += 1 + pair
+
+
 @op("ldl_solve", core="(n,n),(n),(n,k)->(n,k)")
 def ldl_solve_p(ld: Any, piv: Any, b: Any, *, hermitian: bool) -> Any:
     """``x`` with ``a x = b`` from a's packed factorization."""
@@ -64,6 +77,7 @@ def ldl_solve_p(ld: Any, piv: Any, b: Any, *, hermitian: bool) -> Any:
         ld = np.broadcast_to(ld, (*lead, n, n)).reshape(count, n, n)
         piv = np.broadcast_to(piv, (*lead, n)).reshape(count, n)
         b = np.broadcast_to(b, (*lead, n, k)).reshape(count, n, k)
+        _check_pivots(piv)
         for i in range(count):
             out[i] = solve(ld[i], piv[i], b[i], lower=1)[0]
     return out.reshape(*lead, n, k)
