@@ -88,7 +88,7 @@ def adaptive_max_pool1d(input: Tensor, output_size: _int | Sequence[_int | None]
 def add(input: Operand, other: Operand, *, alpha: Operand = 1, out: Tensor | None = None) -> Tensor:
     """``input + alpha * other``."""
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Operand = 1, alpha: Operand = 1, out: Tensor | None = None) -> Tensor:
-    """``beta * input + alpha * sum_b batch1[b] @ batch2[b]``, as one product of longer matrices."""
+    """``beta * input + alpha * sum_b batch1[b] @ batch2[b]``, as few products of longer matrices."""
 def addcdiv(input: Tensor, tensor1: Operand, tensor2: Operand, *, value: Operand = 1, out: Tensor | None = None) -> Tensor:
     """``input + value * tensor1 / tensor2``."""
 def addcmul(input: Tensor, tensor1: Operand, tensor2: Operand, *, value: Operand = 1, out: Tensor | None = None) -> Tensor:

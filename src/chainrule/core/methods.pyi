@@ -158,7 +158,7 @@ class Methods:
     def add_(self, other: Operand, *, alpha: Operand = 1) -> Self:
         """In-place version of :meth:`add`."""
     def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: Operand = 1, alpha: Operand = 1) -> Tensor:
-        """``beta * input + alpha * sum_b batch1[b] @ batch2[b]``, as one product of longer matrices."""
+        """``beta * input + alpha * sum_b batch1[b] @ batch2[b]``, as few products of longer matrices."""
     def addbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: Operand = 1, alpha: Operand = 1) -> Self:
         """In-place version of :meth:`addbmm`."""
     def addcdiv(self, tensor1: Operand, tensor2: Operand, *, value: Operand = 1) -> Tensor:
