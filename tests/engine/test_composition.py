@@ -879,3 +879,22 @@ def test_a_captured_tensor_written_to_two_levels_down() -> None:
 
     same(func.grad(outer)(X), (2 * X).sin() + 2 * X * (2 * X).cos())
     same(v + 0, (2 * X).sin())
+
+
+def test_a_view_written_without_recording_leaves_what_was_saved() -> None:
+    def f(x: Any) -> Any:
+        y = x / (2 + cr.cos(x))
+        v = y[0:]
+        with cr.no_grad():
+            v.mul_(0.7)
+        return v.sum()
+
+    def g(x: Any) -> Any:
+        v = x.clone()
+        v.as_strided((1,), (1,), 0).sin_()
+        y = (x @ v) * 0.5
+        v.detach().sin_()
+        return y
+
+    same(func.grad(f)(X), func.grad(lambda x: (x / (2 + cr.cos(x))).sum())(X))
+    same(func.grad(g)(X), func.grad(lambda x: (x[0] * x[0].sin() + x[1] * x[1]) * 0.5)(X))
