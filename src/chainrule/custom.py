@@ -19,12 +19,12 @@ from typing import Any
 
 from .core import dtypes as dt
 from .core.batching import map_over
-from .core.derive import jvp_through, vjp_through
 from .core.errors import ChainruleError
 from .core.op import Op
-from .core.reverse import Leaf, _count, reachable
+from .core.reverse import Leaf, _count
 from .core.tensor import Tensor
 from .core.tree import flatten, unflatten
+from .core.walk import reachable
 
 __all__ = ["CustomOp", "custom_op"]
 
@@ -48,14 +48,7 @@ class CustomOp(Op):
 
     def __init__(self, name: str, body: Callable[..., Any]) -> None:
         # Not in the table of ops: custom ops come and go.
-        self.name = self.__name__ = name
-        self.impl = self.body = body
-        self.impls = {}
-        self.view, self.differentiable, self.integer_outputs = False, True, frozenset()
-        self.jvp_rule = self.vjp_rule = None
-        self.sparse_jvp = self.sparse_vjp = False
-        self._keeps = {}
-        self.__doc__ = body.__doc__
+        super().__init__(name, None, spec=body, listed=False)
         functools.update_wrapper(self, body, updated=())
 
     def __call__(self, *args: Any, **kw: Any) -> Any:
@@ -71,7 +64,7 @@ class CustomOp(Op):
     def _by_position(self, args: tuple[Any, ...], kw: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Tensors that were passed by keyword moved to their position, where rules look for them."""
         kw = dict(kw)
-        for p in list(inspect.signature(self.body).parameters.values())[len(args) :]:
+        for p in list(inspect.signature(self.spec).parameters.values())[len(args) :]:
             if p.kind is not p.POSITIONAL_OR_KEYWORD or not isinstance(kw.get(p.name), Tensor):
                 break
             args = (*args, kw.pop(p.name))
@@ -88,7 +81,7 @@ class CustomOp(Op):
 
         def body(*xs: Any) -> Any:
             args, kw = fill(xs)
-            return self.body(*args, **kw)
+            return self.spec(*args, **kw)
 
         o = type(self).__new__(type(self))
         CustomOp.__init__(o, self.name, body)
@@ -121,9 +114,9 @@ class CustomOp(Op):
             o.vjp_rule = pull
         return o
 
-    def concrete(self, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
+    def run(self, args: Any, kw: dict[str, Any]) -> Any:
         start = _count()
-        y = self.body(*args, **kw)
+        y = self.spec(*args, **kw)
         out = tuple([self._settled(v, start) for v in _as_tuple(y)])
         return out if isinstance(y, tuple | list) else out[0]
 
@@ -140,16 +133,6 @@ class CustomOp(Op):
             y = y._value
         return y
 
-    def push(self, ts: list[Any], y: Any, xs: list[Any], kw: dict[str, Any]) -> Any:
-        if self.jvp_rule is None and self.vjp_rule is None:
-            return jvp_through(self.body, ts, xs, kw)
-        return Op.push(self, ts, y, xs, kw)
-
-    def pull(self, g: Any, y: Any, xs: list[Any], kw: dict[str, Any], need: list[bool]) -> list[Any]:
-        if self.jvp_rule is None and self.vjp_rule is None:
-            return vjp_through(self.body, g, xs, kw, need)
-        return Op.pull(self, g, y, xs, kw, need)
-
     def keeps(self, need: tuple[bool, ...]) -> tuple[bool, tuple[bool, ...] | None]:
         return True, None
 
@@ -158,7 +141,7 @@ class CustomOp(Op):
 
     def mapped(self, size: int, flags: list[bool]) -> CustomOp:
         """The op for a batch: body and rules mapped, cotangents of arguments without a batch summed over it."""
-        o = CustomOp(self.name, lambda *xs, **kw: map_over(size, self.body, list(xs), flags, kw))
+        o = CustomOp(self.name, lambda *xs, **kw: map_over(size, self.spec, list(xs), flags, kw))
         jvp, vjp = self.jvp_rule, self.vjp_rule
         if jvp is not None:
 

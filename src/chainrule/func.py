@@ -4,27 +4,44 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from types import FunctionType
+from typing import Any, TypeVar
 
 import numpy as np
 
 from .core import dispatch
 from .core import dtypes as dt
 from .core.batching import Batching
-from .core.dispatch import leaving
+from .core.dispatch import innermost, leaving
 from .core.forward import Forward
-from .core.reverse import Leaf, Reverse, reachable, walk_back, walk_forward
+from .core.reverse import Leaf, Reverse
 from .core.shapes import sizes_of, unit, zeros
-from .core.tensor import PAYLOADS, Tensor
-from .core.tree import broadcast_prefix, flatten, match, tree_map, unflatten
+from .core.sizes import SEEN, is_ragged
+from .core.tensor import Tensor
+from .core.tree import LEAF, broadcast_prefix, flatten, match, tree_map, unflatten
 from .core.views import assign, pin
+from .core.walk import reachable, walk_back, walk_forward
 
 __all__ = [
     "debug_unwrap", "functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp",
     "linearize", "stack_module_state", "vjp", "vmap",
 ]  # fmt: skip
 
+F = TypeVar("F", bound=Callable[..., Any])
 Argnums = int | tuple[int, ...]
+DIFFERENTIABLE = frozenset(d.np.num for d in dt.FROM_NP.values() if d.category >= dt.FLOAT)
+
+
+def named_as(made: F, f: Callable[..., Any]) -> F:
+    """The transformed function under the name of the one it was made from; what functools.wraps does, in a tenth of its time."""
+    d = getattr(f, "__dict__", None)
+    if d:
+        made.__dict__.update(d)
+    made.__wrapped__ = f  # type: ignore[attr-defined]
+    if f.__class__ is FunctionType:
+        made.__name__, made.__qualname__, made.__module__ = f.__name__, f.__qualname__, f.__module__
+        made.__doc__, made.__annotations__ = f.__doc__, f.__annotations__
+    return made
 
 
 def _is_diff(x: Any) -> bool:
@@ -43,8 +60,14 @@ def _need_diff(name: str, x: Any) -> Tensor:
     return x
 
 
-def _lift(level: Reverse, x: Tensor) -> Tensor:
-    return Tensor(pin(x), level, Leaf())
+def _lift(level: Reverse, name: str, xs: list[Any]) -> list[Tensor]:
+    """The tensors as variables of a level."""
+    out = []
+    for x in xs:
+        if not isinstance(x, Tensor) or innermost(x).dtype.num not in DIFFERENTIABLE:
+            _need_diff(name, x)
+        out.append(Tensor(pin(x), level, Leaf()))
+    return out
 
 
 def _lower(level: Any, x: Any) -> Any:
@@ -89,7 +112,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """
     leaves, spec = flatten(primals)
     with Reverse() as level:
-        xs = [_lift(level, _need_diff("vjp", x)) for x in leaves]
+        xs = _lift(level, "vjp", leaves)
         inputs, like = [x._aux for x in xs], [x._value for x in xs]
         out = f(*unflatten(xs, spec))
         aux: Any = None
@@ -171,7 +194,7 @@ def _gradient(
         nums = _split_args(argnums, args, "grad")
         leaves, spec = flatten(tuple([args[i] for i in nums]))
     with Reverse() as level:
-        xs = [_lift(level, _need_diff("grad", x)) for x in leaves]
+        xs = _lift(level, "grad", leaves)
         # The function may write to its arguments: what they are now is noted here.
         if one:
             inputs, like = [xs[0]._aux], [xs[0]._value]
@@ -196,23 +219,27 @@ def _gradient(
             raise RuntimeError(
                 f"grad: expected the function to return a scalar (0-d) tensor, got one of shape {list(out.shape)}; sum it, or use vjp or jacrev"
             )
-        out = level.settle(out)
-        node = out._aux if out._interp is level else None
-        value = _lower(level, out)
+        if out._interp is not level:
+            out = level.settle(out)
+        node, value = (out._aux, out._value) if out._interp is level else (None, out)
         if has_aux:
-            aux = tree_map(lambda a: _lower(level, a), aux) if has_aux else None
-        written = _written(level, leaves, xs, like)
-    value, aux = leaving(value), tree_map(leaving, aux) if has_aux else None
+            aux = tree_map(lambda a: _lower(level, a), aux)
+        same = len(xs) == 1 and xs[0]._value is like[0]
+        written = [] if same else _written(level, leaves, xs, like)
+    if dispatch.SETTLE is not None:
+        value, aux = leaving(value), tree_map(leaving, aux) if has_aux else None
     if written:
         _write_back(written)
     if node is None:
         gs = [_zeros(x) for x in like]
     else:
-        if value.dtype.category == dt.COMPLEX:
-            raise RuntimeError(
-                f"grad: expected a real result, got {value.dtype}; take .real or .abs() of it, or use vjp"
-            )
-        got = walk_back([(node, unit(value.dtype))])
+        d = dt.FROM_NP[innermost(value).dtype]
+        if d.category == dt.COMPLEX:
+            raise RuntimeError(f"grad: expected a real result, got {d}; take .real or .abs() of it, or use vjp")
+        got = walk_back([(node, unit(d))])
+        if one:
+            g = got.get(inputs[0])
+            return _zeros(like[0]) if g is None else g, value, aux
         gs = [got[n] if n in got else _zeros(x) for n, x in zip(inputs, like, strict=True)]
     if one:
         return gs[0], value, aux
@@ -238,12 +265,11 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> 
     tensor(12.)
     """
 
-    @functools.wraps(f)
     def gradient(*args: Any, **kw: Any) -> Any:
         g, _, aux = _gradient(f, argnums, has_aux, args, kw)
         return (g, aux) if has_aux else g
 
-    return gradient
+    return named_as(gradient, f)
 
 
 # -- forward ----------------------------------------------------------------------------------------------------------
@@ -302,8 +328,9 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = Fa
 def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
     """``(f(x), t -> J(x) t)``: runs f once, and pushes tangents along its tape as often as you like."""
     leaves, spec = flatten(primals)
-    with Reverse(keep_all=True) as level:
-        xs = [_lift(level, _need_diff("linearize", x)) for x in leaves]
+    with Reverse() as level:
+        level.keep_all = True
+        xs = _lift(level, "linearize", leaves)
         inputs, like = [x._aux for x in xs], [x._value for x in xs]
         ys, yspec = flatten(f(*unflatten(xs, spec)))
         ys = [level.settle(y) for y in ys]
@@ -342,16 +369,17 @@ def _batch_size(dims: list[Any], leaves: list[Any]) -> int:
             raise ValueError(
                 f"vmap: got in_dim={d} for an input that is no tensor but {type(x).__name__}; use None for it in in_dims"
             )
-        n = x.ndim
+        s = sizes_of(x)
+        n = len(s)
         if not -n <= d < n:
             raise ValueError(
                 f"vmap: got in_dim={d} for an input of dimensionality {n} (shape {list(x.shape)}), so in_dim must be in [{-n}, {n})"
             )
         if size is None:
-            size = x.shape[d]
-        elif x.shape[d] != size:
+            size = s[d]
+        elif s[d] != size:
             raise ValueError(
-                f"vmap: expected all tensors to have the same size in the mapped dimension, got sizes {size} and {x.shape[d]}"
+                f"vmap: expected all tensors to have the same size in the mapped dimension, got sizes {size} and {s[d]}"
             )
     if size is None:
         raise ValueError("vmap: at least one input must be mapped over, but in_dims has only None")
@@ -376,7 +404,6 @@ def vmap(
     if chunk_size is not None and chunk_size <= 0:
         raise ValueError(f"vmap: chunk_size should be None or greater than 0, got {chunk_size}")
 
-    @functools.wraps(func)
     def mapped(*args: Any, **kw: Any) -> Any:
         if not args:
             raise ValueError("vmap: got no inputs to map over; pass tensors as positional arguments")
@@ -385,15 +412,18 @@ def vmap(
         else:
             in_d = in_dims
         leaves, spec = flatten(args)
-        kws, kspec = flatten(kw)
+        kws, kspec = flatten(kw) if kw else ([], None)
         if isinstance(in_d, int):
-            dims = [in_d if isinstance(x, Tensor) else _refuse_leaf(x, in_d) for x in leaves]
+            for x in leaves:
+                if not isinstance(x, Tensor):
+                    _refuse_leaf(x, in_d)
+            dims = [in_d] * len(leaves)
         else:
             try:
                 dims = broadcast_prefix(in_d, args)
             except ValueError as e:
                 raise ValueError(f"vmap: in_dims is not compatible with the structure of the inputs: {e}") from None
-        kdims = [0 if isinstance(x, Tensor) else None for x in kws]
+        kdims = [0 if isinstance(x, Tensor) else None for x in kws] if kws else []
         every, alld = [*leaves, *kws], [*dims, *kdims]
         size = _batch_size(alld, every)
         if chunk_size is None or chunk_size >= size:
@@ -418,7 +448,7 @@ def vmap(
             flat[0][1],
         )
 
-    return mapped
+    return named_as(mapped, func)
 
 
 def _refuse_leaf(x: Any, d: int) -> Any:
@@ -439,16 +469,23 @@ def _run_vmap(
     randomness: str,
 ) -> Any:
     # A nest without components still knows the shapes of an example.
-    if size == 0 and not (PAYLOADS and hasattr(size, "each")):
+    if size == 0 and not (SEEN and hasattr(size, "each")):
         raise ValueError("vmap: the mapped dimension has size 0; there is no example to run the function on")
     with Batching(size, randomness) as level:
-        level.function = (func, [x for x, d in zip(every, dims, strict=True) if d is None])
-        xs = [
-            x if d is None else Tensor(pin(x.movedim(d, 0) if d % x.ndim else x), level)
-            for x, d in zip(every, dims, strict=True)
-        ]
-        entered = [None if d is None else x._value for x, d in zip(xs, dims, strict=True)]
-        out = func(*unflatten(xs[:n], spec), **unflatten(xs[n:], kspec))
+        held: list[Any] = []
+        xs: list[Any] = []
+        entered: list[Any] = []
+        for x, d in zip(every, dims, strict=True):
+            if d is None:
+                held.append(x)
+                xs.append(x)
+                entered.append(None)
+            else:
+                low = pin(x.movedim(d, 0) if d and d % x.ndim else x)
+                xs.append(Tensor(low, level))
+                entered.append(low)
+        level.function = (func, held)
+        out = func(*unflatten(xs[:n], spec), **unflatten(xs[n:], kspec)) if kspec else func(*unflatten(xs, spec))
         ys, yspec = flatten(out)
         for y in ys:
             if not isinstance(y, Tensor):
@@ -458,13 +495,14 @@ def _run_vmap(
         if isinstance(out_dims, tuple) and len(out_dims) == 1 and isinstance(out, Tensor):
             out_dims = out_dims[0]
         try:
-            odims = broadcast_prefix(out_dims, out)
+            odims = [out_dims] if yspec is LEAF and type(out_dims) is int else broadcast_prefix(out_dims, out)
         except ValueError as e:
             raise ValueError(
                 f"vmap: out_dims={out_dims!r} is not compatible with the structure of the outputs: {e}"
             ) from None
-        ys = [level.settle(y) for y in ys]
-        written = _written(level, [*zip(every, dims, strict=True)], xs, entered)
+        ys = [y if y._interp is level else level.settle(y) for y in ys]
+        same = len(xs) == 1 and xs[0]._value is entered[0]
+        written = [] if same else _written(level, [*zip(every, dims, strict=True)], xs, entered)
     for (x, d), new in written:
         # What the function wrote to a mapped argument (running statistics) shows in the argument.
         assign(x, new.movedim(0, d) if d % x.ndim else new, "vmap")
@@ -476,10 +514,14 @@ def _run_vmap(
                 raise ValueError("vmap: out_dims is None for an output that differs between examples; give it an int")
             results.append(y)
             continue
-        v = leaving(y._value) if batched else y.expand(size, *y.shape)
-        if not -v.ndim <= d < v.ndim:
-            raise IndexError(f"vmap: out_dim {d} is out of range for an output with {v.ndim} dims (with the batch)")
-        results.append(v.movedim(0, d) if d % v.ndim else v)
+        v = y._value if batched else y.expand(size, *y.shape)
+        if dispatch.SETTLE is not None and batched:
+            v = leaving(v)
+        if d:
+            if not -v.ndim <= d < v.ndim:
+                raise IndexError(f"vmap: out_dim {d} is out of range for an output with {v.ndim} dims (with the batch)")
+            v = v.movedim(0, d)
+        results.append(v)
     return unflatten(results, yspec)
 
 
@@ -489,7 +531,7 @@ def _run_vmap(
 def _basis(leaves: list[Tensor]) -> list[Tensor]:
     """Unit vectors of the space of all leaves together, one batch of rows for each leaf."""
     total: Any = sum(x.numel() for x in leaves)
-    if type(total) in PAYLOADS:
+    if is_ragged(total):
         from .payloads.nested.jacobian import ragged_basis
 
         return ragged_basis(leaves, total)
@@ -528,7 +570,7 @@ def _picked(
         return func(*full, **kw)
 
     picked = tuple([args[i] for i in nums])
-    if not PAYLOADS:
+    if not SEEN:
         return f, picked, None
     from .payloads.nested.jacobian import flat_function
 

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from .core import dtypes as dt
+from .core.declare import op
 from .core.errors import ChainruleError
-from .core.op import op
 from .core.registry import house, public
 from .core.tensor import Tensor
 from .core.views import register_views
@@ -80,28 +80,27 @@ def _shape(shapes: list[tuple[int, ...]]) -> tuple[Any, ...]:
 # -- joining components, differentiably ---------------------------------------------------------------------------------
 
 
-@op("nest", view=True)
+@op("nest", view=True, sizes="shape")
 def nest_p(values: Any, *, shape: tuple[Any, ...]) -> Any:
     """Flat values (the last axis) as a nest of components of sizes ``shape[1:]``."""
     g = geometry_of(shape[1:], int(shape[0]))
     return NestedArray(np.ascontiguousarray(values).reshape((*values.shape[:-1], *g.rows)), g)
 
 
-@op("unnest", view=True)
+@op("unnest", view=True, sizes="shape", linear="each")
 def unnest_p(x: Any, *, shape: tuple[Any, ...]) -> Any:
     """The packed elements of a nest of shape `shape`, flat."""
     return flat(x, len(x.lead))
 
 
 for _p in (nest_p, unnest_p):
-    _p.on(NestedArray)(_p.impl)  # type: ignore[arg-type]
+    _p.on(NestedArray)(_p.body)  # type: ignore[arg-type]
 nest_p.jvp([lambda t, y, v, *, shape: nest_p.bind(t, shape=shape)])
 nest_p.vjp([lambda g, y, v, *, shape: unnest_p.bind(g, shape=shape)])
-unnest_p.jvp([lambda t, y, x, *, shape: unnest_p.bind(t, shape=shape)])
 unnest_p.vjp([lambda g, y, x, *, shape: nest_p.bind(g, shape=shape)])
 
 
-@op("unbind_nest")
+@op("unbind_nest", sizes="shape")
 def unbind_nest_p(x: Any, *, shape: tuple[Any, ...]) -> Any:
     """The components of a nest of shape `shape`, as many tensors."""
     if not x.lead:
@@ -115,7 +114,7 @@ def unbind_nest_p(x: Any, *, shape: tuple[Any, ...]) -> Any:
     )
 
 
-@op("join_nest", batch="expand")
+@op("join_nest", batch="expand", sizes="shape")
 def join_nest_p(*xs: Any, shape: tuple[Any, ...]) -> Any:
     """Components of one type as a nest of shape `shape`: the transpose of taking it apart."""
     k, g = len(shape) - 1, geometry_of(shape[1:], int(shape[0]))
@@ -127,7 +126,7 @@ def join_nest_p(*xs: Any, shape: tuple[Any, ...]) -> Any:
 
 
 for _p in (unbind_nest_p, join_nest_p):
-    _p.on(NestedArray)(_p.impl)  # type: ignore[arg-type]
+    _p.on(NestedArray)(_p.body)  # type: ignore[arg-type]
 
 
 @join_nest_p.jvp
@@ -196,7 +195,7 @@ def _joined(parts: list[Any]) -> Tensor | None:
     types = {v.dtype for v in values}
     if len(types) > 1 or values[0].dtype not in dt.FROM_NP:
         return None
-    return Tensor(join_nest_p.impl(*values, shape=_shape([v.shape for v in values])))  # type: ignore[misc]
+    return Tensor(join_nest_p.body(*values, shape=_shape([v.shape for v in values])))  # type: ignore[misc]
 
 
 def _listed(components: Any) -> Any:
@@ -323,20 +322,20 @@ def masked_select(tensor: Tensor, mask: Tensor) -> Tensor:
 # -- padding ------------------------------------------------------------------------------------------------------------
 
 
-@op("pad_nest")
+@op("pad_nest", sizes="shape")
 def pad_nest_p(x: Any, *, shape: tuple[Any, ...], size: tuple[int, ...] | None, value: float) -> Any:
     """The components of a nest of shape `shape` at the corners of one array."""
     return padded(x, value, size)
 
 
-@op("unpad_nest")
+@op("unpad_nest", sizes="shape")
 def unpad_nest_p(a: Any, *, shape: tuple[Any, ...], size: tuple[int, ...] | None) -> Any:
     """The corners of an array as a nest of shape `shape`."""
     return unpad(a, geometry_of(shape[1:], int(shape[0])))
 
 
 for _p in (pad_nest_p, unpad_nest_p):
-    _p.on(NestedArray)(_p.impl)  # type: ignore[arg-type]
+    _p.on(NestedArray)(_p.body)  # type: ignore[arg-type]
 pad_nest_p.jvp([lambda t, y, x, *, shape, size, value: pad_nest_p(t, shape=shape, size=size, value=0.0)])
 pad_nest_p.vjp([lambda g, y, x, *, shape, size, value: unpad_nest_p(g, shape=shape, size=tuple(g.shape))])
 unpad_nest_p.jvp([lambda t, y, a, *, shape, size: unpad_nest_p(t, shape=shape, size=size)])

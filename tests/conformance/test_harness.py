@@ -11,7 +11,8 @@ import torch
 from torch.testing._internal.opinfo.core import SampleInput
 
 import chainrule
-from chainrule.core.op import OPS, op
+from chainrule.core.declare import op
+from chainrule.core.op import OPS
 from chainrule.testing.conformance.adapters import Library, load_library
 from chainrule.testing.conformance.batching import Batch
 from chainrule.testing.conformance.calculus import differences, inner, mismatch

@@ -154,18 +154,18 @@ def test_ops_run_once_for_all_components(w: Any) -> None:
 
     def ops(n: int) -> int:
         x = nested.nested_tensor([np.ones((1 + i % 3, 4)) for i in range(n)], dtype=ct.float64)
-        count, old = 0, Op.concrete
+        count, old = 0, Op.run
 
         def counted(self: Any, args: Any, kw: Any) -> Any:
             nonlocal count
             count += 1
             return old(self, args, kw)
 
-        Op.concrete = counted  # type: ignore[method-assign]
+        Op.run = counted  # type: ignore[method-assign]
         try:
             ct.vmap(func.grad(lambda c: pooled(c, w[0]) + c.cumsum(0).sum() + (c @ c.mT).sum()))(x)
         finally:
-            Op.concrete = old  # type: ignore[method-assign]
+            Op.run = old  # type: ignore[method-assign]
         return count
 
     assert ops(4) == ops(40)

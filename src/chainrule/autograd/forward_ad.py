@@ -14,7 +14,6 @@ from ..core.views import pin
 class Dual(Forward):
     """A level of dual numbers; what outlives it is its primal, as in PyTorch."""
 
-    __slots__ = ()
     fades = True
 
     def check(self, op: str) -> None:
@@ -26,7 +25,7 @@ class Dual(Forward):
         return op.bind(*[a._value if isinstance(a, Tensor) and a._interp is self else a for a in args], **kw)
 
     def run_unary(self, op: Any, x: Tensor) -> Any:
-        return super().run_unary(op, x) if self.alive else op.call(x._value)
+        return super().run_unary(op, x) if self.alive else op.bind(x._value)
 
     def run_binary(self, op: Any, a: Any, b: Any) -> Any:
         return super().run_binary(op, a, b) if self.alive else self.run(op, (a, b), {})

@@ -135,7 +135,7 @@ class FunctionOp(CustomOp):
         super().__init__(cls.__name__, cls.forward)
         self.cls, self.ctx, self.tensors = cls, ctx, tensors
         self.args = tuple([None if isinstance(a, Tensor) else a for a in args])
-        self.body = self._forward
+        self.spec = self._forward
         c = weakref.proxy(self)  # the rules are methods: no cycle through the op
         if hasattr(cls, "jvp"):
             self.jvp_rule = lambda t, y, *xs: c._jvp(t, y, list(xs))
@@ -193,7 +193,7 @@ class FunctionOp(CustomOp):
             self.ctx.needs_input_grad = before
 
     def _zeros(self, vs: Any, like: Any) -> list[Any]:
-        from ..core.op import zeros_like_tensor
+        from ..core.shapes import zeros_like_tensor
 
         if not self.ctx.materialize_grads:
             return list(vs)

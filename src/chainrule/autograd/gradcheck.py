@@ -9,7 +9,8 @@ import numpy as np
 
 from .. import func as F
 from ..core import dtypes as dt
-from ..core.tensor import PAYLOADS, Tensor
+from ..core.sizes import SEEN
+from ..core.tensor import Tensor
 
 
 class GradcheckError(RuntimeError):
@@ -19,7 +20,7 @@ class GradcheckError(RuntimeError):
 def _arguments(func: Callable[..., Any], inputs: Any) -> tuple[Callable[..., Any], list[Any]]:
     """The function and its arguments; with vectors in place of nested tensors, whose elements count as one dim."""
     args = [inputs] if isinstance(inputs, Tensor) else list(inputs)
-    if not PAYLOADS or not any(isinstance(a, Tensor) and a.is_nested for a in args):
+    if not SEEN or not any(isinstance(a, Tensor) and a.is_nested for a in args):
         return func, args
     from ..payloads.nested.jacobian import flat_function
 

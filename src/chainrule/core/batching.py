@@ -10,32 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 from .captures import tensors_of
 from .dispatch import Interpreter, innermost
-from .errors import ChainruleError
+from .errors import ChainruleError, missing
 from .shapes import sizes_of
-from .tensor import PAYLOADS, Tensor
+from .sizes import SEEN, Ragged, has_ragged, lowered
+from .tensor import Tensor
 from .views import grow
 
 if TYPE_CHECKING:
     from .op import Op
 
 
-def untag(level: Batching, v: Any) -> Any:
-    """Static data or an argument with the ragged sizes of this level as the level below sees them."""
-    if type(v) in PAYLOADS:
-        return type(v)(v.values) if v.level is level else v.moved(1) if v.level is None else v
-    if type(v) is tuple:
-        return tuple([untag(level, s) for s in v])
-    return slice(*[untag(level, s) for s in (v.start, v.stop, v.step)]) if type(v) is slice else v
-
-
 class Batching(Interpreter):
     """The interpreter of ``vmap`` over ``size`` examples."""
 
-    __slots__ = ("function", "randomness", "size")
     kind = "vmap"
 
     def __init__(self, size: int, randomness: str = "error") -> None:
-        super().__init__()
         self.size, self.randomness = size, randomness
         self.function: Any = None  # what is mapped, and the arguments that are not
 
@@ -50,50 +40,45 @@ class Batching(Interpreter):
             else:
                 low.append(a)
                 flags.append(False)
-        if PAYLOADS:
-            low, kw = [untag(self, a) for a in low], {k: untag(self, v) for k, v in kw.items()}
+        if SEEN:
+            low = [lowered(self, a) for a in low]
+            kw = {k: lowered(self, v) if k in op.sizes else v for k, v in kw.items()} if op.sizes else kw
             if True not in flags:
                 # Only a ragged size belongs to this level: the others get a batch axis.
                 low = [grow(a, self.size) if isinstance(a, Tensor) else a for a in low]
                 flags = [isinstance(a, Tensor) for a in low]
         y = op.batched(self.size, low, flags, kw)
-        if type(y) is tuple:
-            return tuple([Tensor(v, self) for v in y])
-        return Tensor(y, self)
+        if type(y) is not tuple:
+            return Tensor(y, self)
+        out = []
+        for v in y:
+            out.append(Tensor(v, self))
+        return tuple(out)
 
     def run_unary(self, op: Op, x: Tensor) -> Any:
         if not self.alive:
             self.check(op.name)
-        return Tensor(op.call(x._value), self)  # type: ignore[attr-defined]
+        return Tensor(op.bind(x._value), self)
 
     def run_binary(self, op: Op, a: Any, b: Any) -> Any:
         if not self.alive:
             self.check(op.name)
         if type(b) in (int, float):
-            return Tensor(op.call(a._value, b), self)  # type: ignore[attr-defined]
+            return Tensor(op.bind(a._value, b), self)
         if type(a) is Tensor and type(b) is Tensor and a._interp is self and b._interp is self:
             va, vb = a._value, b._value
             if len(sizes_of(va)) == len(sizes_of(vb)) and innermost(va).dtype is innermost(vb).dtype:
-                return Tensor(op.call(va, vb), self)  # type: ignore[attr-defined]
+                return Tensor(op.bind(va, vb), self)
         return self.run(op, (a, b), {})
 
     def shape_of(self, x: Tensor) -> tuple[int, ...]:
         v = x._value
         full = v._value.shape if v._interp is None else v._interp.shape_of(v)
         shape = full[1:]
-        if PAYLOADS and full:
+        if SEEN and has_ragged(shape):
             # Where this level maps over the components of a nest, the ragged sizes are its own.
             own = hasattr(full[0], "each")
-            shape = tuple(
-                [
-                    s
-                    if type(s) not in PAYLOADS or s.level is not None
-                    else type(s)(s.values, self)
-                    if own
-                    else s.moved(-1)
-                    for s in shape
-                ]
-            )
+            shape = tuple([s.raised(self, own) if isinstance(s, Ragged) else s for s in shape])
         return shape
 
     def strides_of(self, x: Tensor) -> tuple[int, ...]:
@@ -109,6 +94,67 @@ class Batching(Interpreter):
                 f"that differs between the {self.size} examples. Pass the tensor to the function with its own batch axis "
                 f"(in_dims), or return the value instead of writing it."
             )
+
+
+# -- how an op sees a batch: ``rule(op, size, args, flags, kw)``, the batch axes in front -------------------------------------
+
+
+def _trailing(op: Op, size: int, args: list[Any], flags: list[bool], kw: dict[str, Any]) -> Any:
+    """The body leaves leading axes alone."""
+    return op.bind(*args, **kw)
+
+
+def _expand(op: Op, size: int, args: list[Any], flags: list[bool], kw: dict[str, Any]) -> Any:
+    """All tensors get the batch axis."""
+    return op.bind(
+        *[grow(a, size) if isinstance(a, Tensor) and not f else a for a, f in zip(args, flags, strict=True)], **kw
+    )
+
+
+def _aligned(op: Op, size: int, args: list[Any], flags: list[bool], kw: dict[str, Any]) -> Any:
+    """Pointwise: examples broadcast against each other from the end, and promotion looks at the ranks that they have."""
+    ranks = [a.ndim - f if isinstance(a, Tensor) else -1 for a, f in zip(args, flags, strict=True)]
+    types, n = op.types, max(ranks)
+    ds = [a.dtype for a in args if isinstance(a, Tensor)]
+    if types is not None and types.promote != "none" and any(d is not ds[0] for d in ds):
+        d, k = types.common(args, ranks), types.choice
+        args = [a.to(d) if i >= k and isinstance(a, Tensor) and a.dtype is not d else a for i, a in enumerate(args)]
+    return op.bind(
+        *[lift_rank(a, r, n) if f and r < n else a for a, f, r in zip(args, flags, ranks, strict=True)], **kw
+    )
+
+
+def _core(op: Op, size: int, args: list[Any], flags: list[bool], kw: dict[str, Any]) -> Any:
+    """Leading axes broadcast against each other; the core axes are the body's business."""
+    core = op.core if type(op.core) is list else op.core(**kw)
+    leads: list[int] = []
+    for a, f, c in zip(args, flags, core, strict=False):
+        if not isinstance(a, Tensor):
+            leads.append(0)
+        else:
+            leads.append((a._value.ndim if a._interp is None else a.ndim) - f - c)
+    n = max(leads)
+    if n:
+        args = [
+            lift_rank(a, r + c, n + c) if f and r < n else a
+            for a, f, r, c in zip(args, flags, leads, core, strict=False)
+        ]
+    return op.bind(*args, **kw)
+
+
+def _none(op: Op, size: int, args: list[Any], flags: list[bool], kw: dict[str, Any]) -> Any:
+    raise missing(op.name, "batching rule")
+
+
+BATCH = {"trailing": _trailing, "expand": _expand, "aligned": _aligned, "core": _core, "missing": _none}
+
+
+def lift_rank(a: Tensor, have: int, want: int) -> Tensor:
+    """A batched tensor with ones inserted after its batch axis, so that its example has rank `want`."""
+    from .primitives import reshape_p
+
+    shape = a.shape
+    return reshape_p.bind(a, shape=(shape[0], *(1,) * (want - have), *shape[1:]), old=tuple(shape))
 
 
 def map_over(size: int, f: Callable[..., Any], xs: list[Any], flags: list[bool], kw: dict[str, Any]) -> Any:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import dtypes as dt
-from .reverse import Leaf, Reverse, walk_back
+from .reverse import Leaf, Reverse
 from .tensor import Tensor
+from .walk import walk_back
 
 if TYPE_CHECKING:
     from .op import Op
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 def _transpose(f: Any, like: list[Any], gs: list[Any]) -> list[Any]:
     """The transpose of the linear map `f` (of a list of tensors shaped `like`), applied to cotangents `gs`."""
-    from .op import zeros_like_tensor
+    from .shapes import zeros_like_tensor
 
     level = Reverse()
     with level:

@@ -51,19 +51,17 @@ def grad_enabled() -> bool:
 class Interpreter:
     """One level: runs ops on tensors that belong to it by running them (or their rules) one level down."""
 
-    __slots__ = ("_token", "alive", "floor", "imperative", "leaves", "level", "muted", "touched")
     kind = "transform"
     fades = False  # whether a value that outlives the level is the one below
-
-    def __init__(self) -> None:
-        self.alive = True
-        self.level: float = 0
-        self.touched: list[weakref.ref[Tensor]] | None = None
-        self.imperative: Interpreter | None = None
-        self.leaves: list[weakref.ref[Tensor]] | None = None  # of the imperative level just above this one
-        self.floor = -1.0
-        self.muted = False
-        self._token: Any = None
+    # What few levels change has its default here: making a level is on the way of every transform.
+    alive = True
+    level: float = 0
+    touched: list[weakref.ref[Tensor]] | None = None
+    imperative: Interpreter | None = None
+    leaves: list[weakref.ref[Tensor]] | None = None  # of the imperative level just above this one
+    floor = -1.0
+    muted = False
+    _token: Any = None
 
     def __enter__(self) -> Any:
         stack = STACK.get()

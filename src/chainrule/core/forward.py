@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 class Forward(Interpreter):
     """The interpreter of ``jvp``: ``y = f(x)``, ``ty = Df(x) tx``; a missing tangent is zero."""
 
-    __slots__ = ()
     kind = "jvp"
 
     def run(self, op: Op, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
@@ -48,7 +47,7 @@ class Forward(Interpreter):
         if not self.alive:
             self.check(op.name)
         v, t = x._value, x._aux
-        y = op.call(v)  # type: ignore[attr-defined]
+        y = op.bind(v)
         if t is None or not op.differentiable or self.muted:
             return y
         rule = op.rules[0]
@@ -60,14 +59,14 @@ class Forward(Interpreter):
     def run_binary(self, op: Op, a: Any, b: Any) -> Any:
         if not self.alive:
             self.check(op.name)
-        if op.form != "pointwise":
+        if not op.rules:
             return self.run(op, (a, b), {})
         va, ta, vb, tb = a, None, b, None
         if isinstance(a, Tensor) and a._interp is self:
             va, ta = a._value, a._aux
         if isinstance(b, Tensor) and b._interp is self:
             vb, tb = b._value, b._aux
-        y = op.call(va, vb)  # type: ignore[attr-defined]
+        y = op.bind(va, vb)
         if not op.differentiable or self.muted:
             return y
         t = None

@@ -14,10 +14,11 @@ from numpy import ndarray
 from . import dtypes as dt
 from .dispatch import CUT, STACK, grad_cut, grad_enabled, revived
 from .errors import ChainruleError
-from .reverse import Leaf, Node, Pick, Reverse, imperative, reachable, walk_back
+from .reverse import Leaf, Node, Pick, Reverse, imperative
 from .shapes import sizes_of, unit, zeros
 from .tensor import Meta, Tensor
 from .views import assign, compact, meta
+from .walk import reachable, walk_back
 
 # -- grad mode --------------------------------------------------------------------------------------------------------
 

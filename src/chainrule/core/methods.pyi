@@ -34,7 +34,7 @@ class Methods:
     def __contains__(self, element: _object) -> _bool:
         """Whether one of the elements equals `element`."""
     def __div__(self, other: Operand) -> Tensor:
-        ...
+        """divide(x1, x2, /, out=None, *, where=True, casting='same_kind', order='K', dtype=None, subok=True[, signature])"""
     def __dlpack__(self, *, stream: Any = None, **kw: Any) -> Any:
         """The memory of this tensor for another library."""
     def __dlpack_device__(self) -> _tuple[_int, _int]:
@@ -132,7 +132,7 @@ class Methods:
     def __sub__(self, other: Operand) -> Tensor:
         ...
     def __truediv__(self, other: Operand) -> Tensor:
-        ...
+        """divide(x1, x2, /, out=None, *, where=True, casting='same_kind', order='K', dtype=None, subok=True[, signature])"""
     def __xor__(self, other: Operand) -> Tensor:
         """The xor of two integers, bit by bit, or of two truth values."""
     def _nested_tensor_size(self) -> Tensor:

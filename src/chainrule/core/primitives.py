@@ -6,24 +6,25 @@ from typing import Any
 
 import numpy as np
 
+from .declare import op, pointwise
 from .errors import ZERO
-from .op import OPS, Pointwise, op, pointwise
+from .op import OPS
+from .shapes import broadcast_array
 from .tensor import Tensor
 
 # -- shapes -----------------------------------------------------------------------------------------------------------
 
 
-@op("reshape", view=True)
+@op("reshape", view=True, sizes="shape old", linear="each")
 def reshape_p(x: Any, *, shape: tuple[int, ...], old: tuple[int, ...]) -> Any:
     """The last axes, of sizes `old`, rearranged to `shape`."""
     return x.reshape(x.shape[: x.ndim - len(old)] + shape)
 
 
-reshape_p.jvp([lambda t, y, x, *, shape, old: reshape_p(t, shape=shape, old=old)])
 reshape_p.vjp([lambda g, y, x, *, shape, old: reshape_p(g, shape=old, old=shape)])
 
 
-@op("permute", view=True)
+@op("permute", view=True, linear="each")
 def permute_p(x: Any, *, dims: tuple[int, ...]) -> Any:
     """The last ``len(dims)`` axes in the order `dims` (negative)."""
     n, k = x.ndim, len(dims)
@@ -38,7 +39,6 @@ def _inverse(dims: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(inv)
 
 
-permute_p.jvp([lambda t, y, x, *, dims: permute_p(t, dims=dims)])
 permute_p.vjp([lambda g, y, x, *, dims: permute_p(g, dims=_inverse(dims))])
 
 
@@ -57,18 +57,14 @@ def alias(x: Tensor) -> Tensor:
     return alias_p(x)
 
 
-@op("expand", view=True)
+@op("expand", view=True, sizes="shape old", linear="each")
 def expand_p(x: Any, *, shape: tuple[int, ...], old: tuple[int, ...]) -> Any:
     """The last axes, of sizes `old`, broadcast to `shape`."""
     k = x.ndim - len(old)
     full = x.shape[:k] + shape
     if len(shape) != len(old):
         x = x.reshape(x.shape[:k] + (1,) * (len(shape) - len(old)) + x.shape[k:])
-    if type(x) is np.ndarray and x.flags.c_contiguous:
-        # np.broadcast_to does the same in ten times the time.
-        steps = tuple([s if m == n else 0 for m, n, s in zip(x.shape, full, x.strides, strict=True)])
-        return np.ndarray(full, x.dtype, x, 0, steps)
-    return np.broadcast_to(x, full)
+    return broadcast_array(x, full) if type(x) is np.ndarray else np.broadcast_to(x, full)
 
 
 def _unexpand(g: Any, y: Any, x: Any, *, shape: tuple[int, ...], old: tuple[int, ...]) -> Any:
@@ -87,29 +83,17 @@ def _unexpand(g: Any, y: Any, x: Any, *, shape: tuple[int, ...], old: tuple[int,
     return total(g, dim=tuple(range(-n, k - n)), keepdim=False, old=(*shape[:k], *old)) if k else g
 
 
-expand_p.jvp([lambda t, y, x, *, shape, old: expand_p(t, shape=shape, old=old)])
 expand_p.vjp([_unexpand])
 
 
 # -- values -----------------------------------------------------------------------------------------------------------
 
 
-class Whole(Pointwise):
-    """A pointwise op of one tensor and static data that no promotion and no alignment concerns."""
-
-    def concrete(self, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
-        return Tensor(self.fn(args[0]._value, **kw))
-
-    def batched(self, size: int, args: list[Any], flags: list[bool], kw: dict[str, Any]) -> Any:
-        return self.call(*args, **kw)
-
-
-clone_p = Whole(
+clone_p = pointwise(
     "clone",
     lambda x, order="K": x.copy(order),
-    (lambda t, y, x, **kw: t,),
-    promote="none",
-    fast=frozenset(),
+    lambda t, y, x, **kw: t,
+    types="none",
     static=True,
 )
 
@@ -118,8 +102,7 @@ overwrite_p = pointwise(
     lambda x, new: np.array(np.broadcast_to(new, np.broadcast_shapes(x.shape, new.shape))),
     ZERO,
     lambda t, y, x, new: t,
-    promote="none",
-    fast=frozenset(),
+    types="none",
     doc="`new` in the shape of `x`, what a write of all elements leaves: the derivative in `x` is zero.",
 )
 

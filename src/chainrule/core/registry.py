@@ -10,12 +10,13 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 import numpy as np
 
 from .declared import show_declaration
-from .op import Op, Pointwise, is_operand, rules_arity
+from .fast import is_operand
+from .op import Op
 from .tensor import Tensor
 from .views import assign, write_out
 
@@ -80,10 +81,10 @@ def with_out(f: Callable[..., Any], fresh: bool = False, fill: bool = False) -> 
     return signed(call, f, out=True)
 
 
-def pointwise_function(p: Pointwise) -> Callable[..., Any]:
+def pointwise_function(p: Op) -> Callable[..., Any]:
     """A pointwise op as a function with PyTorch's argument names and ``out=``."""
-    call = p.call
-    n = rules_arity(p.fn, p.rules)
+    call = p.bind
+    n = p.arity
     if n == 1:
 
         def function(input: Operand, *, out: Tensor | None = None) -> Tensor:
@@ -106,6 +107,11 @@ def pointwise_function(p: Pointwise) -> Callable[..., Any]:
     function.__doc__ = p.__doc__
     function.op = p  # type: ignore[attr-defined]
     return function
+
+
+def is_pointwise(f: Any) -> TypeGuard[Op]:
+    """Whether `f` is an op that acts element by element."""
+    return isinstance(f, Op) and f.form == "pointwise"
 
 
 def check_out(name: str, out: Any, args: tuple[Any, ...], fresh: bool) -> None:
@@ -160,14 +166,14 @@ def public(
     """Publish a function: `names` (dotted, under chainrule), `methods` of Tensor, `inplace` methods; with ``out=`` (see with_out)."""
 
     def register(f: F) -> F:
-        target: Any = pointwise_function(f) if isinstance(f, Pointwise) else with_out(f, fresh, fill) if out else f
+        target: Any = pointwise_function(f) if is_pointwise(f) else with_out(f, fresh, fill) if out else f
         for n in names.split():
             claim(n, f)
             PUBLIC[n] = target
             address(target, n)
         if hasattr(target, "op"):
             show_declaration(target)
-        as_method: Any = _pointwise_method(f) if isinstance(f, Pointwise) else _bindable(f) if isinstance(f, Op) else f
+        as_method: Any = _pointwise_method(f) if is_pointwise(f) else _bindable(f) if isinstance(f, Op) else f
         for n in methods.split():
             attach(n, _operator(f, as_method) if n in OPERATORS else as_method, f)
         for n in inplace.split():
@@ -195,7 +201,7 @@ OPERATORS = frozenset(
 
 def _operator(f: Any, method: Callable[..., Any]) -> Callable[..., Any]:
     """The method as Python's operator: for what is neither a tensor nor a number the other operand is asked."""
-    if isinstance(f, Pointwise):
+    if is_pointwise(f):
         return f.operator
 
     @functools.wraps(method)
@@ -228,15 +234,16 @@ def _binary_method(self: Tensor, other: Operand) -> Tensor: ...  # type: ignore[
 _METHOD_SIGNATURES = {1: inspect.signature(_unary_method), 2: inspect.signature(_binary_method)}
 
 
-def _pointwise_method(p: Pointwise) -> Callable[..., Any]:
+def _pointwise_method(p: Op) -> Callable[..., Any]:
     """A pointwise op's own call, which stands on the hot path, with what a reader wants to know of it."""
-    signature = _METHOD_SIGNATURES.get(p.call.__code__.co_argcount)
-    for call in (p.call, p.operator):
+    signature = _METHOD_SIGNATURES.get(p.bind.__code__.co_argcount)
+    call: Any
+    for call in (p.bind, p.operator):
         call.__doc__ = p.__doc__
         if signature is not None:
-            call.__signature__ = signature  # type: ignore[attr-defined]
+            call.__signature__ = signature
             show_declaration(call)
-    return p.call
+    return p.bind
 
 
 def prop(name: str) -> Callable[[F], F]:

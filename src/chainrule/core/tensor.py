@@ -1,6 +1,6 @@
 """Tensor: a mutable box around an immutable value.
 
-A concrete tensor holds a payload (a NumPy array, or another type listed in ``PAYLOADS``). A tensor of a transform's level
+A concrete tensor holds a payload (a NumPy array, or one of another type: see :mod:`chainrule.core.payload`). A tensor of a transform's level
 holds a tensor of a lower level, the interpreter it belongs to, and what that interpreter needs (a tangent, a tape node).
 Writing to a tensor rebinds these three; whoever saved the old value keeps it.
 
@@ -10,7 +10,7 @@ Methods are attached by the ops that declare them (:mod:`chainrule.core.registry
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import numpy as np
@@ -18,6 +18,7 @@ import numpy as np
 from . import dtypes as dt
 from .dispatch import innermost
 from .errors import ChainruleError
+from .payload import PAYLOADS, payload_of
 
 if TYPE_CHECKING:
     from .dispatch import Interpreter
@@ -26,8 +27,6 @@ else:
     Methods = object
 
 ndarray = np.ndarray
-# Payload types beside ndarray -> how an op that has no body for the payload is run (or refused).
-PAYLOADS: dict[type, Callable[..., Any]] = {}
 
 
 class Size(tuple[Any, ...]):  # a ragged size is no int
@@ -225,9 +224,9 @@ class Tensor(Methods):
     @property
     def layout(self) -> Any:
         """How the elements are laid out."""
-        from .device import jagged, strided
+        from . import device
 
-        return jagged if PAYLOADS and self.is_nested else strided
+        return getattr(device, payload_of(innermost(self)).layout)
 
     # -- values -------------------------------------------------------------------------------------------------------
     def concrete(self, what: str) -> Any:
@@ -265,7 +264,7 @@ class Tensor(Methods):
                 "numpy() on a tensor that requires grad would lose the gradient: write x.detach().numpy() if that is meant."
             )
         v = self.concrete("numpy()")
-        return v.numpy() if type(v) in PAYLOADS else v
+        return v if type(v) is ndarray else payload_of(v).numpy(v)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> ndarray:
         v = self.numpy()

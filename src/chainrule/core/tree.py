@@ -164,7 +164,8 @@ def _flatten(x: Any, out: list[Any]) -> Spec:
         children, context = node[0](x)
         if kind is defaultdict:
             order = tuple(x)
-    before, specs = len(out), []
+    before = len(out)
+    specs: list[Spec] = []
     for c in children:
         if isinstance(c, Tensor):
             out.append(c)
@@ -208,7 +209,11 @@ def unflatten(leaves: list[Any] | tuple[Any, ...], spec: Spec) -> Any:
     """The tree of shape `spec` with these leaves."""
     if len(leaves) != spec.leaves:
         raise ValueError(f"unflatten: {len(leaves)} leaves for a tree of shape {spec}, which has {spec.leaves}")
-    return leaves[0] if spec.kind is None else _unflatten(spec, iter(leaves))
+    if spec.kind is None:
+        return leaves[0]
+    if spec.kind is tuple and len(spec.children) == spec.leaves == spec.children.count(LEAF):
+        return tuple(leaves)
+    return _unflatten(spec, iter(leaves))
 
 
 def leaves(tree: Any) -> list[Any]:

@@ -17,7 +17,8 @@ import numpy as np
 from . import dtypes as dt
 from .dispatch import CUT, grad_enabled, innermost
 from .errors import ChainruleError
-from .tensor import PAYLOADS, Meta, Tensor
+from .payload import PAYLOADS
+from .tensor import Meta, Tensor
 
 DETACH = object()
 
@@ -112,7 +113,12 @@ def _strip(x: Tensor) -> Tensor:
 def pin(x: Tensor) -> Tensor:
     """A private tensor with the value x has now; later writes to x leave it alone."""
     if x._interp is None:
-        meta(root_of(x)).pinned = True
+        m = x._meta
+        if m is not None and m.base is not None:
+            m = meta(m.base)
+        elif m is None:
+            m = x._meta = Meta()
+        m.pinned = True
     return Tensor(x._value, x._interp, x._aux)
 
 
@@ -210,7 +216,7 @@ def compact(new: Tensor) -> Tensor:
     if type(v) is np.ndarray and v.size > 1 and 0 in v.strides:
         from .primitives import clone_p
 
-        return clone_p.call(new, order="C")
+        return clone_p.bind(new, order="C")
     return new
 
 
@@ -248,7 +254,7 @@ def _with_history(x: Tensor, new: Tensor) -> Tensor:
         return new
     from .primitives import overwrite_p
 
-    return overwrite_p.call(x, new)
+    return overwrite_p.bind(x, new)
 
 
 def _saved_below(x: Tensor) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..fallback import NotSupported
 from . import compiler
 from .lang import NUMPY_NAMES, DType, bf16, f16, f64, precise_type
 
@@ -19,10 +20,6 @@ LIMIT = 4096
 
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
 _TYPES: dict[Any, DType] = {np.dtype(n): NUMPY_NAMES[n] for n in ("float32", "float64", "float16")}
-
-
-class NotSupported(Exception):
-    """A request to fall back, not an error: the arguments have a layout or a type that the kernels do not take."""
 
 
 class Calls(dict):

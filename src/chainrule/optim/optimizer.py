@@ -14,7 +14,7 @@ from ..core.dispatch import innermost
 from ..core.held import rebind, rows, shared_memory
 from ..core.imperative import enable_grad, set_grad_enabled
 from ..core.registry import PUBLIC
-from ..core.tensor import PAYLOADS, Tensor
+from ..core.tensor import Tensor
 
 
 def _view_as_real(a: np.ndarray) -> np.ndarray:
@@ -106,7 +106,7 @@ class Optimizer:
         self.update(value, -g if group.get("maximize") else g, arrays, group, ARRAYS)
         if payload is None:
             old = innermost(p)
-            rebind(p, type(old)(value, old.geometry) if type(old) in PAYLOADS else value, type(self).__name__)
+            rebind(p, value if isinstance(old, np.ndarray) else type(old)(value, old.geometry), type(self).__name__)
         for k, v in arrays.items():
             if not isinstance(v, np.ndarray):
                 state[k] = v

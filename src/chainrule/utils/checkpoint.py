@@ -9,10 +9,12 @@ from typing import Any
 from ..core.captures import tensors_of
 from ..core.dispatch import CUT, STACK, revived
 from ..core.errors import ChainruleError
-from ..core.reverse import Node, Pick, Reverse, _count, walk_back
+from ..core.op import Op
+from ..core.reverse import Node, Pick, Reverse, _count
 from ..core.tensor import Tensor
 from ..core.tree import flatten, unflatten
 from ..core.views import pin
+from ..core.walk import walk_back
 from ..ops.random.generator import default_generator
 
 __all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "noop_context_fn", "set_checkpoint_early_stop"]
@@ -22,22 +24,19 @@ class CheckpointError(ChainruleError):
     """The function did not do the same when it ran again."""
 
 
-class _Again:
-    """Stands for a whole call on the tape of one level; its reverse rule runs the call again and walks back through that."""
+def _again_op(run: Callable[[], list[Tensor]], edge: list[Node], places: list[int]) -> Op:
+    """What stands for a whole call on the tape of one level: its cotangents come from a second run, walked back through."""
 
-    name, form = "checkpoint", "again"
-    pull_rules, sparse_vjp, differentiable, none_is_zero = None, True, True, True
-    integer_outputs: frozenset[int] = frozenset()
-
-    def __init__(self, run: Callable[[], list[Tensor]], edge: list[Node], places: list[int]) -> None:
-        self.run, self.edge, self.places = run, edge, places
-
-    def pull_again(self, g: list[Any], rewrap: Reverse | None) -> list[Any]:
+    def again(g: list[Any], rewrap: Reverse | None) -> list[Any]:
         """The cotangents of the nodes at the edge of the call; recorded in turn if `rewrap` is the level of the tape."""
-        made = self.run()
-        starts = [(made[i]._aux, gi) for i, gi in zip(self.places, g, strict=True) if gi is not None]
-        got = walk_back(starts, wanted=self.edge, stop=True, rewrap=rewrap, free=rewrap is None)
-        return [got.get(n) for n in self.edge]
+        made = run()
+        starts = [(made[i]._aux, gi) for i, gi in zip(places, g, strict=True) if gi is not None]
+        got = walk_back(starts, wanted=edge, stop=True, rewrap=rewrap, free=rewrap is None)
+        return [got.get(n) for n in edge]
+
+    o = Op("checkpoint", None, listed=False)
+    o.again, o.sparse_vjp = again, True
+    return o
 
 
 def noop_context_fn() -> tuple[Any, Any]:
@@ -99,9 +98,9 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
         edge = _edge([atoms[i]._aux for i in places], start)
         if edge:
             blank = (None,) * len(edge)
-            node = Node(_Again(again, edge, places), blank, None, tuple(edge), {}, blank)
+            node = Node(_again_op(again, edge, places), blank, None, tuple(edge), {}, blank)
             node.nout = len(places)
-            swaps.update({id(atoms[i]): Pick(node, k) for k, i in enumerate(places)})
+            swaps.update({id(atoms[i]): Pick(node, k) if k else node for k, i in enumerate(places)})
     return unflatten([_swapped(y, swaps) for y in ys], yspec) if swaps else out
 
 

@@ -43,7 +43,7 @@ def test_kernel_and_formula_agree(op, dtype, dim, lead):
     xs = arguments(d, dim, lead, names)
     got = op.kernel(*xs, dim=dim, rank=3)
     exact = [x.astype(np.float64) for x in xs]
-    want = op.plain(*[ct.from_numpy(x) for x in exact], dim=dim, rank=3)
+    want = op.spec(*[ct.from_numpy(x) for x in exact], dim=dim, rank=3)
     for a, b in zip(got, want, strict=True):
         scale = np.abs(b.numpy()).max()
         np.testing.assert_allclose(a.astype(np.float64), b.numpy(), rtol=tol, atol=tol * scale)

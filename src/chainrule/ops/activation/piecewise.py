@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
-from ...core.op import ZERO, pointwise
+from ...core.declare import pointwise
+from ...core.errors import ZERO
 from ...core.registry import METHODS, public
 from ...core.samples import Given, S, sample
 from ...core.tensor import Tensor
@@ -72,7 +73,7 @@ def relu(input: Tensor) -> Tensor:
     tensor([0., 2.])
     """
     need_real("relu", input)
-    return relu_p.call(input)
+    return relu_p.bind(input)
 
 
 public("relu_ nn.functional.relu_", out=False)(METHODS["relu_"])
@@ -108,14 +109,14 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
         raise RuntimeError(
             f"hardtanh: cannot do hardtanh on an unsigned type with negative limits, got min_val={min_val}, max_val={max_val}"
         )
-    return finish("hardtanh", input, hardtanh_p.call(input, lo=float(min_val), hi=float(max_val)), inplace)
+    return finish("hardtanh", input, hardtanh_p.bind(input, lo=float(min_val), hi=float(max_val)), inplace)
 
 
 @public("nn.functional.relu6 _C._nn.relu6", out=False)
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """``min(max(input, 0), 6)``; the derivative at 0 and at 6 is 0."""
     need_real("relu6", input)
-    return finish("relu6", input, hardtanh_p.call(input, lo=0.0, hi=6.0), inplace)
+    return finish("relu6", input, hardtanh_p.bind(input, lo=0.0, hi=6.0), inplace)
 
 
 leaky_relu_p = piecewise(
@@ -130,7 +131,7 @@ leaky_relu_p = piecewise(
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """``input`` where positive, else ``negative_slope * input``."""
     need_float("leaky_relu", input)
-    return finish("leaky_relu", input, leaky_relu_p.call(input, slope=float(negative_slope)), inplace)
+    return finish("leaky_relu", input, leaky_relu_p.bind(input, slope=float(negative_slope)), inplace)
 
 
 # -- rrelu, prelu: a slope for every element, or for every channel ------------------------------------------------------
@@ -153,8 +154,8 @@ prelu_p = pointwise(
     _spread(
         compiled("prelu", lambda x, w: np.where(x > 0, x, w * x), lambda k, x, w: k.select(x > 0.0, x, w * x), cost=1)
     ),
-    lambda t, y, x, w: prelu_pull_p.call(t, x, w),
-    lambda t, y, x, w: prelu_weight_pull_p.call(t, x),
+    lambda t, y, x, w: prelu_pull_p.bind(t, x, w),
+    lambda t, y, x, w: prelu_weight_pull_p.bind(t, x),
 )
 prelu_pull_p = pointwise(
     "prelu_pull",
@@ -166,7 +167,7 @@ prelu_pull_p = pointwise(
             cost=1,
         )
     ),
-    lambda s, y, t, x, w: prelu_pull_p.call(s, x, w),
+    lambda s, y, t, x, w: prelu_pull_p.bind(s, x, w),
     ZERO,
     lambda s, y, t, x, w: where(x > 0, 0, s * t),
 )
@@ -178,7 +179,7 @@ prelu_weight_pull_p = pointwise(
         lambda k, t, x: k.select(x > 0.0, 0.0, t * x),
         cost=1,
     ),
-    lambda s, y, t, x: prelu_weight_pull_p.call(s, x),
+    lambda s, y, t, x: prelu_weight_pull_p.bind(s, x),
     lambda s, y, t, x: where(x > 0, 0, s * t),
 )
 
@@ -209,7 +210,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
         weight = weight.reshape(n, *(1,) * (input.ndim - 2))
     elif input.ndim == 0:
         weight = weight.reshape(())
-    return prelu_p.call(input, weight)
+    return prelu_p.bind(input, weight)
 
 
 public("_prelu_kernel", out=False)(prelu_p)
@@ -226,8 +227,8 @@ def rrelu(
             f"rrelu: Lower bound should be less than or equal to the upper bound, got lower={lower}, upper={upper}"
         )
     if not training:
-        return leaky_relu_p.call(input, slope=(lower + upper) / 2)
-    return prelu_p.call(input, _slopes(input, lower, upper, generator))
+        return leaky_relu_p.bind(input, slope=(lower + upper) / 2)
+    return prelu_p.bind(input, _slopes(input, lower, upper, generator))
 
 
 def _slopes(x: Tensor, lower: float, upper: float, generator: Any) -> Tensor:
@@ -257,7 +258,7 @@ def rrelu_with_noise(
         return rrelu(input, lower, upper)
     need_float("rrelu_with_noise", input)
     noise.copy_(where(input > 0, 1, _slopes(input, lower, upper, generator)))
-    return prelu_p.call(input, noise.clone())
+    return prelu_p.bind(input, noise.clone())
 
 
 # -- thresholds and shrinkage -------------------------------------------------------------------------------------------
@@ -280,14 +281,14 @@ threshold_p = piecewise(
 def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
     """``input`` where it is above the threshold, else ``value``."""
     need_real("threshold", input)
-    return threshold_p.call(input, at=threshold, value=value)
+    return threshold_p.bind(input, at=threshold, value=value)
 
 
 @public("nn.functional.threshold", out=False)
 def functional_threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """``input`` where it is above the threshold, else ``value``."""
     need_real("threshold", input)
-    return finish("threshold", input, threshold_p.call(input, at=threshold, value=value), inplace)
+    return finish("threshold", input, threshold_p.bind(input, at=threshold, value=value), inplace)
 
 
 _shrunk = (
@@ -317,7 +318,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """``input`` where ``|input| > lambd``, else 0."""
     need_float("hardshrink", input)
     # The threshold is a number of the input's type, so that one equal to it is shrunk, in 16 bits too.
-    return hardshrink_p.call(input, by=float(np.asarray(lambd).astype(input.dtype.np)))
+    return hardshrink_p.bind(input, by=float(np.asarray(lambd).astype(input.dtype.np)))
 
 
 @public("nn.functional.softshrink _C._nn.softshrink")
@@ -329,7 +330,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
         raise RuntimeError(
             f"softshrink: lambda must be in range [0, {top:g}] for input dtype {input.dtype}, but found {lambd}"
         )
-    return softshrink_p.call(input, by=float(lambd))
+    return softshrink_p.bind(input, by=float(lambd))
 
 
 # -- hard sigmoid, hard swish -------------------------------------------------------------------------------------------
@@ -369,14 +370,14 @@ hardswish_p = smooth(
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """``min(max(input + 3, 0), 6) / 6``."""
     need_float("hardsigmoid", input)
-    return finish("hardsigmoid", input, hardsigmoid_p.call(input), inplace)
+    return finish("hardsigmoid", input, hardsigmoid_p.bind(input), inplace)
 
 
 @public("nn.functional.hardswish _C._nn.hardswish")
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """``input * min(max(input + 3, 0), 6) / 6``."""
     need_float("hardswish", input)
-    return finish("hardswish", input, hardswish_p.call(input), inplace)
+    return finish("hardswish", input, hardswish_p.bind(input), inplace)
 
 
 in_place_function("rrelu", ",nn.functional.", rrelu)

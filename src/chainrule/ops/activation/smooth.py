@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
-from ...core.op import op
+from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import wrap_dim
@@ -51,7 +51,7 @@ def _elu_slope(x: Any, *, alpha: float, scale: float, rate: float) -> Any:
 
 def _elu_curve(x: Any, *, alpha: float, scale: float, rate: float) -> Any:
     up = x > 0
-    return where(up, 0, exp.call(where(up, 0, x) * rate) * (alpha * scale * rate * rate))
+    return where(up, 0, exp.bind(where(up, 0, x) * rate) * (alpha * scale * rate * rate))
 
 
 elu_p = smooth(
@@ -78,14 +78,14 @@ SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """``input`` where positive, else ``alpha * (e**input - 1)``."""
     need_float("elu", input)
-    return finish("elu", input, elu_p.call(input, alpha=float(alpha), scale=1.0, rate=1.0), inplace)
+    return finish("elu", input, elu_p.bind(input, alpha=float(alpha), scale=1.0, rate=1.0), inplace)
 
 
 @public("_C._nn.elu")
 def scaled_elu(input: Tensor, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Tensor:
     """``scale * input`` where positive, else ``scale * alpha * (e**(input_scale * input) - 1)``."""
     need_float("elu", input)
-    return elu_p.call(input, alpha=float(alpha), scale=float(scale), rate=float(input_scale))
+    return elu_p.bind(input, alpha=float(alpha), scale=float(scale), rate=float(input_scale))
 
 
 @public("celu", out=False)
@@ -94,7 +94,7 @@ def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
     need_float("celu", input)
     if alpha == 0:
         raise RuntimeError("celu: alpha cannot be 0 (ZeroDivisionError)")
-    return elu_p.call(input, alpha=float(alpha), scale=1.0, rate=1.0 / alpha)
+    return elu_p.bind(input, alpha=float(alpha), scale=1.0, rate=1.0 / alpha)
 
 
 @public("nn.functional.celu", out=False)
@@ -107,7 +107,7 @@ def functional_celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) ->
 def selu(input: Tensor) -> Tensor:
     """elu with the alpha and the scale that keep mean 0 and variance 1."""
     need_float("selu", input)
-    return elu_p.call(input, alpha=SELU_ALPHA, scale=SELU_SCALE, rate=1.0)
+    return elu_p.bind(input, alpha=SELU_ALPHA, scale=SELU_SCALE, rate=1.0)
 
 
 @public("nn.functional.selu", out=False)
@@ -129,7 +129,7 @@ def _softplus(x: Any) -> Any:
 
 def sigmoid_slope(x: Any) -> Any:
     """``s(x) s(-x)``, the slope of the sigmoid s, accurate in both tails."""
-    return sigmoid.call(x) * sigmoid.call(-x)
+    return sigmoid.bind(x) * sigmoid.bind(-x)
 
 
 log_sigmoid_p = smooth(
@@ -157,14 +157,14 @@ softplus_p = smooth(
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """``log(1 + e**(beta * input)) / beta``, and ``input`` itself where ``beta * input > threshold``."""
     need_float("softplus", input)
-    return softplus_p.call(input, beta=float(beta), top=float(threshold))
+    return softplus_p.bind(input, beta=float(beta), top=float(threshold))
 
 
 @public("nn.functional.logsigmoid _C._nn.log_sigmoid log_sigmoid")
 def logsigmoid(input: Tensor) -> Tensor:
     """``log(1 / (1 + e**-input))``, accurate in both tails."""
     need_float("logsigmoid", input)
-    return log_sigmoid_p.call(input)
+    return log_sigmoid_p.bind(input)
 
 
 # -- silu, mish -----------------------------------------------------------------------------------------------------------
@@ -180,12 +180,12 @@ def _silu_slope(x: Any) -> Any:
 
 
 def _silu_curve(x: Any) -> Any:
-    s = sigmoid.call(x)
+    s = sigmoid.bind(x)
     if x.dtype.category == dt.COMPLEX:
         return s * (1 - s) * (x * (1 - s * 2) + 2)
     # 1 - 2 s = -tanh(x/2); beyond 800 the slope of the sigmoid is 0 in every type.
-    z = clamp_p.call(x, -800.0, 800.0)
-    return sigmoid_slope(x) * (2 - z * tanh.call(z * 0.5))
+    z = clamp_p.bind(x, -800.0, 800.0)
+    return sigmoid_slope(x) * (2 - z * tanh.bind(z * 0.5))
 
 
 def _silu(x: Any) -> Any:
@@ -209,7 +209,7 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """``input * sigmoid(input)``, real or complex."""
     if input.dtype.category < dt.FLOAT:
         need_float("silu", input)
-    return finish("silu", input, silu_p.call(input), inplace)
+    return finish("silu", input, silu_p.bind(input), inplace)
 
 
 def _mish_slope(x: Any) -> Any:
@@ -219,9 +219,9 @@ def _mish_slope(x: Any) -> Any:
 
 
 def _mish_curve(x: Any) -> Any:
-    s, p = sigmoid.call(x), -log_sigmoid_p.call(-x)
-    w, z = tanh.call(p), clamp_p.call(x, -800.0, 800.0)
-    return tanh_slope.call(s, p) * (z * (sigmoid.call(-x) - w * s * 2) + 2)
+    s, p = sigmoid.bind(x), -log_sigmoid_p.bind(-x)
+    w, z = tanh.bind(p), clamp_p.bind(x, -800.0, 800.0)
+    return tanh_slope.bind(s, p) * (z * (sigmoid.bind(-x) - w * s * 2) + 2)
 
 
 mish_p = smooth(
@@ -237,7 +237,7 @@ mish_p = smooth(
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """``input * tanh(softplus(input))``."""
     need_float("mish", input)
-    return finish("mish", input, mish_p.call(input), inplace)
+    return finish("mish", input, mish_p.bind(input), inplace)
 
 
 # -- gelu -----------------------------------------------------------------------------------------------------------------
@@ -254,7 +254,7 @@ def _gelu_slope(x: Any) -> Any:
 
 def _gelu_curve(x: Any) -> Any:
     # Beyond 100 the bell is 0 in every type; the bound keeps x * x finite.
-    z = clamp_p.call(x, -100.0, 100.0)
+    z = clamp_p.bind(x, -100.0, 100.0)
     z2 = z * z
     return bell(z, 0.5) * ((2 - z2) * _NORMAL)
 
@@ -282,9 +282,9 @@ def _gelu_tanh_slope(x: Any) -> Any:
 
 
 def _gelu_tanh_curve(x: Any) -> Any:
-    z = clamp_p.call(x, -100.0, 100.0)
+    z = clamp_p.bind(x, -100.0, 100.0)
     z2 = z * z
-    s = sigmoid.call(z * (z2 * _K1 + _K0))
+    s = sigmoid.bind(z * (z2 * _K1 + _K0))
     d = z2 * (3 * _K1) + _K0
     return s * (1 - s) * (d * 2 + z * (d * d * (1 - s * 2) + z * (6 * _K1)))
 
@@ -306,9 +306,9 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """``input * Phi(input)`` with the normal distribution function Phi, or its "tanh" approximation."""
     need_float("gelu", input)
     if approximate == "none":
-        return gelu_p.call(input)
+        return gelu_p.bind(input)
     if approximate == "tanh":
-        return gelu_tanh_p.call(input)
+        return gelu_tanh_p.bind(input)
     raise RuntimeError(f"gelu: approximate argument must be either 'none' or 'tanh', got {approximate!r}")
 
 
@@ -321,14 +321,14 @@ softsign_p = smooth(
         lambda x: np.square(1 / (1 + np.abs(x))),
         lambda k, x: (1.0 / (builtins.abs(x) + 1.0)) * (1.0 / (builtins.abs(x) + 1.0)),
     ),
-    lambda x: sgn.call(x) * -2 * reciprocal.call(abs.call(x) + 1) ** 3,
+    lambda x: sgn.bind(x) * -2 * reciprocal.bind(abs.bind(x) + 1) ** 3,
     cost=1,
 )
 tanhshrink_p = smooth(
     "tanhshrink",
     (lambda x: x - np.tanh(x), lambda k, x: ks().tanhshrink(k, x)),
     (lambda x: np.square(np.tanh(x)), lambda k, x: km().tanh(k, x) * km().tanh(k, x)),
-    lambda x: tanh_slope.call(tanh.call(x), x) * 2,
+    lambda x: tanh_slope.bind(tanh.bind(x), x) * 2,
     least=0,
 )
 
@@ -341,13 +341,13 @@ def _floating(x: Tensor) -> Tensor:
 def softsign(input: Tensor) -> Tensor:
     """``input / (1 + |input|)``."""
     x = _floating(input)
-    return x / (abs.call(x) + 1) if x.dtype.category == dt.COMPLEX else softsign_p.call(x)
+    return x / (abs.bind(x) + 1) if x.dtype.category == dt.COMPLEX else softsign_p.bind(x)
 
 
 @public("nn.functional.tanhshrink", out=False)
 def tanhshrink(input: Tensor) -> Tensor:
     """``input - tanh(input)``."""
-    return tanhshrink_p.call(_floating(input))
+    return tanhshrink_p.bind(_floating(input))
 
 
 @public("nn.functional.glu _C._nn.glu")
@@ -362,7 +362,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
         raise RuntimeError(
             f"glu: Halving dimension must be even, but dimension {d + input.ndim} of input {list(input.shape)} is size {n}"
         )
-    return input.narrow(d, 0, n // 2) * sigmoid.call(input.narrow(d, n // 2, n // 2))
+    return input.narrow(d, 0, n // 2) * sigmoid.bind(input.narrow(d, n // 2, n // 2))
 
 
 # -- softmax in nn.functional -------------------------------------------------------------------------------------------------

@@ -19,7 +19,9 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
-from ...core.op import Op, lift_rank, op
+from ...core.batching import lift_rank
+from ...core.declare import op
+from ...core.op import Op
 from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.tensor import Tensor

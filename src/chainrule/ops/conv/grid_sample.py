@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
-from ...core.op import ZERO, pointwise
+from ...core.declare import pointwise
+from ...core.errors import ZERO
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import zeros
@@ -29,12 +30,12 @@ PADDINGS = ("zeros", "border", "reflection")
 
 # -- coordinates --------------------------------------------------------------------------------------------------------------
 
-nearbyint = pointwise("nearbyint", np.rint, ZERO, promote="none", doc="The nearest integer, the even one of two.")
+nearbyint = pointwise("nearbyint", np.rint, ZERO, types="none", doc="The nearest integer, the even one of two.")
 
 
 def _clipped(c: Tensor, n: int) -> Tensor:
     """`c` between 0 and n - 1; flat outside and at the edges, and 0 for what is not a number."""
-    return where_p.call(c > 0, where_p.call(c < n - 1, c, float(n - 1)), 0.0)
+    return where_p.bind(c > 0, where_p.bind(c < n - 1, c, float(n - 1)), 0.0)
 
 
 def _reflected(c: Tensor, n: int, align: bool) -> Tensor:
@@ -42,11 +43,11 @@ def _reflected(c: Tensor, n: int, align: bool) -> Tensor:
     low, span = (0.0, float(n - 1)) if align else (-0.5, float(n))
     if span == 0:
         return _clipped(c, 1)
-    away = where_p.call(c < low, low - c, c - low)
+    away = where_p.bind(c < low, low - c, c - low)
     flips = (away / span).floor().detach()
     rest = away - flips * span
     odd = (flips * 0.5).floor() * 2 != flips
-    return _clipped(where_p.call(odd, span - rest, rest) + low, n)
+    return _clipped(where_p.bind(odd, span - rest, rest) + low, n)
 
 
 def _padded(c: Tensor, n: int, padding: str, align: bool) -> Tensor:
@@ -65,10 +66,10 @@ def _reads(c: Tensor, n: int, mode: str, padding: str, align: bool) -> tuple[lis
         return places, cubic_weights(c - low, -0.75)
     c = _padded(c, n, padding, align)
     if padding == "zeros":
-        c = where_p.call((c < -2.0) | (c > n + 1.0), -2.0, c)
+        c = where_p.bind((c < -2.0) | (c > n + 1.0), -2.0, c)
     if mode == "nearest":
-        c = where_p.call(c == c, c, -2.0)
-        return [nearbyint.call(c.detach())], [None]
+        c = where_p.bind(c == c, c, -2.0)
+        return [nearbyint.bind(c.detach())], [None]
     low = c.detach().floor()
     t = c - low
     return [low, low + 1.0], [1 - t, t]
@@ -104,7 +105,7 @@ def _sampled(x: Tensor, grid: Tensor, mode: str, padding: str, align: bool) -> T
     if outside is not None:
         # A row of zeros at the end: what lies outside is not read at all, so that an infinite pixel stays where it is.
         rows = _joined([rows, zeros((batch, 1, channels), x.dtype)], -2)
-        place = where_p.call(outside, pixels, place)
+        place = where_p.bind(outside, pixels, place)
     y = take_rows_p(rows, reshape(place, batch, points * reads), r=1, s=1, n=rows.shape[1])
     if weight is not None:
         y = matmul_p(reshape(weight, batch, points, 1, reads), reshape(y, batch, points, reads, channels))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
-from ...core.op import op
+from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import zeros
@@ -409,7 +409,7 @@ def last_at_p(i: Any, *, n: int) -> Any:
 unpool_p.jvp([lambda t, y, v, i, *, n: unpool_p(t, i, n=n), None])
 unpool_p.vjp(
     [
-        lambda g, y, v, i, *, n: where_p.call(last_at_p(i, n=n), take_rows_p(g, i, r=0, s=1, n=n), 0),
+        lambda g, y, v, i, *, n: where_p.bind(last_at_p(i, n=n), take_rows_p(g, i, r=0, s=1, n=n), 0),
         None,
     ]
 )

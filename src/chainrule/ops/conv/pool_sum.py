@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
-from ...core.op import op
+from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.tensor import Tensor
@@ -102,13 +102,12 @@ class Taps:
         return y
 
 
-@op("axis_map")
+@op("axis_map", linear="each")
 def axis_map_p(x: Any, *, dim: int, taps: Taps) -> Any:
     """The linear map `taps` along `dim`."""
     return taps.apply(x, dim)
 
 
-axis_map_p.jvp([lambda t, y, x, *, dim, taps: axis_map_p(t, dim=dim, taps=taps)])
 axis_map_p.vjp([lambda g, y, x, *, dim, taps: axis_map_p(g, dim=dim, taps=taps.transposed)])
 
 
@@ -346,7 +345,7 @@ def _lp_pool(d: int, x: Tensor, p: float, kernel_size: Any, stride: Any, ceil: b
         return total
     # A window of zeros is a corner of the norm: its derivative there is zero, not 0 * inf.
     empty = total == 0
-    return where_p.call(empty, 0.0, where_p.call(empty, 1.0, total).pow(1.0 / p)).to(x.dtype)
+    return where_p.bind(empty, 0.0, where_p.bind(empty, 1.0, total).pow(1.0 / p)).to(x.dtype)
 
 
 def _declare_lp(d: int) -> None:

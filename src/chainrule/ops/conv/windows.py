@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
-from ...core.op import op
+from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import wrap_dim
@@ -20,7 +20,7 @@ from ..shape.views import narrow, permute_p, reshape
 # -- windows of one dim -------------------------------------------------------------------------------------------------
 
 
-@op("unfold", view=True)
+@op("unfold", view=True, sizes="n", linear="each")
 def unfold_p(x: Any, *, dim: int, size: int, step: int, gap: int, n: int) -> Any:
     """Windows of `size` entries, `gap` apart, every `step` along `dim` (of n entries); the window's axis comes last."""
     axis = x.ndim + dim
@@ -35,7 +35,7 @@ def _count(n: int, size: int, step: int, gap: int) -> int:
     return (n - (size - 1) * gap - 1) // step + 1 if size else n // step + 1
 
 
-@op("refold")
+@op("refold", sizes="n")
 def refold_p(g: Any, *, dim: int, size: int, step: int, gap: int, n: int) -> Any:
     """Windows added up where they overlap: the transpose of unfold."""
     axis = g.ndim - 1 + dim
@@ -54,7 +54,6 @@ def refold_p(g: Any, *, dim: int, size: int, step: int, gap: int, n: int) -> Any
     return out.astype(g.dtype, copy=False)
 
 
-unfold_p.jvp([lambda t, y, x, **kw: unfold_p(t, **kw)])
 unfold_p.vjp([lambda g, y, x, **kw: refold_p(g, **kw)])
 refold_p.jvp([lambda t, y, g, **kw: refold_p(t, **kw)])
 refold_p.vjp([lambda c, y, g, **kw: unfold_p(c, **kw)])
@@ -87,7 +86,7 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
 @public("unfold_copy")
 def unfold_copy(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """A copy of ``input.unfold(dimension, size, step)``."""
-    return clone_p.call(unfold(input, dimension, size, step), order="C")
+    return clone_p.bind(unfold(input, dimension, size, step), order="C")
 
 
 # -- patches of images ----------------------------------------------------------------------------------------------------

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
-from ...core.errors import ChainruleError
-from ...core.op import REAL_NUMS, ZERO, Pointwise, op, pointwise
+from ...core.declare import op, pointwise
+from ...core.errors import ZERO, ChainruleError
+from ...core.op import Op
 from ...core.registry import METHODS, public
 from ...core.samples import Given, S, sample
-from ...core.tensor import PAYLOADS, Tensor
+from ...core.tensor import Tensor
+from ...core.types import REAL_NUMS
 from ...core.views import assign
 from .elementary import INTS, floor_divide_p, log, publish, rounding, sigmoid, trunc, where
 from .formulas import RoundedOnce
@@ -47,9 +49,9 @@ def need_tensors(name: str, **xs: Any) -> None:
             raise TypeError(f"{name}: argument {k} must be a tensor, got {type(x).__name__}")
 
 
-def _real(name: str, fn: Any, *rules: Any, kinds: str = "biuf", promote: str = "same", doc: str = "") -> Pointwise:
-    fast = REAL_NUMS if promote == "float" else REAL_INT
-    return pointwise(name, only(name, fn, kinds), *rules, promote=promote, fast=fast, doc=doc)
+def _real(name: str, fn: Any, *rules: Any, kinds: str = "biuf", types: str = "same", doc: str = "") -> Op:
+    fast = REAL_NUMS if types == "float" else REAL_INT
+    return pointwise(name, only(name, fn, kinds), *rules, types=types, fast=fast, doc=doc)
 
 
 # -- remainders -------------------------------------------------------------------------------------------------------
@@ -69,7 +71,7 @@ fmod = publish(
         "fmod",
         _divides("fmod", np.fmod),
         lambda t, y, a, b: t,
-        lambda t, y, a, b: -t * trunc.call(a / b),
+        lambda t, y, a, b: -t * trunc.bind(a / b),
         kinds="iuf",
         doc="``a - trunc(a / b) b``: the remainder with the sign of `input`.",
     ),
@@ -80,7 +82,7 @@ remainder = publish(
         "remainder",
         _divides("remainder", np.remainder),
         lambda t, y, a, b: t,
-        lambda t, y, a, b: -t * floor_divide_p.call(a, b),
+        lambda t, y, a, b: -t * floor_divide_p.bind(a, b),
         kinds="iuf",
         doc="``a - floor(a / b) b``: the remainder with the sign of `other`.",
     ),
@@ -93,7 +95,7 @@ public("", inplace="__imod__")(remainder)
 @public("", methods="__rmod__", out=False)
 def _rmod(self: Tensor, other: Any) -> Tensor:
     """``other % self``."""
-    return remainder.call(other, self)
+    return remainder.bind(other, self)
 
 
 # -- extrema that ignore NaN: a tie belongs to the first input ------------------------------------------------------------
@@ -135,7 +137,7 @@ hypot = publish(
 
 def _over_square(u: Any, a: Any, b: Any) -> Any:
     """``u / (a**2 + b**2)`` without overflow, 0 at the origin."""
-    r = hypot.call(a, b)
+    r = hypot.bind(a, b)
     zero = r == 0
     r = where(zero, 1, r)
     return where(zero, 0, u / r / r)
@@ -147,17 +149,17 @@ atan2 = publish(
         np.arctan2,
         lambda t, y, a, b: t * _over_square(b, a, b),
         lambda t, y, a, b: -t * _over_square(a, a, b),
-        promote="float",
+        types="float",
         doc="The angle of the point (other, input); its derivative at the origin is 0.",
     ),
     "tt",
     "arctan2",
 )
 rad2deg = public("rad2deg", methods="rad2deg", inplace="rad2deg_")(
-    _real("rad2deg", np.rad2deg, lambda t, y, x: t * (180 / np.pi), promote="float", doc="``180 x / pi``.")
+    _real("rad2deg", np.rad2deg, lambda t, y, x: t * (180 / np.pi), types="float", doc="``180 x / pi``.")
 )
 deg2rad = public("deg2rad", methods="deg2rad", inplace="deg2rad_")(
-    _real("deg2rad", np.deg2rad, lambda t, y, x: t * (np.pi / 180), promote="float", doc="``pi x / 180``.")
+    _real("deg2rad", np.deg2rad, lambda t, y, x: t * (np.pi / 180), types="float", doc="``pi x / 180``.")
 )
 
 # -- signs, fractions, steps ------------------------------------------------------------------------------------------
@@ -176,11 +178,11 @@ signbit = public("signbit", methods="signbit")(
 
 def _copysign_rule(t: Any, y: Any, a: Any, b: Any) -> Any:
     # y / a would be NaN for infinite a.
-    return where(a == 0, 0, where(signbit.call(a) == signbit.call(y), t, -t))
+    return where(a == 0, 0, where(signbit.bind(a) == signbit.bind(y), t, -t))
 
 
 copysign = publish(
-    _real("copysign", np.copysign, _copysign_rule, ZERO, promote="float", doc="``|input|`` with the sign of `other`."),
+    _real("copysign", np.copysign, _copysign_rule, ZERO, types="float", doc="``|input|`` with the sign of `other`."),
     "t*",
 )
 frac = public("frac", methods="frac", inplace="frac_")(
@@ -202,29 +204,23 @@ def heaviside(input: Tensor, values: Tensor) -> Tensor:
         raise RuntimeError(
             f"heaviside: input and values must have one type, got {input.dtype} and {values.dtype}; convert one with .to(...)"
         )
-    return heaviside_p.call(input, values)
+    return heaviside_p.bind(input, values)
 
 
-class _Nextafter(Pointwise):
-    """Neighbours are those of the argument's own type, so 16-bit floats must not be widened."""
-
-    def concrete(self, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
-        a, b = (x._value if isinstance(x, Tensor) else np.asarray(x) for x in args)
-        d = dt.result_of([(dt.FROM_NP[v.dtype], v.ndim) for v in (a, b)])
-        if d.category != dt.FLOAT:
-            raise refused("nextafter", d)
-        a, b = a.astype(d.np), b.astype(d.np)
-        for v in (a, b):
-            if type(v) in PAYLOADS:
-                return Tensor(PAYLOADS[type(v)](self)(a, b))
-        return Tensor(np.asarray(np.nextafter(a, b)))
+def _nextafter(a: Any, b: Any) -> Any:
+    d = dt.FROM_NP[a.dtype]
+    if d.category != dt.FLOAT:
+        raise refused("nextafter", d)
+    return np.nextafter(a, b)
 
 
 nextafter = publish(
-    _Nextafter(
+    pointwise(
         "nextafter",
-        np.nextafter,
-        (lambda t, y, a, b: where(a == b, 0, t), ZERO),
+        _nextafter,
+        lambda t, y, a, b: where(a == b, 0, t),
+        ZERO,
+        types="narrow",  # neighbours are those of the argument's own type
         fast=REAL_NUMS,
         doc="The next number of this type after `input` towards `other`.",
     ),
@@ -234,7 +230,7 @@ nextafter = publish(
 # -- integers ---------------------------------------------------------------------------------------------------------
 
 
-def _integers(name: str, fn: Any, doc: str) -> Pointwise:
+def _integers(name: str, fn: Any, doc: str) -> Op:
     def body(a: Any, b: Any) -> Any:
         if a.dtype.kind not in "iu":
             raise NotImplementedError(
@@ -275,9 +271,9 @@ ldexp = publish(
     pointwise(
         "ldexp",
         _ldexp,
-        lambda t, y, x, e: ldexp.call(t, e),
+        lambda t, y, x, e: ldexp.bind(t, e),
         lambda t, y, x, e: t * (y * LN2),
-        promote="float",
+        types="float",
         fast=frozenset(),
         doc="``input * 2**other``.",
     ),
@@ -294,8 +290,8 @@ def frexp_p(x: Any) -> Any:
     return np.asarray(m).astype(x.dtype, copy=False), np.asarray(e, np.int32)
 
 
-frexp_p.jvp(lambda t, y, x: (ldexp.call(t[0], -y[1]), None))
-frexp_p.vjp(lambda g, y, x: (ldexp.call(g[0], -y[1]),))
+frexp_p.jvp(lambda t, y, x: (ldexp.bind(t[0], -y[1]), None))
+frexp_p.vjp(lambda g, y, x: (ldexp.bind(g[0], -y[1]),))
 
 
 @public("frexp", methods="frexp")
@@ -336,7 +332,7 @@ def addcmul(input: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Ten
     if isinstance(value, Tensor):
         value = value.item()
     _value_fits("addcmul", value, (input, tensor1, tensor2))
-    return addcmul_p.call(input, tensor1, tensor2, value=value)
+    return addcmul_p.bind(input, tensor1, tensor2, value=value)
 
 
 @public("addcdiv", methods="addcdiv", inplace="addcdiv_")
@@ -350,7 +346,7 @@ def addcdiv(input: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Ten
             "true division, or use div(..., rounding_mode='trunc')"
         )
     _value_fits("addcdiv", value, (input, tensor1, tensor2))
-    return addcdiv_p.call(input, tensor1, tensor2, value=value)
+    return addcdiv_p.bind(input, tensor1, tensor2, value=value)
 
 
 def _lerp(a: Any, b: Any, w: Any) -> Any:
@@ -376,7 +372,7 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
     for name, x in (("end", end), ("weight", weight)):
         if isinstance(x, Tensor) and x.dtype is not input.dtype and not (name == "weight" and x.ndim == 0):
             raise RuntimeError(f"lerp: expected type {input.dtype} for `{name}` but got {x.dtype}")
-    return lerp_p.call(input, end, weight)
+    return lerp_p.bind(input, end, weight)
 
 
 # -- powers and logarithms --------------------------------------------------------------------------------------------
@@ -415,7 +411,7 @@ def _xlogy(x: Any, y: Any) -> Any:
 def _xlogy_first(t: Any, r: Any, x: Any, y: Any) -> Any:
     y = y if isinstance(y, Tensor) else x.new_full((), y)
     flat = (x == 0) & (y <= 0)
-    return where(flat, 0, t * log.call(where(flat, 1, y)))
+    return where(flat, 0, t * log.bind(where(flat, 1, y)))
 
 
 def _xlogy_second(t: Any, r: Any, x: Any, y: Any) -> Any:
@@ -430,7 +426,7 @@ xlogy = publish(
         _xlogy,
         _xlogy_first,
         _xlogy_second,
-        promote="float",
+        types="float",
         doc="``input * log(other)``, and 0 where `input` is 0.",
     ),
     "**",
@@ -454,7 +450,7 @@ def _logaddexp(a: Any, b: Any) -> Any:
 def _share(t: Any, a: Any, b: Any, scale: float) -> Any:
     """t times the share of exp(a) in exp(a) + exp(b); one half where both are the same infinity."""
     same = (a == b) & (_magnitude(a) == float("inf"))
-    return t * sigmoid.call(where(same, 0, a - b) * scale)
+    return t * sigmoid.bind(where(same, 0, a - b) * scale)
 
 
 def _magnitude(a: Any) -> Any:
@@ -506,7 +502,7 @@ round_decimals_p = pointwise("round_decimals", _round_decimals, ZERO, static=Tru
 @public("round special.round", methods="round", inplace="round_")
 def round(input: Tensor, *, decimals: int = 0) -> Tensor:
     """The nearest integer, or number with so many decimals; halves go to the even one."""
-    return round_p.call(input) if decimals == 0 else round_decimals_p.call(input, decimals=decimals)
+    return round_p.bind(input) if decimals == 0 else round_decimals_p.bind(input, decimals=decimals)
 
 
 def _nan_to_num(x: Any, *, nan: float, posinf: float, neginf: float) -> Any:
@@ -528,7 +524,7 @@ def nan_to_num(
     if input.dtype.category < dt.FLOAT:
         return input.clone()
     info = dt.finfo(input.dtype)
-    return nan_to_num_p.call(
+    return nan_to_num_p.bind(
         input,
         nan=0.0 if nan is None else nan,
         posinf=info.max if posinf is None else posinf,

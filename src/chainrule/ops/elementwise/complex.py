@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
-from ...core.op import REAL_NUMS, op, pointwise
+from ...core.declare import op, pointwise
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.tensor import Tensor
+from ...core.types import REAL_NUMS
 from ...core.views import write_out
 from ..shape.create import ones_like
 from .arithmetic import need_tensors
@@ -49,7 +50,7 @@ def _two_floats(name: str, first: str, second: str, a: Tensor, b: Tensor) -> Non
 def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
     """``real + i imag`` from two real tensors of one type."""
     _two_floats("complex", "real", "imag", real, imag)
-    z = complex_p.call(real, imag)
+    z = complex_p.bind(real, imag)
     if out is None:
         return z
     if out.dtype is not z.dtype:
@@ -61,7 +62,7 @@ def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
     """``abs (cos(angle) + i sin(angle))``."""
     _two_floats("polar", "abs", "angle", abs, angle)
-    return complex_p.call(mul_p.call(abs, cos.call(angle)), mul_p.call(abs, sin.call(angle)))
+    return complex_p.bind(mul_p.bind(abs, cos.bind(angle)), mul_p.bind(abs, sin.bind(angle)))
 
 
 # -- taking apart -----------------------------------------------------------------------------------------------------
@@ -77,7 +78,7 @@ def view_as_real_p(z: Any) -> Any:
     return np.lib.stride_tricks.as_strided(part, (*z.shape, 2), (*z.strides, part.itemsize))
 
 
-@op("view_as_complex", view=True)
+@op("view_as_complex", view=True, linear="each")
 def view_as_complex_p(x: Any) -> Any:
     """Pairs along the last axis as complex numbers, sharing memory where they lie side by side."""
     if x.dtype == np.float16:
@@ -89,7 +90,7 @@ def view_as_complex_p(x: Any) -> Any:
 
 # Both are linear over the reals and keep inner products: the adjoint is the inverse.
 view_as_real_p.jvp([lambda t, y, z: view_as_real_p.bind(t)]).vjp([lambda g, y, z: view_as_complex_p.bind(g)])
-view_as_complex_p.jvp([lambda t, y, x: view_as_complex_p.bind(t)]).vjp([lambda g, y, x: view_as_real_p.bind(g)])
+view_as_complex_p.vjp([lambda g, y, x: view_as_real_p.bind(g)])
 
 
 def scatter_parts(root: Tensor, chain: tuple[Any, ...], new: Tensor) -> Tensor:
@@ -183,7 +184,7 @@ def _angle_tangent(t: Any, y: Any, z: Any) -> Any:
         return None
     a = z.abs()
     zero = a == 0
-    return where(zero, 0, imag(conj(sgn.call(z)) * t) / where(zero, 1, a))
+    return where(zero, 0, imag(conj(sgn.bind(z)) * t) / where(zero, 1, a))
 
 
 def _angle_cotangent(g: Any, y: Any, z: Any) -> Any:
@@ -191,7 +192,7 @@ def _angle_cotangent(g: Any, y: Any, z: Any) -> Any:
         return None
     a = z.abs()
     zero = a == 0
-    return where(zero, 0, sgn.call(z) * 1j * (g / where(zero, 1, a)))
+    return where(zero, 0, sgn.bind(z) * 1j * (g / where(zero, 1, a)))
 
 
 angle = public("angle", methods="angle")(
@@ -200,7 +201,7 @@ angle = public("angle", methods="angle")(
         _angle,
         _angle_tangent,
         vjp=lambda g, y, z: (_angle_cotangent(g, y, z),),
-        promote="float",
+        types="float",
         doc="The angle of a complex number, in (-pi, pi]; of a real one 0 or pi. Its derivative at 0 is 0.",
     )
 )
@@ -234,4 +235,4 @@ sample("polar", S(2, 3), S(2, 1), cx=False)
 sample("view_as_real", S(2, 3), f=lambda x: view_as_real(x * (2 + 1j)))
 sample("view_as_complex", S(3, 2), cx=False, f=lambda x: view_as_complex(x.contiguous()))
 sample("angle", S(4))
-sample("angle", Given([0.5, 1.0, -2.0], grad=True), f=lambda x: angle.call(x * (1 + 2j)))
+sample("angle", Given([0.5, 1.0, -2.0], grad=True), f=lambda x: angle.bind(x * (1 + 2j)))

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
-from ...core.primitives import Whole, clone_p, detach_p, overwrite_p  # noqa: F401
+from ...core.declare import pointwise
+from ...core.primitives import clone_p, detach_p, overwrite_p  # noqa: F401
 from ...core.registry import public
 from ...core.tensor import Tensor
 from ...core.views import register_detached
@@ -29,9 +30,15 @@ def _cast(x: Any, *, dtype: np.dtype) -> Any:
 
 
 # The tangent has the output's type, the cotangent goes back to the input's by `fit_cotangent`.
-to_p = Whole("to", _cast, (lambda t, y, x, *, dtype: to_p.call(t, dtype=dtype),), promote="none", fast=frozenset(), static=True,
-           vjp=lambda g, y, x, *, dtype: (g,))  # fmt: skip
-to_int_p = Whole("to_int", _cast, (), promote="none", fast=frozenset(), static=True)
+to_p = pointwise(
+    "to",
+    _cast,
+    lambda t, y, x, *, dtype: to_p.bind(t, dtype=dtype),
+    vjp=lambda g, y, x, *, dtype: (g,),
+    types="none",
+    static=True,
+)
+to_int_p = pointwise("to_int", _cast, types="none", static=True)
 
 
 def cast(x: Tensor, d: dt.DType) -> Tensor:
@@ -39,8 +46,8 @@ def cast(x: Tensor, d: dt.DType) -> Tensor:
     if x.dtype is d:
         return x
     if d.category < dt.FLOAT:
-        return to_int_p.call(x, dtype=d.np)
-    return to_p.call(x, dtype=d.np)
+        return to_int_p.bind(x, dtype=d.np)
+    return to_p.bind(x, dtype=d.np)
 
 
 @public("clone", methods="clone", out=False)
@@ -51,12 +58,12 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     tensor([2., 3.])
     tensor([1., 2.])
     """
-    return clone_p.call(input, order="K" if memory_format is None or memory_format.name == "preserve_format" else "C")
+    return clone_p.bind(input, order="K" if memory_format is None or memory_format.name == "preserve_format" else "C")
 
 
 def own(y: Tensor) -> Tensor:
     """`y`, or a copy of it if it is a view: for functions whose result is no view even where it could be one."""
-    return clone_p.call(y, order="C") if y._meta is not None and y._meta.base is not None else y
+    return clone_p.bind(y, order="C") if y._meta is not None and y._meta.base is not None else y
 
 
 @public("detach", methods="detach", out=False)

@@ -12,20 +12,23 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
+from ...core.declare import pointwise
 from ...core.dispatch import innermost
-from ...core.op import ALL_NUMS, COMPLEX_NUMS, FLOAT_NUMS, REAL_NUMS, ZERO, Op, Pointwise, check_broadcast, pointwise
+from ...core.errors import ZERO
+from ...core.op import Op
 from ...core.registry import check_out, prop, public
 from ...core.reverse import Masked
 from ...core.samples import Given, S, sample
 from ...core.shapes import zeros
-from ...core.tensor import PAYLOADS, Tensor
+from ...core.tensor import Tensor
+from ...core.types import ALL_NUMS, COMPLEX_NUMS, FLOAT_NUMS, REAL_NUMS
 from ...core.views import register_view, write_out
 from .formulas import compiled, on_large
 
 INTS = frozenset(d.np.num for d in (dt.uint8, dt.int8, dt.int16, dt.int32, dt.int64))
 
 
-def publish(p: Pointwise, takes: str = "**", aliases: str = "", methods: str = "", inplace: bool = True) -> Pointwise:
+def publish(p: Op, takes: str = "**", aliases: str = "", methods: str = "", inplace: bool = True) -> Op:
     """Publish a pointwise op of two arguments under its name and aliases; `takes` says which must be tensors.
 
     "tt" both, "t*" the first, "**" at least one. `methods` are operators and further methods without an in-place form.
@@ -40,8 +43,8 @@ def publish(p: Pointwise, takes: str = "**", aliases: str = "", methods: str = "
     return p
 
 
-def _checked(p: Pointwise, takes: str) -> Any:
-    call, name, one, two = p.call, p.name, takes[0] == "t", takes[1] == "t"
+def _checked(p: Op, takes: str) -> Any:
+    call, name, one, two = p.bind, p.name, takes[0] == "t", takes[1] == "t"
 
     def function(input: Any, other: Any, *, out: Any = None) -> Any:
         if not isinstance(input, Tensor) and (one or not isinstance(other, Tensor)):
@@ -67,32 +70,21 @@ def zeros_like(x: Any) -> Any:
 # -- arithmetic -------------------------------------------------------------------------------------------------------
 
 
-class _Sum(Pointwise):
+def _sum(name: str, fn: Any, *rules: Any) -> Op:
     """``a + b`` or ``a - b``. PyTorch multiplies complex `b` by alpha = 1 + 0j first, which turns an infinite part into NaN."""
 
-    def __init__(self, name: str, fn: Any, *rules: Any) -> None:
-        super().__init__(name, fn, rules, fast=ALL_NUMS - COMPLEX_NUMS, large=on_large(name))
-
-    def concrete(self, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
-        a, b = args
-        v, w = (getattr(x, "_value", None) for x in args)
-        if type(v) is np.ndarray and type(w) is np.ndarray and v.dtype is w.dtype and v.dtype.kind == "c":
-            try:
-                y = Tensor(np.asarray(self.fn(v, w)))
-            except ValueError:
-                check_broadcast(self.name, v, w)
-                raise
-        else:
-            y = super().concrete(args, kw)
-        v = y._value
+    def checked(a: Any, b: Any) -> Any:
+        y = fn(a, b)
         # One product finds out whether there is anything to look for.
-        if type(v) is np.ndarray and v.dtype.kind == "c" and not isfinite(np.vdot(w := v.ravel("K"), w)):
-            return super().concrete((a, mul_p.concrete((b, 1 + 0j), kw) if isinstance(b, Tensor) else b * (1 + 0j)), kw)
+        if y.dtype.kind == "c" and not isfinite(np.vdot(w := np.asarray(y).ravel("K"), w)):
+            return fn(a, b * y.dtype.type(1 + 0j))
         return y
 
+    return pointwise(name, fn, *rules, fast=ALL_NUMS - COMPLEX_NUMS, other=checked, large=on_large(name))
 
-add_p = _Sum("add", np.add, lambda t, y, a, b: t, lambda t, y, a, b: t)
-sub_p = _Sum("sub", np.subtract, lambda t, y, a, b: t, lambda t, y, a, b: -t)
+
+add_p = _sum("add", np.add, lambda t, y, a, b: t, lambda t, y, a, b: t)
+sub_p = _sum("sub", np.subtract, lambda t, y, a, b: t, lambda t, y, a, b: -t)
 mul_p = pointwise(
     "mul",
     np.multiply,
@@ -106,22 +98,21 @@ div_p = pointwise(
     np.true_divide,
     lambda t, y, a, b: t / b,
     lambda t, y, a, b: -t * (y / b),
-    promote="float",
+    types="float",
     large=on_large("div"),
 )
 
 
-class _Neg(Pointwise):
-    def concrete(self, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
-        if args[0].dtype is dt.bool_:
-            raise RuntimeError(
-                "neg: the `-` operator on a bool tensor (input) is not supported; invert a mask with `~` or logical_not()"
-            )
-        return super().concrete(args, kw)
+def _negative(x: Any) -> Any:
+    if x.dtype.kind == "b":
+        raise RuntimeError(
+            "neg: the `-` operator on a bool tensor (input) is not supported; invert a mask with `~` or logical_not()"
+        )
+    return np.negative(x)
 
 
 neg = public("neg negative", methods="neg negative __neg__", inplace="neg_ negative_")(
-    _Neg("neg", np.negative, (lambda t, y, x: -t,), fast=ALL_NUMS - {dt.bool_.np.num}, doc="``-x``.")
+    pointwise("neg", np.negative, lambda t, y, x: -t, fast=ALL_NUMS - {dt.bool_.np.num}, other=_negative, doc="``-x``.")
 )
 
 
@@ -161,8 +152,8 @@ def scaled(x: Any, alpha: Any, other: Any = None) -> Any:
     if isinstance(alpha, int | float) and alpha == 1:
         return x
     if _is_bool(x) and _is_bool(other):
-        return mul_p.call(x, bool(alpha)) if isinstance(x, Tensor) else x and bool(alpha)
-    return mul_p.call(x, alpha)
+        return mul_p.bind(x, bool(alpha)) if isinstance(x, Tensor) else x and bool(alpha)
+    return mul_p.bind(x, alpha)
 
 
 def _is_bool(x: Any) -> bool:
@@ -177,7 +168,7 @@ def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     tensor([21., 22.])
     """
     _check_alpha("add", input, other, alpha)
-    return add_p.call(input, scaled(other, alpha, input))
+    return add_p.bind(input, scaled(other, alpha, input))
 
 
 def _check_alpha(name: str, a: Any, b: Any, alpha: Any) -> None:
@@ -201,7 +192,7 @@ def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
                 "`~` for input or other instead."
             )
     _check_alpha("sub", input, other, alpha)
-    return sub_p.call(input, scaled(other, alpha))
+    return sub_p.bind(input, scaled(other, alpha))
 
 
 @public("rsub", methods="rsub", out=False)
@@ -220,18 +211,18 @@ public("", inplace="__imul__")(mul_p)
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """``input / other``; with ``rounding_mode`` "floor" or "trunc" rounded, and the derivative zero."""
     if rounding_mode is None:
-        return div_p.call(input, other)
+        return div_p.bind(input, other)
     if rounding_mode == "floor":
-        return floor_divide_p.call(input, other)
+        return floor_divide_p.bind(input, other)
     if rounding_mode == "trunc":
-        return trunc_divide_p.call(input, other)
+        return trunc_divide_p.bind(input, other)
     raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
 
 
 @public("true_divide", methods="true_divide", inplace="true_divide_")
 def true_divide(input: Any, other: Any) -> Tensor:
     """``input / other``."""
-    return div_p.call(input, other)
+    return div_p.bind(input, other)
 
 
 public("floor_divide", methods="floor_divide __floordiv__", inplace="floor_divide_ __ifloordiv__")(floor_divide_p)
@@ -240,9 +231,9 @@ public("floor_divide", methods="floor_divide __floordiv__", inplace="floor_divid
 # -- elementary functions ---------------------------------------------------------------------------------------------
 
 
-def elementary(name: str, fn: Any, rule: Any, doc: str, aliases: str = "", special: str = "") -> Pointwise:
+def elementary(name: str, fn: Any, rule: Any, doc: str, aliases: str = "", special: str = "") -> Op:
     """Declare and publish a floating function of one argument, with its in-place method."""
-    p = pointwise(name, fn, rule, promote="float", doc=doc)
+    p = pointwise(name, fn, rule, types="float", doc=doc)
     names = f"{name} {aliases}"
     methods = " ".join(n for n in names.split() if "." not in n)
     inplace = " ".join(f"{n}_" for n in methods.split())
@@ -262,12 +253,12 @@ def _log1p(x: Any) -> Any:
     return y
 
 
-def slope(name: str, plain: Any, kernel: Any, curve: Any, least: int | None = None) -> Pointwise:
+def slope(name: str, plain: Any, kernel: Any, curve: Any, least: int | None = None) -> Op:
     """The op ``t f'(x)``: in NumPy, as a kernel for large arrays, and ``curve(x)``, the logarithmic derivative of f'."""
-    p: Pointwise = pointwise(
+    p: Op = pointwise(
         name,
         compiled(name, plain, kernel, least=least),
-        lambda s, y, t, x: p.call(s, x),
+        lambda s, y, t, x: p.bind(s, x),
         lambda s, y, t, x: s * (y * curve(x)),
         fast=FLOAT_NUMS,
     )
@@ -292,7 +283,7 @@ exp = elementary("exp", np.exp, lambda t, y, x: t * y, "``e**x``.")
 exp2 = elementary("exp2", np.exp2, lambda t, y, x: t * (y * LN2), "``2**x``.", special="special.exp2")
 expm1_slope = slope("expm1_slope", lambda t, x: t * np.exp(x), lambda k, t, x: t * km().exp(k, x), lambda x: 1)
 expm1 = elementary(
-    "expm1", np.expm1, lambda t, y, x: expm1_slope.call(t, x), "``e**x - 1``, accurate near 0.", special="special.expm1"
+    "expm1", np.expm1, lambda t, y, x: expm1_slope.bind(t, x), "``e**x - 1``, accurate near 0.", special="special.expm1"
 )
 log = elementary("log", np.log, lambda t, y, x: t / x, "The natural logarithm.")
 log2 = elementary("log2", np.log2, lambda t, y, x: t * (1 / LN2) / x, "The logarithm to base 2.")
@@ -303,8 +294,8 @@ log1p = elementary(
 sqrt = elementary("sqrt", np.sqrt, lambda t, y, x: t / (y * 2), "The square root.")
 rsqrt = elementary("rsqrt", lambda x: 1 / np.sqrt(x), lambda t, y, x: t * (y * y * y * -0.5), "``1 / sqrt(x)``.")
 reciprocal = elementary("reciprocal", lambda x: 1 / x, lambda t, y, x: -t * (y * y), "``1 / x``.")
-sin = elementary("sin", np.sin, lambda t, y, x: t * cos.call(x), "The sine.")
-cos = elementary("cos", np.cos, lambda t, y, x: -t * sin.call(x), "The cosine.")
+sin = elementary("sin", np.sin, lambda t, y, x: t * cos.bind(x), "The sine.")
+cos = elementary("cos", np.cos, lambda t, y, x: -t * sin.bind(x), "The cosine.")
 tan = elementary("tan", np.tan, lambda t, y, x: t * (y * y + 1), "The tangent.")
 # (1 - x)(1 + x) and not 1 - x * x: the rounded square would take the last digits near 1.
 asin_slope = slope(
@@ -313,8 +304,8 @@ asin_slope = slope(
     lambda k, t, x: t / k.sqrt((1.0 - x) * (x + 1.0)),
     lambda x: x / ((1 - x) * (1 + x)),
 )
-asin = elementary("asin", np.arcsin, lambda t, y, x: asin_slope.call(t, x), "The inverse sine.", "arcsin")
-acos = elementary("acos", np.arccos, lambda t, y, x: -asin_slope.call(t, x), "The inverse cosine.", "arccos")
+asin = elementary("asin", np.arcsin, lambda t, y, x: asin_slope.bind(t, x), "The inverse sine.", "arcsin")
+acos = elementary("acos", np.arccos, lambda t, y, x: -asin_slope.bind(t, x), "The inverse cosine.", "arccos")
 
 
 def _atan_slope(t: Any, x: Any) -> Any:
@@ -330,9 +321,9 @@ atan_slope = slope(
     lambda k, t, x: k.select(builtins.abs(x) > 1e10, t / builtins.abs(x) / builtins.abs(x), t / k.fma(x, x, 1.0)),
     lambda x: x * -2 / (x * x + 1),
 )
-atan = elementary("atan", np.arctan, lambda t, y, x: atan_slope.call(t, x), "The inverse tangent.", "arctan")
-sinh = elementary("sinh", np.sinh, lambda t, y, x: t * cosh.call(x), "The hyperbolic sine.")
-cosh = elementary("cosh", np.cosh, lambda t, y, x: t * sinh.call(x), "The hyperbolic cosine.")
+atan = elementary("atan", np.arctan, lambda t, y, x: atan_slope.bind(t, x), "The inverse tangent.", "arctan")
+sinh = elementary("sinh", np.sinh, lambda t, y, x: t * cosh.bind(x), "The hyperbolic sine.")
+cosh = elementary("cosh", np.cosh, lambda t, y, x: t * sinh.bind(x), "The hyperbolic cosine.")
 
 
 def _tanh_slope(t: Any, x: Any) -> Any:
@@ -344,9 +335,9 @@ def _tanh_slope(t: Any, x: Any) -> Any:
     return t / c / c
 
 
-tanh_slope = slope("tanh_slope", _tanh_slope, lambda k, t, x: t * ks().sech2(k, x), lambda x: tanh.call(x) * -2)
+tanh_slope = slope("tanh_slope", _tanh_slope, lambda k, t, x: t * ks().sech2(k, x), lambda x: tanh.bind(x) * -2)
 tanh = elementary(
-    "tanh", np.tanh, lambda t, y, x: tanh_slope.call(t, x), "The hyperbolic tangent.", special="nn.functional.tanh"
+    "tanh", np.tanh, lambda t, y, x: tanh_slope.bind(t, x), "The hyperbolic tangent.", special="nn.functional.tanh"
 )
 asinh_slope = slope(
     "asinh_slope",
@@ -356,12 +347,12 @@ asinh_slope = slope(
     lambda x: -x / (x * x + 1),
 )
 asinh = elementary(
-    "asinh", np.arcsinh, lambda t, y, x: asinh_slope.call(t, x), "The inverse hyperbolic sine.", "arcsinh"
+    "asinh", np.arcsinh, lambda t, y, x: asinh_slope.bind(t, x), "The inverse hyperbolic sine.", "arcsinh"
 )
 acosh = elementary(
     "acosh",
     np.arccosh,
-    lambda t, y, x: t / (sqrt.call(x - 1) * sqrt.call(x + 1)),
+    lambda t, y, x: t / (sqrt.bind(x - 1) * sqrt.bind(x + 1)),
     "The inverse hyperbolic cosine.",
     "arccosh",
 )
@@ -372,7 +363,7 @@ atanh_slope = slope(
     lambda x: x * 2 / ((1 - x) * (1 + x)),
 )
 atanh = elementary(
-    "atanh", np.arctanh, lambda t, y, x: atanh_slope.call(t, x), "The inverse hyperbolic tangent.", "arctanh"
+    "atanh", np.arctanh, lambda t, y, x: atanh_slope.bind(t, x), "The inverse hyperbolic tangent.", "arctanh"
 )
 LN2, LN10 = float(np.log(2.0)), float(np.log(10.0))
 
@@ -398,12 +389,12 @@ sigmoid_pull = slope(
     "sigmoid_slope",
     _sigmoid_slope,
     lambda k, t, x: t * ks().sigmoid_slope(k, x),
-    lambda x: tanh.call(x * 0.5) * -1,
+    lambda x: tanh.bind(x * 0.5) * -1,
 )
 sigmoid = elementary(
     "sigmoid",
     compiled("sigmoid", _sigmoid, lambda k, x: km().sigmoid(k, x), least=0),
-    lambda t, y, x: sigmoid_pull.call(t, x),
+    lambda t, y, x: sigmoid_pull.bind(t, x),
     "``1 / (1 + e**-x)``.",
     special="special.expit nn.functional.sigmoid",
 )
@@ -411,7 +402,7 @@ sigmoid = elementary(
 # -- rounding, sign, complex parts ------------------------------------------------------------------------------------
 
 
-def rounding(name: str, fn: Any, doc: str = "") -> Pointwise:
+def rounding(name: str, fn: Any, doc: str = "") -> Op:
     """A function with steps: its derivative is zero, integers are left alone, complex numbers are refused."""
 
     def body(x: Any) -> Any:
@@ -433,14 +424,14 @@ trunc = public("trunc fix", methods="trunc fix", inplace="trunc_ fix_")(
 
 def real(input: Tensor) -> Tensor:
     """The real part."""
-    return real_p.call(input) if input.dtype.category == dt.COMPLEX else input
+    return real_p.bind(input) if input.dtype.category == dt.COMPLEX else input
 
 
 def imag(input: Tensor) -> Tensor:
     """The imaginary part."""
     if input.dtype.category != dt.COMPLEX:
         raise NotImplementedError("imag is not implemented for tensors with non-complex dtypes.")
-    return imag_p.call(input)
+    return imag_p.bind(input)
 
 
 def _to_complex(x: Tensor) -> Tensor:
@@ -457,13 +448,13 @@ conj_p = pointwise("conj", np.conjugate, lambda t, y, z: conj(t), vjp=lambda g, 
 @public("conj", methods="conj", inplace="conj_ conj_physical_", out=False)
 def conj(input: Tensor) -> Tensor:
     """The complex conjugate; real tensors as they are."""
-    return conj_p.call(input) if input.dtype.category == dt.COMPLEX else input
+    return conj_p.bind(input) if input.dtype.category == dt.COMPLEX else input
 
 
 @public("conj_physical", methods="conj_physical")
 def conj_physical(input: Tensor) -> Tensor:
     """The complex conjugate; real tensors as they are."""
-    return conj_p.call(input) if input.dtype.category == dt.COMPLEX else input
+    return conj_p.bind(input) if input.dtype.category == dt.COMPLEX else input
 
 
 @prop("real")
@@ -502,7 +493,7 @@ def _sign(x: Any) -> Any:
 def _sgn_rule(t: Any, y: Any, z: Any) -> Any:
     if z.dtype.category != dt.COMPLEX:
         return None
-    a = abs.call(z)
+    a = abs.bind(z)
     zero = a == 0
     # t - y Re(conj(y) t), without the cancellation.
     return where(zero, 0, y * 1j * (imag(conj(y) * t) / where(zero, 1, a)))
@@ -518,8 +509,8 @@ abs = public("abs absolute", methods="abs absolute __abs__", inplace="abs_ absol
     pointwise(
         "abs",
         np.abs,
-        lambda t, y, z: real(conj(sgn.call(z)) * t),
-        vjp=lambda g, y, z: (g * sgn.call(z),),
+        lambda t, y, z: real(conj(sgn.bind(z)) * t),
+        vjp=lambda g, y, z: (g * sgn.bind(z),),
         doc="The absolute value; its derivative at 0 is 0.",
     )
 )
@@ -527,29 +518,15 @@ abs = public("abs absolute", methods="abs absolute __abs__", inplace="abs_ absol
 # -- comparison -------------------------------------------------------------------------------------------------------
 
 
-class Ordered(Pointwise):
-    """An op that needs an order: complex numbers are refused."""
-
-    def concrete(self, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
-        for name, a in zip(("input", "other", "max"), args, strict=False):
-            if a.dtype.category == dt.COMPLEX if isinstance(a, Tensor) else isinstance(a, complex):
-                raise NotImplementedError(
-                    f"{self.name}: not implemented for complex numbers, which have no order (argument {name})"
-                )
-        return super().concrete(args, kw)
-
-
-ORDERED = ALL_NUMS - COMPLEX_NUMS
-
 eq = publish(pointwise("eq", np.equal, doc="Where both are equal."), "t*")
 ne = publish(pointwise("ne", np.not_equal, doc="Where both differ."), "t*", "not_equal")
 public("", methods="__eq__", out=False)(eq)
 public("", methods="__ne__", out=False)(ne)
-lt = publish(Ordered("lt", np.less, (), fast=ORDERED, doc="``input < other``."), "t*", "less", "__lt__")
-le = publish(Ordered("le", np.less_equal, (), fast=ORDERED, doc="``input <= other``."), "t*", "less_equal", "__le__")
-gt = publish(Ordered("gt", np.greater, (), fast=ORDERED, doc="``input > other``."), "t*", "greater", "__gt__")
+lt = publish(pointwise("lt", np.less, types="real", doc="``input < other``."), "t*", "less", "__lt__")
+le = publish(pointwise("le", np.less_equal, types="real", doc="``input <= other``."), "t*", "less_equal", "__le__")
+gt = publish(pointwise("gt", np.greater, types="real", doc="``input > other``."), "t*", "greater", "__gt__")
 ge = publish(
-    Ordered("ge", np.greater_equal, (), fast=ORDERED, doc="``input >= other``."), "t*", "greater_equal", "__ge__"
+    pointwise("ge", np.greater_equal, types="real", doc="``input >= other``."), "t*", "greater_equal", "__ge__"
 )
 isnan = public("isnan", methods="isnan")(
     pointwise(
@@ -574,50 +551,51 @@ def _choose(worse: Any) -> tuple[Any, Any]:
 
 
 maximum = publish(
-    Ordered(
+    pointwise(
         "maximum",
         np.maximum,
-        _choose(lambda a, b: a < b),
-        fast=ORDERED,
+        *_choose(lambda a, b: a < b),
+        types="real",
         doc="The larger one; NaN wins; a tie is shared.",
     ),
     "tt",
     inplace=False,
 )
 minimum = publish(
-    Ordered(
+    pointwise(
         "minimum",
         np.minimum,
-        _choose(lambda a, b: a > b),
-        fast=ORDERED,
+        *_choose(lambda a, b: a > b),
+        types="real",
         doc="The smaller one; NaN wins; a tie is shared.",
     ),
     "tt",
     inplace=False,
 )
 
-clamp_min_p = Ordered(
+clamp_min_p = pointwise(
     "clamp_min",
     np.maximum,
-    (lambda t, y, x, lo: where(x >= lo, t, 0), lambda t, y, x, lo: where(x < lo, t, 0)),
-    fast=ORDERED,
+    lambda t, y, x, lo: where(x >= lo, t, 0),
+    lambda t, y, x, lo: where(x < lo, t, 0),
+    types="real",
     doc="``max(input, min)``.",
 )
-clamp_max_p = Ordered(
+clamp_max_p = pointwise(
     "clamp_max",
     np.minimum,
-    (lambda t, y, x, hi: where(x <= hi, t, 0), lambda t, y, x, hi: where(x > hi, t, 0)),
-    fast=ORDERED,
+    lambda t, y, x, hi: where(x <= hi, t, 0),
+    lambda t, y, x, hi: where(x > hi, t, 0),
+    types="real",
     doc="``min(input, max)``.",
 )
-clamp_p = Ordered(
+clamp_p = pointwise(
     "clamp",
     lambda x, lo, hi: np.minimum(np.maximum(x, lo), hi),
-    (
-        lambda t, y, x, lo, hi: where((x >= lo) & (x <= hi), t, 0),
-        lambda t, y, x, lo, hi: where((x < lo) & (lo < hi), t, 0),
-        lambda t, y, x, lo, hi: where((x > hi) | (hi < lo), t, 0),
-    ),
+    lambda t, y, x, lo, hi: where((x >= lo) & (x <= hi), t, 0),
+    lambda t, y, x, lo, hi: where((x < lo) & (lo < hi), t, 0),
+    lambda t, y, x, lo, hi: where((x > hi) | (hi < lo), t, 0),
+    types="real",
 )
 
 
@@ -627,8 +605,8 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     if min is None and max is None:
         raise RuntimeError("clamp: At least one of 'min' or 'max' must not be None")
     if max is None:
-        return clamp_min_p.call(input, min)
-    return clamp_max_p.call(input, max) if min is None else clamp_p.call(input, min, max)
+        return clamp_min_p.bind(input, min)
+    return clamp_max_p.bind(input, max) if min is None else clamp_p.bind(input, min, max)
 
 
 @public("clamp_min", methods="clamp_min", inplace="clamp_min_")
@@ -636,7 +614,7 @@ def clamp_min(input: Tensor, min: Any) -> Tensor:
     """``max(input, min)``."""
     if not isinstance(input, Tensor):
         raise TypeError(f"clamp_min: argument input must be a tensor, got {type(input).__name__}")
-    return clamp_min_p.call(input, min)
+    return clamp_min_p.bind(input, min)
 
 
 @public("clamp_max", methods="clamp_max", inplace="clamp_max_")
@@ -644,70 +622,27 @@ def clamp_max(input: Tensor, max: Any) -> Tensor:
     """``min(input, max)``."""
     if not isinstance(input, Tensor):
         raise TypeError(f"clamp_max: argument input must be a tensor, got {type(input).__name__}")
-    return clamp_max_p.call(input, max)
+    return clamp_max_p.bind(input, max)
 
 
 # -- where ------------------------------------------------------------------------------------------------------------
-
-
-class _Where(Pointwise):
-    """Selection: the condition takes no part in promotion."""
-
-    def concrete(self, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
-        c, a, b = args
-        c = c._value if isinstance(c, Tensor) else np.asarray(c)
-        va, vb = (v._value if isinstance(v, Tensor) else v for v in (a, b))
-        if not (isinstance(a, Tensor) and isinstance(b, Tensor) and va.dtype is vb.dtype):
-            d = _choice_dtype((a, b), [v.ndim if isinstance(v, Tensor) else -1 for v in (a, b)]).np
-            va, vb = (
-                v
-                if getattr(v, "dtype", None) == d
-                else v.astype(d)
-                if isinstance(v, np.ndarray) or type(v) in PAYLOADS
-                else d.type(v)
-                for v in (va, vb)
-            )
-        for v in (c, va, vb):
-            if type(v) in PAYLOADS:
-                return Tensor(self.impls[type(v)](c, va, vb))
-        try:
-            return Tensor(np.where(c, va, vb))
-        except ValueError:
-            check_broadcast("where", c, va, vb)
-            raise
-
-    def batched(self, size: int, args: list[Any], flags: list[bool], kw: dict[str, Any]) -> Any:
-        c, a, b = args
-        ranks = [v.ndim - f if isinstance(v, Tensor) else -1 for v, f in zip((a, b), flags[1:], strict=True)]
-        d = _choice_dtype((a, b), ranks)
-        a, b = (v.to(d) if isinstance(v, Tensor) and v.dtype is not d else v for v in (a, b))
-        from ...core.op import lift_rank
-
-        full = [c.ndim - flags[0], *ranks]
-        n = max(full)
-        return self.call(
-            *[lift_rank(v, r, n) if f and r < n else v for v, f, r in zip((c, a, b), flags, full, strict=True)]
-        )
-
-
-def _choice_dtype(xs: tuple[Any, Any], ranks: list[int]) -> dt.DType:
-    return dt.result_of(
-        (x.dtype, r) if isinstance(x, Tensor) else (dt.scalar_dtype(x), -1) for x, r in zip(xs, ranks, strict=True)
-    )
 
 
 def _mask_like(c: Any, g: Any) -> Any:
     return c if c.shape == g.shape else c.expand(*g.shape)
 
 
-where_p = _Where(
+where_p = pointwise(
     "where",
-    np.where,
-    (None, lambda t, y, c, a, b: where_p.call(c, t, 0), lambda t, y, c, a, b: where_p.call(c, 0, t)),
+    lambda c, a, b: np.where(c, a, b),
+    None,
+    lambda t, y, c, a, b: where_p.bind(c, t, 0),
+    lambda t, y, c, a, b: where_p.bind(c, 0, t),
+    types="choice",
     vjp=lambda g, y, c, a, b: (
         None,
-        lambda: Masked(where_p.call(c, g, 0), _mask_like(c, g)),
-        lambda: Masked(where_p.call(c, 0, g), _mask_like(~c, g)),
+        lambda: Masked(where_p.bind(c, g, 0), _mask_like(c, g)),
+        lambda: Masked(where_p.bind(c, 0, g), _mask_like(~c, g)),
     ),
 )
 
@@ -728,7 +663,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
         )
     if condition.dtype is not dt.bool_:
         condition = condition.to(dt.bool_)
-    return where_p.call(condition, input, other)
+    return where_p.bind(condition, input, other)
 
 
 def _where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
@@ -756,13 +691,13 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
         value = value.to(input.dtype)
     elif dt.scalar_dtype(value).category > input.dtype.category:
         raise RuntimeError(f"masked_fill: value cannot be converted to type {input.dtype} without overflow")
-    return where_p.call(mask, value, input)
+    return where_p.bind(mask, value, input)
 
 
 # -- logic ------------------------------------------------------------------------------------------------------------
 
 
-def _bitwise(name: str, fn: Any, dunder: str) -> Pointwise:
+def _bitwise(name: str, fn: Any, dunder: str) -> Op:
     def checked(a: Any, b: Any) -> Any:
         if a.dtype.kind in "fc" or np.asarray(b).dtype.kind in "fc":
             raise NotImplementedError(
@@ -777,9 +712,9 @@ def _bitwise(name: str, fn: Any, dunder: str) -> Pointwise:
     return publish(p)
 
 
-def _swapped(p: Pointwise) -> Any:
+def _swapped(p: Op) -> Any:
     """The reflected operator of a commutative op."""
-    call = p.call
+    call = p.bind
 
     def method(self: Tensor, other: Any) -> Tensor:
         if not isinstance(self, Tensor):
@@ -812,14 +747,14 @@ def _reverse(p: Op) -> Any:
     def method(self: Tensor, other: Any) -> Tensor:
         if not isinstance(self, Tensor):
             raise TypeError(f"__r{p.name}__: argument self must be a tensor, got {type(self).__name__}")
-        return p.call(other, self)  # type: ignore[attr-defined]
+        return p.bind(other, self)  # type: ignore[attr-defined]
 
     return method
 
 
 def _sub_operator(self: Tensor, other: Any) -> Tensor:
     if innermost(self).dtype.num in FLOAT_NUMS and type(other) in (Tensor, int, float):
-        return sub_p.call(self, other)
+        return sub_p.bind(self, other)
     return sub(self, other)
 
 
@@ -834,7 +769,7 @@ def _rsub_operator(self: Tensor, other: Any) -> Tensor:
     if not isinstance(self, Tensor):
         raise TypeError(f"__rsub__: argument self must be a tensor, got {type(self).__name__}")
     if type(other) in (int, float) and innermost(self).dtype.num in FLOAT_NUMS:
-        return sub_p.call(other, self)
+        return sub_p.bind(other, self)
     return sub(other, self)
 
 

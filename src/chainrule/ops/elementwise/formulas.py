@@ -1,4 +1,4 @@
-"""Pointwise ops whose bodies run compiled on large arrays: a formula in NumPy, the same in the kernels' loop language.
+"""Op ops whose bodies run compiled on large arrays: a formula in NumPy, the same in the kernels' loop language.
 
 The NumPy formula is the specification and what runs on small or strided arrays, and without llvmlite. A derivative is an op too,
 ``pull(t, x) = t * f'(x)``: one pass over memory, 16-bit floats rounded once, differentiable again.
@@ -12,8 +12,11 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
-from ...core.op import REAL_NUMS, ZERO, Pointwise, pointwise
+from ...core.declare import pointwise
+from ...core.errors import ZERO
+from ...core.op import Op
 from ...core.tensor import Tensor
+from ...core.types import REAL_NUMS
 
 LEAST = 1 << 13  # elements from which a compiled loop is worth its call
 LEAST_COSTLY = 1 << 11  # the same for functions with an exponential in them
@@ -100,7 +103,7 @@ def smooth(
     cost: int = 8,
     least: int | None = None,
     pull: tuple[Callable[..., Any], Callable[..., Any]] | None = None,
-) -> Pointwise:
+) -> Op:
     """The op of a function: `f` and its slope, each in NumPy and as a kernel, and its second derivative in ops.
 
     `pull` says how a cotangent is multiplied by the slope where that is not simply a product.
@@ -112,12 +115,12 @@ def smooth(
     pull_p = pointwise(
         f"{name}_pull",
         compiled(f"{name}_pull", *times, cost, least),
-        lambda s, y, t, x, **kw: pull_p.call(s, x, **kw),
+        lambda s, y, t, x, **kw: pull_p.bind(s, x, **kw),
         lambda s, y, t, x, **kw: s * (t * curve(x, **kw)),
         static=static,
     )
     body = compiled(name, *f, cost, least)
-    return pointwise(name, body, lambda t, y, x, **kw: pull_p.call(t, x, **kw), static=static)
+    return pointwise(name, body, lambda t, y, x, **kw: pull_p.bind(t, x, **kw), static=static)
 
 
 def piecewise(
@@ -126,13 +129,13 @@ def piecewise(
     pull: tuple[Callable[..., Any], Callable[..., Any]],
     *,
     static: bool = False,
-) -> Pointwise:
+) -> Op:
     """The op of a function of straight pieces: `f` and ``pull(t, x)``, each in NumPy and as a kernel."""
     pull_p = pointwise(
         f"{name}_pull",
         compiled(f"{name}_pull", *pull, 1),
-        lambda s, y, t, x, **kw: pull_p.call(s, x, **kw),
+        lambda s, y, t, x, **kw: pull_p.bind(s, x, **kw),
         ZERO,
         static=static,
     )
-    return pointwise(name, compiled(name, *f, 1), lambda t, y, x, **kw: pull_p.call(t, x, **kw), static=static)
+    return pointwise(name, compiled(name, *f, 1), lambda t, y, x, **kw: pull_p.bind(t, x, **kw), static=static)

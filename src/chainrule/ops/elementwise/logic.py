@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
-from ...core.op import ALL_NUMS, FLOAT_NUMS, Pointwise, pointwise
+from ...core.declare import pointwise
+from ...core.op import Op
 from ...core.registry import public
 from ...core.tensor import Tensor
+from ...core.types import ALL_NUMS, FLOAT_NUMS
 from .arithmetic import need_tensors
 from .elementary import INTS, mul_p, publish
 from .power import pow_p
@@ -17,7 +19,7 @@ from .power import pow_p
 # -- logical operations: everything but 0 is true -------------------------------------------------------------------------
 
 
-def _logical(name: str, fn: Any, doc: str) -> Pointwise:
+def _logical(name: str, fn: Any, doc: str) -> Op:
     return publish(pointwise(name, fn, fast=ALL_NUMS, doc=doc), "tt")
 
 
@@ -31,7 +33,7 @@ logical_not = public("logical_not", methods="logical_not", inplace="logical_not_
 # -- shifts -----------------------------------------------------------------------------------------------------------
 
 
-def _shift(name: str, fn: Any, doc: str) -> Pointwise:
+def _shift(name: str, fn: Any, doc: str) -> Op:
     def body(a: Any, b: Any) -> Any:
         if a.dtype.kind not in "iu":
             raise NotImplementedError(
@@ -48,22 +50,22 @@ bitwise_left_shift = _shift(
 bitwise_right_shift = _shift("bitwise_right_shift", np.right_shift, "``input >> other``, which keeps the sign.")
 
 
-def _operator(shift: Pointwise, sign: int) -> Any:
+def _operator(shift: Op, sign: int) -> Any:
     def method(self: Tensor, other: Any) -> Tensor:
         """``self`` shifted; floating numbers are multiplied by a power of two."""
         if self.dtype.category >= dt.FLOAT:
-            return mul_p.call(
-                self, pow_p.call(2.0, other * sign) if isinstance(other, Tensor) else 2.0 ** (other * sign)
+            return mul_p.bind(
+                self, pow_p.bind(2.0, other * sign) if isinstance(other, Tensor) else 2.0 ** (other * sign)
             )
-        return shift.call(self, other)
+        return shift.bind(self, other)
 
     return method
 
 
-def _reverse(shift: Pointwise) -> Any:
+def _reverse(shift: Op) -> Any:
     def method(self: Tensor, other: Any) -> Tensor:
         """``other`` shifted by ``self``."""
-        return shift.call(other, self)
+        return shift.bind(other, self)
 
     return method
 
@@ -76,7 +78,7 @@ public("", methods="__rrshift__")(_reverse(bitwise_right_shift))
 # -- special values ---------------------------------------------------------------------------------------------------
 
 
-def _test(name: str, fn: Any, otherwise: bool, doc: str, kinds: str = "fc", out: bool = False) -> Pointwise:
+def _test(name: str, fn: Any, otherwise: bool, doc: str, kinds: str = "fc", out: bool = False) -> Op:
     def body(x: Any) -> Any:
         if x.dtype.kind == "c" and "c" not in kinds:
             raise NotImplementedError(
@@ -120,7 +122,7 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
     for name, v in (("rtol", rtol), ("atol", atol)):
         if v < 0:
             raise RuntimeError(f"isclose: {name} must not be negative, got {v}")
-    return isclose_p.call(input, other, rtol=rtol, atol=atol, equal_nan=equal_nan)
+    return isclose_p.bind(input, other, rtol=rtol, atol=atol, equal_nan=equal_nan)
 
 
 @public("allclose", methods="allclose", out=False)

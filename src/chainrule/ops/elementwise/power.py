@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
-from ...core.op import ALL_NUMS, COMPLEX_NUMS, FLOAT_NUMS, Pointwise, pointwise
+from ...core.declare import pointwise
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.tensor import Tensor
+from ...core.types import COMPLEX_NUMS, FLOAT_NUMS
 from .elementary import log, sqrt, where
 
 
@@ -70,10 +71,10 @@ def _pow_base(t: Any, y: Any, a: Any, b: Any) -> Any:
             return None
         if b == 1:
             return t
-        return t * (a * 2 if b == 2 else pow_p.call(a, b - 1) * b)
+        return t * (a * 2 if b == 2 else pow_p.bind(a, b - 1) * b)
     # At exponent 0 the derivative is 0 even where base**-1 is infinite.
     zero = b == 0
-    return where(zero, 0, t * (b * pow_p.call(a, where(zero, 1, b - 1))))
+    return where(zero, 0, t * (b * pow_p.bind(a, where(zero, 1, b - 1))))
 
 
 def _pow_exponent(t: Any, y: Any, a: Any, b: Any) -> Any:
@@ -85,7 +86,7 @@ def _pow_exponent(t: Any, y: Any, a: Any, b: Any) -> Any:
         return t * (y * (complex(np.log(complex(a))) if b.dtype.category == dt.COMPLEX else complex_log(a)))
     flat = (a == 0) & ((b.real if b.dtype.category == dt.COMPLEX else b) >= 0)
     # In the type of the result: a negative base of a complex power has a logarithm.
-    return where(flat, 0, t * (y * log.call(where(flat, 1, a).to(y.dtype))))
+    return where(flat, 0, t * (y * log.bind(where(flat, 1, a).to(y.dtype))))
 
 
 def complex_log(a: Any) -> Any:
@@ -101,7 +102,7 @@ pow_complex_p = pointwise(
     "pow_complex",
     _pow_complex,
     _pow_base,
-    lambda t, y, a, b: _pow_exponent(t, pow_p.call(a, b), a, b),
+    lambda t, y, a, b: _pow_exponent(t, pow_p.bind(a, b), a, b),
     fast=COMPLEX_NUMS & FLOAT_NUMS,
 )
 
@@ -110,8 +111,8 @@ def _power(a: Any, b: Any) -> Tensor:
     if isinstance(b, Tensor) and (
         b.dtype.category == dt.COMPLEX or (isinstance(a, Tensor) and a.dtype.category == dt.COMPLEX)
     ):
-        return pow_complex_p.call(a, b)
-    return pow_p.call(a, b)
+        return pow_complex_p.bind(a, b)
+    return pow_p.bind(a, b)
 
 
 @public("pow", methods="pow", inplace="pow_")
@@ -125,23 +126,17 @@ def pow(input: Any, exponent: Any) -> Tensor:
         raise RuntimeError("pow: Integers to negative integer powers are not allowed; convert input to a float type")
     if not isinstance(exponent, Tensor) and isinstance(input, Tensor):
         if exponent == 2 and type(exponent) in (int, float) and input.dtype.category >= dt.FLOAT:
-            return square_p.call(input)
+            return square_p.bind(input)
         if exponent == 0.5 and input.dtype.category >= dt.FLOAT:
-            return sqrt.call(input)
+            return sqrt.bind(input)
     return _power(input, exponent)
 
 
-class _Square(Pointwise):
-    def concrete(self, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
-        # As a power with an integer exponent, the square of a bool is an integer.
-        return super().concrete((args[0].to(dt.int64) if args[0].dtype is dt.bool_ else args[0],), kw)
-
-
-square_p = _Square(
+square_p = pointwise(
     "square",
     lambda x: np.multiply(x, x),
-    (lambda t, y, x: t * (x * 2),),
-    fast=ALL_NUMS - {dt.bool_.np.num},
+    lambda t, y, x: t * (x * 2),
+    types="count",  # as a power with an integer exponent, the square of a bool is an integer
     doc="``x * x``.",
 )
 public("square", methods="square", inplace="square_")(square_p)

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
+from ...core.declare import op
 from ...core.dispatch import innermost
 from ...core.errors import ChainruleError
-from ...core.op import op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import broadcast_shapes, wrap_dim, zeros
@@ -214,7 +214,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     if n == 0:
         return x.clone()
     v = take_rows_p(source.reshape(-1), nth.clamp(0, n - 1), r=0, s=1, n=n)
-    return where_p.call(m, v.reshape(*shape), x)
+    return where_p.bind(m, v.reshape(*shape), x)
 
 
 @public("_unsafe_masked_index", out=False)

@@ -11,11 +11,13 @@ import numpy as np
 
 from ...core import dtypes as dt
 from ...core import views
-from ...core.op import lift_rank, op
+from ...core.batching import lift_rank
+from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import broadcast_shapes, wrap_dim, zeros
-from ...core.tensor import PAYLOADS, Tensor
+from ...core.sizes import SEEN, is_ragged
+from ...core.tensor import Tensor
 from ...core.views import assign
 from ..elementwise.convert import clone_p
 from ..elementwise.elementary import where_p
@@ -68,6 +70,7 @@ def _take(x: Any, i: Any, *, r: int, s: int, n: int) -> Any:
 take_rows_p = op(
     "take_rows",
     batch=lambda size, xs, flags, *, r, s, n: take_rows_p.bind(*_aligned(size, xs, flags, [r + 1, s]), r=r, s=s, n=n),
+    sizes="n",
 )(_take)
 take_rows_p.__doc__ = "Rows `i` of the `n` rows of `x`."
 
@@ -107,6 +110,7 @@ def add_at(rows: Any, i: Any, g: Any) -> None:
 add_rows_p = op(
     "add_rows",
     batch=lambda size, xs, flags, *, n, r, s: add_rows_p.bind(*_aligned(size, xs, flags, [r + s, s]), n=n, r=r, s=s),
+    sizes="n",
 )(_add)
 add_rows_p.__doc__ = "Zeros of n rows with `g` added at rows `i`: the transpose of taking rows."
 
@@ -156,18 +160,18 @@ def _(g: Any, y: Any, x: Any, i: Any, v: Any, *, r: int, s: int) -> Any:
     def written() -> Any:
         gv = take_rows_p(g, i, r=r, s=s, n=g.shape[g.ndim - r - 1])
         won = last_writes_p(i, s=s)
-        return where_p.call(won.reshape(*won.shape, *(1,) * r), gv, 0)
+        return where_p.bind(won.reshape(*won.shape, *(1,) * r), gv, 0)
 
     def kept() -> Any:
         shape = (*i.shape, *g.shape[g.ndim - r :])
-        if PAYLOADS and g.is_nested:  # the rows of components: with a dim for these, and theirs in front
+        if SEEN and g.is_nested:  # the rows of components: with a dim for these, and theirs in front
             shape = tuple(take_rows_p(g, i, r=r, s=s, n=g.shape[g.ndim - r - 1]).shape)
         return set_rows_p(g, i, zeros(shape, g.dtype), r=r, s=s)
 
     return kept, None, written
 
 
-@op("wrap_index", differentiable=False)
+@op("wrap_index", differentiable=False, sizes="n")
 def wrap_index_p(i: Any, *, n: int, dim: int) -> Any:
     """Negative indices counted from the end; an error for those out of range."""
     if i.size and (i.min() < -n or i.max() >= n):
@@ -240,19 +244,19 @@ class Plan:
                 self.tensors.append(Tensor(np.zeros(1 if k else 0, np.int64)))
                 new.append(1)
             elif isinstance(k, slice):
-                k = slice(*(v if v is None or type(v) in PAYLOADS else int(v) for v in (k.start, k.stop, k.step)))
+                k = slice(*(v if v is None or is_ragged(v) else int(v) for v in (k.start, k.stop, k.step)))
                 if k.step is not None and k.step <= 0:
                     raise ValueError("slice step must be positive; use flip() to reverse a dim")
                 basic.append(k)
                 n = shape[axis]
-                new.append(n.sliced(k) if type(n) in PAYLOADS else len(range(*k.indices(n))))
+                new.append(n.sliced(k) if is_ragged(n) else len(range(*k.indices(n))))
                 axis += 1
             elif isinstance(k, int | np.integer):
                 n = shape[axis]
-                if not (n.covers(max(k + 1, -k)) if type(n) in PAYLOADS else -n <= k < n):
+                if not (n.covers(max(k + 1, -k)) if is_ragged(n) else -n <= k < n):
                     raise IndexError(
                         f"index {k} is out of bounds for dimension {axis} with size {n}"
-                        f"{n.less(max(k + 1, -k)) if type(n) in PAYLOADS else ''}"
+                        f"{n.less(max(k + 1, -k)) if is_ragged(n) else ''}"
                     )
                 basic.append(int(k))
                 axis += 1
@@ -321,13 +325,13 @@ def _getitem(self: Tensor, key: Any) -> Tensor:
     """``x[key]``: ints, slices, None, Ellipsis, boolean masks and index tensors, mixed."""
     if type(key) is int and self.ndim:
         return self.select(0, key)
-    if PAYLOADS and self.is_nested:
+    if SEEN and self.is_nested:
         from ...payloads.nested.public_forms import index_nested
 
         y = index_nested(self, key)
         if y is not None:
             return y
-    elif PAYLOADS and type(key) in (tuple, slice):
+    elif SEEN and type(key) in (tuple, slice):
         from ...payloads.nested.public_forms import slice_dense
 
         y = slice_dense(self, key)
@@ -347,7 +351,7 @@ def _getitem(self: Tensor, key: Any) -> Tensor:
 
 def places(x: Tensor) -> Tensor:
     """The number of each element of `x` in row-major order, in the shape of `x`."""
-    if PAYLOADS and x.is_nested:
+    if SEEN and x.is_nested:
         from ..shape.create import arange
 
         return arange(x.numel()).reshape(x.shape)
@@ -398,9 +402,9 @@ def _setitem(self: Tensor, key: Any, value: Any) -> None:
     ):
         # A mask with one value for all needs no positions, so that it works under vmap too.
         v = value.reshape(()).to(self.dtype) if isinstance(value, Tensor) else value
-        assign(self, where_p.call(key, v, self).to(self.dtype), "x[mask] = value")
+        assign(self, where_p.bind(key, v, self).to(self.dtype), "x[mask] = value")
         return
-    dense = not (PAYLOADS and (self.is_nested or (isinstance(value, Tensor) and value.is_nested)))
+    dense = not (SEEN and (self.is_nested or (isinstance(value, Tensor) and value.is_nested)))
     if dense and self._interp is None and (not isinstance(value, Tensor) or value._interp is None):
         plan = Plan(self, key)
         if not plan.tensors:
@@ -454,13 +458,13 @@ def _open(i: Any, dim: int) -> tuple[Any, ...]:
     return tuple(grid)
 
 
-@op("gather", batch="expand", sizes="old")
+@op("gather", batch="expand", grows="old")
 def gather_p(x: Any, i: Any, *, dim: int, old: tuple[int, ...]) -> Any:
     """``y[a][b] = x[i[a][b]][b]`` for dim 0, and so on, of an `x` of sizes `old`."""
     return x[_open(i, dim)]
 
 
-@op("scatter_add", batch="expand", sizes="ss")
+@op("scatter_add", batch="expand", grows="ss")
 def scatter_add_p(x: Any, i: Any, src: Any, *, dim: int, ss: tuple[int, ...]) -> Any:
     """`x` with ``src`` added at the places that gather would read."""
     out = x.astype(np.float32) if x.dtype in dt.HALVES else x.copy()
@@ -468,7 +472,7 @@ def scatter_add_p(x: Any, i: Any, src: Any, *, dim: int, ss: tuple[int, ...]) ->
     return out.astype(x.dtype, copy=False)
 
 
-@op("scatter", batch="expand", sizes="ss")
+@op("scatter", batch="expand", grows="ss")
 def scatter_p(x: Any, i: Any, src: Any, *, dim: int, ss: tuple[int, ...]) -> Any:
     """`x` with ``src`` written at the places that gather would read."""
     out = x.copy()
@@ -508,7 +512,7 @@ def _(t: Any, y: Any, x: Any, i: Any, src: Any, *, dim: int, ss: tuple[int, ...]
     return scatter_p(t[0], i, t[2], dim=dim, ss=ss)
 
 
-@op("scatter_winners", sizes="old", differentiable=False)
+@op("scatter_winners", grows="old", differentiable=False)
 def scatter_winners_p(i: Any, *, dim: int, old: tuple[int, ...]) -> Any:
     """True where a scatter's write is the last to its place."""
     last = np.full(old, -1, np.int64)
@@ -521,7 +525,7 @@ def scatter_winners_p(i: Any, *, dim: int, old: tuple[int, ...]) -> Any:
 def _(g: Any, y: Any, x: Any, i: Any, src: Any, *, dim: int, ss: tuple[int, ...]) -> Any:
     def written() -> Any:
         old = tuple(g.shape)
-        return _padded(where_p.call(scatter_winners_p(i, dim=dim, old=old), gather_p(g, i, dim=dim, old=old), 0), ss)
+        return _padded(where_p.bind(scatter_winners_p(i, dim=dim, old=old), gather_p(g, i, dim=dim, old=old), 0), ss)
 
     return lambda: scatter_p(g, i, _zeros(i.shape, g), dim=dim, ss=tuple(i.shape)), None, written
 
@@ -570,13 +574,13 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     """``y[a][b] = input[index[a][b]][b]`` for dim 0, ``input[a][index[a][b]]`` for dim 1, and so on."""
     d = check_index("gather", input, dim, index)
     if index.numel() == 0:  # nothing of the input, and still a function of it
-        return clone_p.call(input.reshape(-1)[:0].reshape(tuple(index.shape)))
+        return clone_p.bind(input.reshape(-1)[:0].reshape(tuple(index.shape)))
     x, i = _one(input), _one(index)
     _check_range("gather", i, x.shape[d], d + x.ndim)
     return gather_p(x, i, dim=d, old=tuple(x.shape)).reshape(index.shape)
 
 
-@op("check_range", differentiable=False)
+@op("check_range", differentiable=False, sizes="n")
 def check_range_p(i: Any, *, n: int, name: str, dim: int) -> Any:
     """The index itself, after checking that it lies in [0, n)."""
     if i.size and (i.min() < 0 or i.max() >= n):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
-from ...core.op import op
+from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import wrap_dim, zeros
@@ -198,7 +198,7 @@ def index_reduce(
 # -- segments ---------------------------------------------------------------------------------------------------------
 
 
-@op("segment_ids", differentiable=False)
+@op("segment_ids", differentiable=False, sizes="n")
 def segment_ids_p(lengths: Any, *, n: int) -> Any:
     """The segment of each of n entries, from the segments' lengths (last axis)."""
     ends = np.cumsum(lengths, -1)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core import dtypes as dt
-from ...core.op import op
+from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import wrap_dim, zeros
@@ -35,7 +35,7 @@ def _order(x: Any, dim: int, descending: bool) -> Any:
     return x.shape[dim] - 1 - back
 
 
-@op("sort", integer_outputs=(1,), sizes="old")
+@op("sort", integer_outputs=(1,), grows="old")
 def sort_p(x: Any, *, dim: int, descending: bool, old: tuple[int, ...]) -> Any:
     """Values along `dim` in order, stably, and their old positions."""
     i = _order(x, dim, descending)

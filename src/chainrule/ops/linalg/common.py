@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
+from ...core.declare import op
 from ...core.dispatch import innermost
 from ...core.errors import ChainruleError
-from ...core.op import op
 from ...core.registry import PUBLIC
 from ...core.tensor import Tensor
 from ..shape.views import diagonal, permute_p

@@ -23,9 +23,10 @@ from typing import Any
 import numpy as np
 
 from ...core import dispatch
+from ...core.declare import op
 from ...core.dispatch import STACK, Interpreter, innermost
 from ...core.forward import fit_tangent
-from ...core.op import CoreOp, Op, op
+from ...core.op import Op
 from ...core.tensor import Tensor
 from ...core.views import pin
 from ..elementwise.convert import detach_p
@@ -75,7 +76,6 @@ def _pick(r: Rate, i: int) -> Any:
 class Tower(Interpreter):
     """A level of lazy power series in one variable: value at 0 and derivative."""
 
-    __slots__ = ()
     kind = "germ"
 
     def __init__(self, level: float) -> None:
@@ -141,20 +141,9 @@ def restarts(o: Op) -> Op:
     return o
 
 
-class Bottom(CoreOp):
-    """A core op whose body makes tensors of a tower."""
-
-    def concrete(self, args: Any, kw: dict[str, Any]) -> Any:
-        return self.impl(*args, **kw)  # type: ignore[misc]
-
-
 def _bottom(name: str, core: str) -> Callable[[Callable[..., Any]], Op]:
-    def declare(f: Callable[..., Any]) -> Op:
-        o = Bottom(name, f)
-        o.core = [len([d for d in part.strip("() ").split(",") if d]) for part in core.split("->")[0].split("),")]
-        return o
-
-    return declare
+    """A core op whose body makes tensors of a tower."""
+    return op(name, core=core, on_tensors=True)
 
 
 # -- splitting ----------------------------------------------------------------------------------------------------------
@@ -291,7 +280,7 @@ def over_split_p(s: Any, x: Any, of: Any, *, kind: str, b: int) -> Any:
 
 # A gap on curve b moves only along it and, for nearly equal values of which some are equal, along the first, which is above.
 SPECIAL[over_split_p] = lambda tower, args, low, kw: (
-    over_split_p.impl(*args, **kw) if tower.level <= CURVES[kw["b"]].pole.level else NotImplemented  # type: ignore[misc]
+    over_split_p.spec(*args, **kw) if tower.level <= CURVES[kw["b"]].pole.level else NotImplemented  # type: ignore[misc]
 )
 
 
@@ -341,7 +330,7 @@ def gauge_p(x: Any) -> Any:
 
 gauge_p.jvp([lambda t, y, x: gauge_p.bind(t)])
 gauge_p.vjp([lambda g, y, x: gauge_p.bind(g)])
-SPECIAL[gauge_p] = lambda tower, args, low, kw: gauge_p.impl(*args)  # type: ignore[misc]
+SPECIAL[gauge_p] = lambda tower, args, low, kw: gauge_p.spec(*args)  # type: ignore[misc]
 
 
 def _over_top(d: Tensor, s: Tensor) -> Tensor:
@@ -482,13 +471,12 @@ def _settle_here(tower: Tower, args: Any, low: Any, kw: Any) -> Any:
 SPECIAL[settle_p] = _settle_here
 
 
-@op("leave_germ")
+@op("leave_germ", linear="each")
 def leave_p(x: Any) -> Any:
     """x at the point itself."""
     return x
 
 
-leave_p.jvp([lambda t, y, x: leave_p.bind(t)])
 leave_p.vjp([lambda g, y, x: g])
 restarts(leave_p)
 SPECIAL[split_p] = lambda tower, args, low, kw: (

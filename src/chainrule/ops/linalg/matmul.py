@@ -11,15 +11,18 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
+from ...core.declare import op
 from ...core.dispatch import innermost
-from ...core.op import FLOAT_NUMS, REAL_NUMS, op
 from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import broadcast_shapes, sizes_of
-from ...core.tensor import PAYLOADS, Tensor
+from ...core.sizes import is_ragged
+from ...core.tensor import Tensor
+from ...core.types import FLOAT_NUMS, REAL_NUMS
 from ..elementwise.elementary import scaled
 from ..shape.in_each import same_size
 from ..shape.views import permute_p
+from . import vectors
 
 
 def _same(a: Any, b: Any) -> tuple[Any, Any]:
@@ -69,7 +72,14 @@ def times(a: Any, b: Any, c: Any = None) -> Any:
     return y if c is None else np.add(y, c, out=y)
 
 
-@op("matmul", core="(m,n),(n,k)->(m,k)")
+def _two(a: Any, b: Any) -> Any:
+    """The product of two matrices of one float type, by the shortest way."""
+    if a.ndim == 2 and b.ndim == 2 and a.dtype is b.dtype and a.dtype.num in FLOAT_NUMS:
+        return np.dot(a, b) if a.size < TALL else times(a, b)
+    return None
+
+
+@op("matmul", core="(m,n),(n,k)->(m,k)", linear="each", quick=_two)
 def matmul_p(a: Any, b: Any) -> Any:
     """The matrix product over the last two axes."""
     d = a.dtype
@@ -131,23 +141,7 @@ def _h(x: Tensor) -> Tensor:
     return y.conj() if innermost(x).dtype.kind == "c" else y
 
 
-def product(a: Tensor, b: Tensor) -> Tensor:
-    """matmul_p, by the shortest way for two concrete matrices."""
-    if a._interp is None and b._interp is None:
-        va, vb = a._value, b._value
-        if (
-            va.ndim == 2
-            and vb.ndim == 2
-            and va.dtype is vb.dtype
-            and va.dtype.num in FLOAT_NUMS
-            and type(va) is type(vb) is np.ndarray
-        ):
-            return Tensor(np.dot(va, vb) if va.size < TALL else times(va, vb))
-    return matmul_p.bind(a, b)
-
-
-# The way in for interpreters that have two arguments at hand.
-matmul_p.call = product  # type: ignore[attr-defined]
+product = matmul_p.bind
 
 
 def _rows(x: Tensor) -> Tensor:
@@ -156,7 +150,7 @@ def _rows(x: Tensor) -> Tensor:
         return Tensor(matrix)
     s = sizes_of(x)
     rows: Any = math.prod(s[:-1])
-    return x.reshape(rows if type(rows) in PAYLOADS else int(rows), s[-1])
+    return x.reshape(rows if is_ragged(rows) else int(rows), s[-1])
 
 
 def _matmul_ga(g: Any, y: Any, a: Any, b: Any) -> Any:
@@ -171,7 +165,6 @@ def _matmul_gb(g: Any, y: Any, a: Any, b: Any) -> Any:
     return product(_h(a), g)
 
 
-matmul_p.jvp([lambda t, y, a, b: product(t, b), lambda t, y, a, b: product(a, t)])
 matmul_p.vjp([_matmul_ga, _matmul_gb])
 
 
@@ -194,12 +187,15 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         raise TypeError(f"matmul: expected two tensors, got {type(input).__name__} and {type(other).__name__}")
     sa, sb = sizes_of(input), sizes_of(other)
     na, nb = len(sa), len(sb)
-    if na == nb == 2 and sa[1] == sb[0] and innermost(input).dtype is innermost(other).dtype:
-        ia, ib = input._interp, other._interp
-        if ia is None and ib is None:
+    va, vb = innermost(input), innermost(other)
+    if va.dtype is vb.dtype:
+        if na == nb == 2 and sa[1] == sb[0]:
             return product(input, other)
-        top: Any = ib if ia is None or (ib is not None and ib.level > ia.level) else ia
-        return top.run_binary(matmul_p, input, other)
+        if (na == 1 or nb == 1) and na and nb and type(va) is np.ndarray and type(vb) is np.ndarray:
+            if sa[-1] == (sb[0] if nb == 1 else sb[-2]):
+                return (vectors.vecmat_p if nb > 1 else vectors.matvec_p if na > 1 else vectors.dot_p).bind(
+                    input, other
+                )
     if na == 0 or nb == 0:
         raise RuntimeError(f"matmul: both arguments to matmul need to be at least 1D, but they are {na}D and {nb}D")
     if input.dtype is not other.dtype:
@@ -318,7 +314,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
 def linear_p(x: Any, w: Any, b: Any) -> Any:
     """``x @ w.T + b``; the bias is added where the product lies, before 16-bit floats are rounded."""
     if x.dtype in dt.HALVES:
-        return linear_p.impl(*[v.astype(np.float32) for v in (x, w, b)]).astype(x.dtype)  # type: ignore[misc]
+        return linear_p.body(*[v.astype(np.float32) for v in (x, w, b)]).astype(x.dtype)  # type: ignore[misc]
     if (
         w.ndim == 2
         and b.ndim == 1
@@ -327,7 +323,7 @@ def linear_p(x: Any, w: Any, b: Any) -> Any:
         and x.flags.c_contiguous
     ):
         return times(x.reshape(math.prod(x.shape[:-1]), x.shape[-1]), w.T, b).reshape(*x.shape[:-1], len(w))
-    y = matmul_p.impl(x, w.swapaxes(-1, -2))  # type: ignore[misc]
+    y = matmul_p.body(x, w.swapaxes(-1, -2))  # type: ignore[misc]
     if b.ndim > 1:
         b = b[..., None, :]
     if y.dtype is b.dtype and b.ndim <= y.ndim and np.broadcast_shapes(y.shape, b.shape) == y.shape:
@@ -427,7 +423,7 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
         path: Any = [tuple(range(len(xs)))]
     else:
         eq = ",".join(t for _, t in xs) + "->" + out
-        sizes = [tuple([n.most if type(n) in PAYLOADS else n for n in x.shape]) for x, _ in xs]
+        sizes = [tuple([n.most if is_ragged(n) else n for n in x.shape]) for x, _ in xs]
         path = opt_einsum.contract_path(eq, *sizes, shapes=True, optimize="auto")[0]
     for group in path:
         picked = [xs[i] for i in group]

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
+from ...core.declare import op
 from ...core.dispatch import innermost
-from ...core.op import op
 from ...core.registry import PUBLIC, public
 from ...core.samples import Given, S, sample
 from ...core.shapes import sizes_of, wrap_dim
@@ -50,7 +50,7 @@ def _rescaled(a: Any, y: Any, s: Any, p: float, dim: Any) -> Any:
     return np.where(ok, m * _root(_power_sum(a / m, p, dim), p), y).astype(y.dtype, copy=False)
 
 
-@op("vector_norm")
+@op("vector_norm", sizes="old")
 def vector_norm_p(x: Any, *, ord: float, dim: tuple[int, ...], keepdim: bool, old: tuple[int, ...]) -> Any:
     """``(sum |x|**p)**(1/p)`` over `dim`; order 0 counts the non-zeros, the infinite orders take the extremes of |x|."""
     d = np.finfo(x.dtype).dtype if x.dtype.kind == "c" else x.dtype
@@ -69,20 +69,20 @@ def vector_norm_p(x: Any, *, ord: float, dim: tuple[int, ...], keepdim: bool, ol
 def _slope(x: Any, y: Any, p: float, dim: Any, keepdim: bool, old: Any) -> Any:
     """What a norm changes by with each entry of `x`, as a vector of the direction of `x`."""
     if p == 1:
-        return sgn.call(x)
+        return sgn.bind(x)
     top = spread(y, old, dim, keepdim)
     if math.isinf(p):
-        a = abs.call(x)
+        a = abs.bind(x)
         hit = ((a == top) | ((a != a) & (top != top))).to(top.dtype)
-        return sgn.call(x) * (hit / sum_p(hit, dim=dim, keepdim=True, old=old))
+        return sgn.bind(x) * (hit / sum_p(hit, dim=dim, keepdim=True, old=old))
     dead = top == 0
     u = x / where(dead, 1, top)  # entries relative to the norm: their powers neither over- nor underflow
     if p > 0 and p % 2 == 0:
         # A polynomial, with derivatives of every order at 0.
-        return where(dead, 0, u if p == 2 else u * pow_p.call(real(u * u.conj()), int(p) // 2 - 1))
+        return where(dead, 0, u if p == 2 else u * pow_p.bind(real(u * u.conj()), int(p) // 2 - 1))
     off = dead | (x == 0)
     u = where(off, 1, u)
-    return where(off, 0, sgn.call(u) * pow_p.call(abs.call(u), p - 1))
+    return where(off, 0, sgn.bind(u) * pow_p.bind(abs.bind(u), p - 1))
 
 
 @vector_norm_p.jvp
@@ -256,7 +256,7 @@ def norm_except_dim(v: Tensor, pow: float = 2, dim: int = 0) -> Tensor:
         return vector_norm(v, pow)
     d = wrap_dim(dim, v.ndim)
     others = tuple(i for i in range(-v.ndim, 0) if i != d)
-    return vector_norm(v, pow, others, True) if others else abs.call(v)
+    return vector_norm(v, pow, others, True) if others else abs.bind(v)
 
 
 @public("renorm", methods="renorm", inplace="renorm_")

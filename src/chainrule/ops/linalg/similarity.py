@@ -20,7 +20,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -
     d = wrap_dim(dim, input.ndim)
     if input.ndim == 0:
         return normalize(input.reshape(1), p, 0, eps).reshape(())
-    return input / clamp_min_p.call(vector_norm(input, p, d, True), eps)
+    return input / clamp_min_p.bind(vector_norm(input, p, d, True), eps)
 
 
 def _common(name: str, a: Tensor, b: Tensor, what: tuple[str, str]) -> tuple[Tensor, Tensor]:
@@ -45,7 +45,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     shape = broadcast_shapes(x1.shape, x2.shape)
     # Both must have the dim itself, not one of size 1 that stands for many.
     x1, x2 = (x if x.ndim >= -d and x.shape[d] == shape[d] else x.expand(*shape) for x in (x1, x2))
-    u1, u2 = (x / clamp_min_p.call(vector_norm(x, 2, d, True), eps) for x in (x1, x2))
+    u1, u2 = (x / clamp_min_p.bind(vector_norm(x, 2, d, True), eps) for x in (x1, x2))
     return (u1 * u2).sum(d)
 
 

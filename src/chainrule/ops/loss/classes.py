@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
-from ...core.op import op
+from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.tensor import Tensor
@@ -22,7 +22,7 @@ from .elements import REDUCTIONS, reduced, reduction_of
 # -- class indices ------------------------------------------------------------------------------------------------------
 
 
-@op("check_classes", differentiable=False)
+@op("check_classes", differentiable=False, sizes="n")
 def check_classes_p(t: Any, *, n: int, ignore: int | None, name: str) -> Any:
     """The class indices, after checking that they lie in [0, n) or are the ignored one."""
     bad = (t < 0) | (t >= n) if ignore is None else ((t < 0) | (t >= n)) & (t != ignore)
@@ -259,7 +259,7 @@ def multi_margin_loss(
     t = target.reshape(*lead).to(dt.int64)
     check_classes_p.bind(t, n=n, ignore=None, name=name)
     column = t.unsqueeze(-1)
-    gap = relu_p.call(margin - gather(x, -1, column) + x)
+    gap = relu_p.bind(margin - gather(x, -1, column) + x)
     each = where(column == Tensor(np.arange(n)), 0, gap if p == 1 else gap * gap)
     loss = each.sum(-1) / n
     if weight is not None:
@@ -290,7 +290,7 @@ def multilabel_margin_loss(
     index = where(live, t, 0)
     hit = (index.unsqueeze(-1) == Tensor(np.arange(n))) & live.unsqueeze(-1)
     other = hit.to(dt.int64).sum(-2) == 0
-    gap = relu_p.call(1 - gather(x, -1, index).unsqueeze(-1) + x.unsqueeze(-2))
+    gap = relu_p.bind(1 - gather(x, -1, index).unsqueeze(-1) + x.unsqueeze(-2))
     loss = where(live.unsqueeze(-1) & other.unsqueeze(-2), gap, 0).sum((-2, -1)) / n
     return reduced(loss, r)
 
@@ -306,7 +306,7 @@ def multilabel_soft_margin_loss(
 ) -> Tensor:
     """``-mean_c weight[c] * (target[c] log s(x[c]) + (1 - target[c]) log s(-x[c]))`` with s the sigmoid, over the last dim."""
     r = reduction_of(reduction, size_average, reduce)
-    loss = (target - 1) * log_sigmoid_p.call(-input) - target * log_sigmoid_p.call(input)
+    loss = (target - 1) * log_sigmoid_p.bind(-input) - target * log_sigmoid_p.bind(input)
     if weight is not None:
         loss = loss * weight
     return reduced(loss.sum(-1) / input.shape[-1], r)

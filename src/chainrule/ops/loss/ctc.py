@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
+from ...core.declare import op
 from ...core.dispatch import innermost
-from ...core.op import op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.tensor import Tensor
@@ -127,7 +127,7 @@ def _ctc_weights(a: Tensor, lp: Tensor, skip: Tensor) -> Tensor:
     s = shifts(a, NEVER, 0.0)
     allowed = stack([skip == skip, skip == skip, skip], -1).unsqueeze(-3)
     dead = (s == NEVER) | (a == NEVER).unsqueeze(-1) | ~allowed
-    return where(dead, 0, exp.call(where(dead, 0, s + (lp - a).unsqueeze(-1))))
+    return where(dead, 0, exp.bind(where(dead, 0, s + (lp - a).unsqueeze(-1))))
 
 
 @ctc_forward_p.jvp(sparse=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.op import op, pointwise
+from ...core.declare import op, pointwise
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import broadcast_shapes
@@ -105,7 +105,7 @@ def l1_loss(
 ) -> Tensor:
     """``|input - target|``."""
     r = reduction_of(reduction, size_average, reduce)
-    return weighted(abs.call(difference("l1_loss", input, target)), weight, input, r)
+    return weighted(abs.bind(difference("l1_loss", input, target)), weight, input, r)
 
 
 huber_p = smooth(
@@ -118,7 +118,7 @@ huber_p = smooth(
         lambda d, *, delta: np.minimum(np.maximum(d, d.dtype.type(-delta)), d.dtype.type(delta)),
         lambda k, d, *, delta: k.select(d < -delta, -delta, k.select(d > delta, delta, d)),
     ),
-    lambda d, *, delta: where(abs.call(d) > delta, 0, zeros_like(d) + 1),
+    lambda d, *, delta: where(abs.bind(d) > delta, 0, zeros_like(d) + 1),
     static=True,
     cost=1,
 )
@@ -140,8 +140,8 @@ def smooth_l1_loss(
         raise RuntimeError(f"smooth_l1_loss does not support negative values for beta, got beta={beta}")
     d = difference("smooth_l1_loss", input, target)
     if beta == 0:
-        return reduced(abs.call(d), r)
-    return reduced(huber_p.call(d, delta=float(beta)) / beta, r)
+        return reduced(abs.bind(d), r)
+    return reduced(huber_p.bind(d, delta=float(beta)) / beta, r)
 
 
 @public("nn.functional.huber_loss", out=False)
@@ -154,7 +154,7 @@ def huber_loss(
     if delta <= 0:
         raise RuntimeError(f"huber_loss does not support non-positive values for delta, got delta={delta}")
     d = difference("huber_loss", input, target)
-    return weighted(huber_p.call(d, delta=float(delta)), weight, input, r, by_weight=False)
+    return weighted(huber_p.bind(d, delta=float(delta)), weight, input, r, by_weight=False)
 
 
 # -- probabilities --------------------------------------------------------------------------------------------------------
@@ -169,8 +169,8 @@ def _log_at_least(x: Any, log_of: Any) -> Any:
 bce_p = pointwise(
     "binary_cross_entropy",
     lambda x, t: (t - 1) * _log_at_least(-x, np.log1p) - t * _log_at_least(x, np.log),
-    lambda t, y, x, z: t * ((x - z) / clamp_min_p.call((1 - x) * x, LEAST)),
-    lambda t, y, x, z: t * (clamp_min_p.call(log1p.call(-x), -100.0) - clamp_min_p.call(log.call(x), -100.0)),
+    lambda t, y, x, z: t * ((x - z) / clamp_min_p.bind((1 - x) * x, LEAST)),
+    lambda t, y, x, z: t * (clamp_min_p.bind(log1p.bind(-x), -100.0) - clamp_min_p.bind(log.bind(x), -100.0)),
 )
 
 
@@ -202,7 +202,7 @@ def binary_cross_entropy(
             f"Please ensure they have the same size."
         )
     check_unit_interval_p.bind(input.detach())
-    loss = bce_p.call(input, target)
+    loss = bce_p.bind(input, target)
     return reduced(loss if weight is None else loss * weight, r)
 
 
@@ -228,13 +228,13 @@ def _bce_logits_pull_kernel(k: Any, g: Any, x: Any, z: Any) -> Any:
 bce_logits_p = pointwise(
     "bce_logits",
     compiled("bce_logits", _bce_logits, _bce_logits_kernel),
-    lambda t, y, x, z: bce_logits_pull_p.call(t, x, z),
+    lambda t, y, x, z: bce_logits_pull_p.bind(t, x, z),
     lambda t, y, x, z: -t * x,
 )
 bce_logits_pull_p = pointwise(
     "bce_logits_pull",
     compiled("bce_logits_pull", _bce_logits_pull, _bce_logits_pull_kernel),
-    lambda s, y, g, x, z: bce_logits_pull_p.call(s, x, z),
+    lambda s, y, g, x, z: bce_logits_pull_p.bind(s, x, z),
     lambda s, y, g, x, z: s * (g * sigmoid_slope(x)),
     lambda s, y, g, x, z: -s * g,
 )
@@ -258,10 +258,10 @@ def binary_cross_entropy_with_logits(
             f"binary_cross_entropy_with_logits: target size ({list(target.shape)}) must be the same as input size ({list(input.shape)})"
         )
     if pos_weight is None:
-        loss = bce_logits_p.call(input, target)
+        loss = bce_logits_p.bind(input, target)
     else:
         # Both logarithms on their own side of 0: neither the loss nor any derivative cancels in a tail.
-        loss = (target - 1) * log_sigmoid_p.call(-input) - target * log_sigmoid_p.call(input) * pos_weight
+        loss = (target - 1) * log_sigmoid_p.bind(-input) - target * log_sigmoid_p.bind(input) * pos_weight
     return reduced(loss if weight is None else loss * weight, r)
 
 
@@ -273,13 +273,13 @@ def soft_margin_loss(
     """``log(1 + e**(-target * input))``, without overflow."""
     r = reduction_of(reduction, size_average, reduce)
     broadcast_shapes(input.shape, target.shape, what="soft_margin_loss of input and target")
-    return reduced(-log_sigmoid_p.call(target * input), r)
+    return reduced(-log_sigmoid_p.bind(target * input), r)
 
 
 def xlogx(x: Tensor) -> Tensor:
     """``x * log(x)``, and 0 with derivative 0 at 0."""
     zero = x == 0
-    return where(zero, 0, x * log.call(where(zero, 1, x)))
+    return where(zero, 0, x * log.bind(where(zero, 1, x)))
 
 
 @public("nn.functional.kl_div", out=False)
@@ -296,7 +296,7 @@ def kl_div(
     batchmean = reduction == "batchmean" and size_average is None and reduce is None
     r = "sum" if batchmean else reduction_of(reduction, size_average, reduce)
     broadcast_shapes(input.shape, target.shape, what="kl_div of input and target")
-    loss = reduced(exp.call(target) * (target - input) if log_target else xlogx(target) - target * input, r)
+    loss = reduced(exp.bind(target) * (target - input) if log_target else xlogx(target) - target * input, r)
     return loss / input.shape[0] if batchmean and input.ndim else loss
 
 
@@ -318,11 +318,11 @@ def poisson_nll_loss(
     """
     r = reduction_of(reduction, size_average, reduce)
     broadcast_shapes(input.shape, target.shape, what="poisson_nll_loss of input and target")
-    loss = exp.call(input) - target * input if log_input else input - target * log.call(input + eps)
+    loss = exp.bind(input) - target * input if log_input else input - target * log.bind(input + eps)
     if full:
         many = target > 1
         z = where(many, target, 1)
-        loss = loss + where(many, z * log.call(z) - z + log.call(z * (2 * math.pi)) * 0.5, 0)
+        loss = loss + where(many, z * log.bind(z) - z + log.bind(z * (2 * math.pi)) * 0.5, 0)
     return reduced(loss, r)
 
 
@@ -357,8 +357,8 @@ def gaussian_nll_loss(
     if reduction not in REDUCTIONS:
         raise ValueError(f"gaussian_nll_loss: reduction {reduction} is not valid; write 'none', 'mean' or 'sum'")
     broadcast_shapes(input.shape, target.shape, what="gaussian_nll_loss of input and target")
-    v = clamp_min_p.call(var, eps)
-    loss = (log.call(v) + (input - target) ** 2 / v) * 0.5
+    v = clamp_min_p.bind(var, eps)
+    loss = (log.bind(v) + (input - target) ** 2 / v) * 0.5
     return reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
 
 

@@ -33,7 +33,7 @@ def margin_ranking_loss(
             f"input2: {list(input2.shape)}, target: {list(target.shape)}"
         )
     broadcast_shapes(input1.shape, input2.shape, target.shape, what="margin_ranking_loss of input1, input2 and target")
-    return reduced(clamp_min_p.call(-target * (input1 - input2) + margin, 0), r)
+    return reduced(clamp_min_p.bind(-target * (input1 - input2) + margin, 0), r)
 
 
 @public("nn.functional.hinge_embedding_loss", out=False)
@@ -48,7 +48,7 @@ def hinge_embedding_loss(
     """``input`` where the target is 1, ``max(0, margin - input)`` where it is -1."""
     r = reduction_of(reduction, size_average, reduce)
     broadcast_shapes(input.shape, target.shape, what="hinge_embedding_loss of input and target")
-    apart = where(target != 1, clamp_min_p.call(margin - input, 0), 0)
+    apart = where(target != 1, clamp_min_p.bind(margin - input, 0), 0)
     return reduced(apart + where(target != -1, input, 0), r)
 
 
@@ -76,8 +76,8 @@ def cosine_embedding_loss(
         )
     broadcast_shapes(input1.shape, input2.shape, what="cosine_embedding_loss of input1 and input2")
     s1, s2 = ((x * x).sum(-1) + LEAST for x in (input1, input2))
-    cos = (input1 * input2).sum(-1) / sqrt.call(s1 * s2)
-    return reduced(where(target == 1, 1 - cos, 0) + where(target == -1, clamp_min_p.call(cos - margin, 0), 0), r)
+    cos = (input1 * input2).sum(-1) / sqrt.bind(s1 * s2)
+    return reduced(where(target == 1, 1 - cos, 0) + where(target == -1, clamp_min_p.bind(cos - margin, 0), 0), r)
 
 
 def _triplet(
@@ -99,8 +99,8 @@ def _triplet(
     broadcast_shapes(a.shape, p.shape, n.shape, what="triplet_margin_loss of anchor, positive and negative")
     near, far = distance(a, p), distance(a, n)
     if swap:
-        far = minimum.call(far, distance(p, n))
-    return reduced(clamp_min_p.call(margin + near - far, 0), reduction)
+        far = minimum.bind(far, distance(p, n))
+    return reduced(clamp_min_p.bind(margin + near - far, 0), reduction)
 
 
 @public("nn.functional.triplet_margin_loss", out=False)

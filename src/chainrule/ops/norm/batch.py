@@ -85,7 +85,7 @@ def _run(
             raise RuntimeError(
                 f"{name}: Expected running_mean and running_var to be defined when training=False, got None"
             )
-        r = rsqrt.call(stats(wide(var), x) + eps)
+        r = rsqrt.bind(stats(wide(var), x) + eps)
         return given.bind(x, weight, bias, stats(mean, x), r, rank=rank)[0], None, None
     learns = (mean is not None or var is not None) and not (type(momentum) is float and momentum == 0)
     if learns:
@@ -113,7 +113,7 @@ def _masked(
         )
     else:
         xw, m, v = where(ok, wide(x), 0), per_channel(mean, rank), per_channel(var, rank)
-    y = (xw - m) * rsqrt.call(v + eps)
+    y = (xw - m) * rsqrt.bind(v + eps)
     y = y if weight is None else y * per_channel(weight, rank)
     y = y if bias is None else y + per_channel(bias, rank)
     return narrow(where(ok, y, 0), x)
@@ -278,7 +278,7 @@ def native_batch_norm_backward(
     if not train:
         if running_mean is None or running_var is None:
             raise RuntimeError(f"{name}: running_mean and running_var are needed with train=False, got None")
-        m, r = stats(running_mean, input), rsqrt.call(stats(wide(running_var), input) + eps)
+        m, r = stats(running_mean, input), rsqrt.bind(stats(wide(running_var), input) + eps)
     if m is None or r is None:
         raise RuntimeError(f"{name}: save_mean and save_invstd are needed with train=True, got None")
     if True not in mask:

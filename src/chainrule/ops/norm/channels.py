@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 
 from ... import kernels
+from ...core.declare import fused
 from ...core.derive import vjp_through
-from ...core.op import zeros_like_tensor
-from ...core.shapes import sizes_of
+from ...core.shapes import sizes_of, zeros_like_tensor
 from ...core.tensor import Tensor
 from ...kernels import NotSupported
 from ..elementwise.elementary import rsqrt
-from .base import Fused, dense, narrow, reshape, stats, total, wide
+from .base import dense, narrow, reshape, stats, total, wide
 
 
 def _over(rank: int) -> tuple[int, ...]:
@@ -58,7 +58,7 @@ def _forward(x: Any, w: Any, b: Any, *, rank: int, eps: float) -> Any:
     m = _mean(xw, rank)
     c = xw - per_channel(m, rank)
     v = _mean(c * c, rank)
-    r = rsqrt.call(v + eps)
+    r = rsqrt.bind(v + eps)
     y = _affine(c * per_channel(r, rank), w, b, rank)
     return narrow(y, x), stats(m, x), stats(r, x), stats(v, x)
 
@@ -130,7 +130,7 @@ def _forward_kernel(x: Any, w: Any, b: Any, *, rank: int, eps: float) -> Any:
         return y, *[np.broadcast_to(k, (*lead, k.size)) for k in kept]
     x = _fold(x, lead, rank)
     y, *kept = kernels.batch_norm(x, _fold(w, lead, 1), _fold(b, lead, 1), eps, len(x))
-    return [k.reshape(*lead, *k.shape[1:]) for k in (y, *kept)]
+    return tuple([k.reshape(*lead, *k.shape[1:]) for k in (y, *kept)])
 
 
 def _given_kernel(x: Any, w: Any, b: Any, m: Any, r: Any, *, rank: int) -> Any:
@@ -166,7 +166,7 @@ def _backward_kernel(
 # -- the ops ----------------------------------------------------------------------------------------------------------
 
 
-batch = Fused(
+batch = fused(
     "batch_norm",
     _forward,
     lambda rank, eps: (rank, 1, 1),
@@ -174,8 +174,8 @@ batch = Fused(
     _forward_kernel,
     integer_outputs=(3,),  # the variance is there for running statistics, which are not differentiated
 )
-given = Fused("batch_norm_eval", _given, lambda rank: (rank, 1, 1, 1, 1), lambda rank: (rank,), _given_kernel)
-backward = Fused(
+given = fused("batch_norm_eval", _given, lambda rank: (rank, 1, 1, 1, 1), lambda rank: (rank,), _given_kernel)
+backward = fused(
     "batch_norm_backward",
     _backward,
     lambda rank, mask, train: (rank, rank, 1, 1, 1, 1, 1),
@@ -185,7 +185,7 @@ backward = Fused(
 _ALL = (True, True, True)
 
 
-def _push(ts: list[Any], y: Any, xs: list[Any], kw: dict[str, Any]) -> Any:
+def _push(ts: list[Any], y: Any, *xs: Any, **kw: Any) -> Any:
     (x, w, _), (tx, tw, tb), rank = xs, ts, kw["rank"]
     _, m, r, _ = y
     ty: Any = None
@@ -202,22 +202,21 @@ def _push(ts: list[Any], y: Any, xs: list[Any], kw: dict[str, Any]) -> Any:
     return ty, tm, tr, None
 
 
-def _pull(g: Any, y: Any, xs: list[Any], kw: dict[str, Any], need: list[bool]) -> list[Any]:
+def _pull(g: Any, y: Any, *xs: Any, need: list[bool], **kw: Any) -> list[Any]:
     mask = tuple(need[:3])
     got = iter(backward.bind(g[0], xs[0], y[1], y[2], xs[1], g[1], g[2], rank=kw["rank"], mask=mask, train=True))
     return [next(got) if on else None for on in mask]
 
 
-def _pull_given(g: Any, y: Any, xs: list[Any], kw: dict[str, Any], need: list[bool]) -> list[Any]:
+def _pull_given(g: Any, y: Any, *xs: Any, need: list[bool], **kw: Any) -> list[Any]:
     if need[3] or need[4]:
-        return vjp_through(given.plain, g, xs, kw, need)
+        return vjp_through(given.spec, g, list(xs), kw, need)
     x, w, _, m, r = xs
     mask = tuple(need[:3])
     got = iter(backward.bind(g[0], x, m, r, w, None, None, rank=kw["rank"], mask=mask, train=False))
     return [*[next(got) if on else None for on in mask], None, None]
 
 
-batch.keep = (True, (True, True, False))
-batch.push_rule, batch.pull_rule = _push, _pull
-given.keep = (False, None)
-given.pull_rule = _pull_given
+batch.jvp(_push, sparse=True)
+batch.vjp(_pull, sparse=True, keep=((False, True, True, False), (True, True, False)))
+given.vjp(_pull_given, sparse=True, keep=(False, None))

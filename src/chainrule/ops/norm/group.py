@@ -36,7 +36,7 @@ def _masked(
     n, shape = x.shape[0], tuple(x.shape)
     flat = wide(x).reshape(n, groups, -1)
     xw, m, v, k = masked_moments(flat, ok.expand(*shape).reshape(n, groups, -1), (2,))
-    y = ((xw - m) * rsqrt.call(v + eps)).reshape(*shape)
+    y = ((xw - m) * rsqrt.bind(v + eps)).reshape(*shape)
     y = y if weight is None else y * per_channel(weight, x.ndim)
     y = y if bias is None else y + per_channel(bias, x.ndim)
     return narrow(where(ok, y, 0), x), m, v, k
@@ -66,7 +66,7 @@ def group_norm(
     ok = valid_positions("group_norm", input, mask, lengths, 2)
     if ok is not None:
         return _masked(input, num_groups, weight, bias, eps, ok)[0]
-    return group_op.first(input, weight, bias, groups=num_groups, rank=input.ndim, eps=eps)
+    return group_op.bind(input, weight, bias, groups=num_groups, rank=input.ndim, eps=eps)[0]
 
 
 @public("group_norm", out=False)
@@ -76,7 +76,7 @@ def group_norm_aten(
     """``(x - mean) / sqrt(var + eps) * weight + bias``, statistics over each group of channels of each example."""
     _check("group_norm", input, weight=weight, bias=bias)
     _groups("group_norm", input, num_groups)
-    return group_op.first(input, weight, bias, groups=num_groups, rank=input.ndim, eps=eps)
+    return group_op.bind(input, weight, bias, groups=num_groups, rank=input.ndim, eps=eps)[0]
 
 
 def _sizes(name: str, x: Tensor, n: int, c: int, hxw: int) -> tuple[int, ...]:

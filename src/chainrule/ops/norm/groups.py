@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from ... import kernels
-from ...core.op import zeros_like_tensor
-from ...core.shapes import sizes_of
+from ...core.declare import fused
+from ...core.shapes import sizes_of, zeros_like_tensor
 from ...core.tensor import Tensor
 from ...kernels import NotSupported
 from ..elementwise.elementary import rsqrt
 from ..reduce import adding as sums
-from .base import Fused, dense, narrow, reshape, stats, total, wide
+from .base import dense, narrow, reshape, spread_lead, stats, total, wide
 from .channels import _affine, _over, per_channel
 
 # -- bodies in plain ops ----------------------------------------------------------------------------------------------
@@ -57,12 +57,12 @@ def _forward(x: Any, w: Any, b: Any, *, groups: int, rank: int, eps: float) -> A
     g = _split(xw, groups, rank)
     m = _mean(g)
     c = g - _per_group(m)
-    r = rsqrt.call(_mean(c * c) + eps)
+    r = rsqrt.bind(_mean(c * c) + eps)
     h = _joined(c * _per_group(r), xw, rank)
     return narrow(_affine(h, w, b, rank), x), stats(m, x), stats(r, x)
 
 
-def _tangent(ts: list[Any], y: Any, xs: list[Any], kw: dict[str, Any]) -> Any:
+def _tangent(ts: list[Any], y: Any, *xs: Any, **kw: Any) -> Any:
     (x, w, _), (tx, tw, tb), (_, m, r) = xs, ts, y
     groups, rank = kw["groups"], kw["rank"]
     r1 = _per_group(r)
@@ -138,8 +138,14 @@ def _forward_kernel(x: Any, w: Any, b: Any, *, groups: int, rank: int, eps: floa
 def _backward_kernel(
     gy: Any, x: Any, m: Any, r: Any, w: Any, gm: Any, gr: Any, *, groups: int, rank: int, mask: Any
 ) -> Any:
-    if gy is None or not x.size or gy.shape != x.shape:
+    if gy is None or not x.size:
         raise NotSupported
+    if gy.shape != x.shape:
+        x, gy = spread_lead(rank, x, gy)
+        m, r, gm, gr = [
+            v if v is None else np.broadcast_to(v, (*x.shape[: x.ndim - rank], *v.shape[v.ndim - 2 :]))
+            for v in (m, r, gm, gr)
+        ]
     shape = (*x.shape[: x.ndim - rank + 1], groups)
     if any(s is not None and s.shape != shape for s in (m, r, gm, gr)):
         raise NotSupported
@@ -177,14 +183,14 @@ def _backward_kernel(
     return tuple(out)
 
 
-group = Fused(
+group = fused(
     "group_norm",
     _forward,
     lambda groups, rank, eps: (rank, 1, 1),
     lambda groups, rank, eps: (rank, 2, 2),
     _forward_kernel,
 )
-backward = Fused(
+backward = fused(
     "group_norm_backward",
     _backward,
     lambda groups, rank, mask: (rank, rank, 2, 2, 1, 2, 2),
@@ -193,7 +199,7 @@ backward = Fused(
 )
 
 
-def _pull(g: Any, y: Any, xs: list[Any], kw: dict[str, Any], need: list[bool]) -> list[Any]:
+def _pull(g: Any, y: Any, *xs: Any, need: list[bool], **kw: Any) -> list[Any]:
     mask = tuple(need[:3])
     got = iter(
         backward.bind(g[0], xs[0], y[1], y[2], xs[1], g[1], g[2], groups=kw["groups"], rank=kw["rank"], mask=mask)
@@ -201,5 +207,5 @@ def _pull(g: Any, y: Any, xs: list[Any], kw: dict[str, Any], need: list[bool]) -
     return [next(got) if on else None for on in mask]
 
 
-group.keep = (True, (True, True, False))
-group.push_rule, group.pull_rule = _tangent, _pull
+group.jvp(_tangent, sparse=True)
+group.vjp(_pull, sparse=True, keep=((False, True, True), (True, True, False)))

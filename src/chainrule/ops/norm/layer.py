@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
+from ...core.dispatch import innermost
 from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import sizes_of
 from ...core.tensor import Tensor
+from ...core.types import REAL_NUMS
 from ..elementwise.elementary import rsqrt, where
 from .base import float_arg, narrow, returned, stats, tensor_arg, wide
 from .rows import layer, mean_over, rms
@@ -58,7 +60,7 @@ def masked_moments(
 
 def _masked(x: Tensor, nd: int, w: Any, b: Any, eps: float, ok: Any, centre: bool) -> Tensor:
     xw, m, v, _ = masked_moments(wide(x), ok, tuple(range(-nd, 0)), centre)
-    y = (xw if m is None else xw - m) * rsqrt.call(v + eps)
+    y = (xw if m is None else xw - m) * rsqrt.bind(v + eps)
     y = y if w is None else y * w
     y = y if b is None else y + b
     return narrow(where(ok, y, 0), x)
@@ -67,9 +69,12 @@ def _masked(x: Tensor, nd: int, w: Any, b: Any, eps: float, ok: Any, centre: boo
 # -- layer norm -------------------------------------------------------------------------------------------------------
 
 
-def _check(name: str, input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None) -> tuple[int, ...]:
-    """The normalised sizes, after checks that name the argument."""
-    tensor_arg(name, "input", input, optional=False)
+def _check(
+    name: str, input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None
+) -> tuple[tuple[int, ...], int]:
+    """The normalised sizes and the rank of the input, after checks that name the argument."""
+    if not isinstance(input, Tensor):
+        tensor_arg(name, "input", input, optional=False)
     if isinstance(normalized_shape, int):
         raise TypeError(
             f"{name}: normalized_shape must be a tuple of ints, got {normalized_shape}: write ({normalized_shape},)"
@@ -77,7 +82,9 @@ def _check(name: str, input: Any, normalized_shape: Any, weight: Any = None, bia
     shape, have = tuple(normalized_shape), sizes_of(input)
     k = len(have) - len(shape)
     if shape and k >= 0 and have[k:] == shape and _fits(weight, shape) and _fits(bias, shape):
-        return shape
+        if innermost(input).dtype.num not in REAL_NUMS:
+            float_arg(name, input)
+        return shape, len(have)
     if not shape:
         raise RuntimeError(
             f"{name}: Expected normalized_shape to be at least 1-dimensional, i.e. containing at least one element, but got ()"
@@ -115,12 +122,11 @@ def layer_norm(
     With `mask` (True where a position counts, broadcast to the input) or `lengths` (how many positions of dim 1 count, for
     each example) the statistics are those of the positions that count; the others give 0 and get no gradient.
     """
-    shape = _check("layer_norm", input, normalized_shape, weight, bias)
-    float_arg("layer_norm", input)
+    shape, rank = _check("layer_norm", input, normalized_shape, weight, bias)
     if mask is not None or lengths is not None:
         ok = valid_positions("layer_norm", input, mask, lengths, 1)
         return _masked(input, len(shape), weight, bias, eps, ok, True)
-    return layer.forward.first(input, weight, bias, nd=len(shape), rank=len(sizes_of(input)), eps=eps)
+    return layer.forward.bind(input, weight, bias, nd=len(shape), rank=rank, eps=eps)[0]
 
 
 @public("layer_norm", out=False)
@@ -141,7 +147,7 @@ def native_layer_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Any, bias: Any, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Layer norm, the mean and ``1 / sqrt(var + eps)``; derivatives of all three are counted."""
-    shape = _check("native_layer_norm", input, normalized_shape, weight, bias)
+    shape, _ = _check("native_layer_norm", input, normalized_shape, weight, bias)
     float_arg("native_layer_norm", input)
     y, m, r = layer.forward.bind(input, weight, bias, nd=len(shape), rank=input.ndim, eps=eps)
     return y, returned(m, input, weight, bias), returned(r, input, weight, bias)
@@ -173,7 +179,7 @@ def native_layer_norm_backward(
     output_mask: Sequence[bool],
 ) -> tuple[Any, Any, Any]:
     """The gradients of input, weight and bias that `output_mask` asks for, None for the others."""
-    shape = _check("native_layer_norm_backward", input, normalized_shape, weight, bias)
+    shape, _ = _check("native_layer_norm_backward", input, normalized_shape, weight, bias)
     want = three("native_layer_norm_backward", output_mask)
     mask = (want[0], want[1] and weight is not None, want[2] and bias is not None)
     if True not in mask:
@@ -207,17 +213,17 @@ def rms_norm(
     lengths: Any = None,
 ) -> Tensor:
     """``x / sqrt(mean(x**2) + eps) * weight`` over the last dims, those of `normalized_shape`; see layer_norm for `mask`."""
-    shape = _check("rms_norm", input, normalized_shape, weight)
+    shape, _ = _check("rms_norm", input, normalized_shape, weight)
     nd = len(shape)
     e = _rms_eps(input, eps)
     if mask is not None or lengths is not None:
         ok = valid_positions("rms_norm", input, mask, lengths, 1)
         return _masked(input, nd, weight, None, e, ok, False)
     if input.dtype.category == dt.COMPLEX or (weight is not None and weight.dtype.category == dt.COMPLEX):
-        y = input * rsqrt.call(mean_over(input * input, nd) + e)  # PyTorch squares, it does not take the modulus
+        y = input * rsqrt.bind(mean_over(input * input, nd) + e)  # PyTorch squares, it does not take the modulus
         return y if weight is None else y * weight
     float_arg("rms_norm", input)
-    return rms.forward.first(input, weight, None, nd=nd, rank=input.ndim, eps=e)
+    return rms.forward.bind(input, weight, None, nd=nd, rank=input.ndim, eps=e)[0]
 
 
 @public("_fused_rms_norm", out=False)
@@ -225,7 +231,7 @@ def fused_rms_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Any = None, eps: float | None = None
 ) -> tuple[Tensor, Tensor]:
     """RMS norm and ``1 / sqrt(mean(x**2) + eps)``; derivatives of both are counted."""
-    shape = _check("_fused_rms_norm", input, normalized_shape, weight)
+    shape, _ = _check("_fused_rms_norm", input, normalized_shape, weight)
     float_arg("_fused_rms_norm", input)
     return rms.forward.bind(input, weight, None, nd=len(shape), rank=input.ndim, eps=_rms_eps(input, eps))
 
@@ -240,7 +246,7 @@ def fused_rms_norm_backward(
     output_mask: Sequence[bool],
 ) -> tuple[Any, Any]:
     """The gradients of input and weight that `output_mask` asks for, None for the others."""
-    shape = _check("_fused_rms_norm_backward", input, normalized_shape, weight)
+    shape, _ = _check("_fused_rms_norm_backward", input, normalized_shape, weight)
     mask = (bool(output_mask[0]), bool(output_mask[1]) and weight is not None, False)
     if True not in mask:
         return None, None

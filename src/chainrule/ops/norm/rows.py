@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 
 from ... import kernels
+from ...core.declare import fused
 from ...core.derive import jvp_through, vjp_through
-from ...core.op import zeros_like_tensor
-from ...core.shapes import sizes_of
+from ...core.shapes import sizes_of, zeros_like_tensor
 from ...core.tensor import Tensor
 from ...kernels import NotSupported
 from ..elementwise.elementary import rsqrt
 from ..reduce import adding as sums
-from .base import Fused, dense, narrow, reshape, stats, total, wide
+from .base import all_dense, dense, narrow, reshape, spaced, spread_lead, stats, total, wide
 
 _ALL = (True, True, True)
 DIMS = [tuple(range(-n, 0)) for n in range(16)]
@@ -56,49 +56,46 @@ def _aligned_array(w: Any, nd: int, rank: int) -> Any:
     return w.reshape(*s[: len(s) - nd], *(1,) * (rank - nd), *s[len(s) - nd :])
 
 
-def _flat_rank(a: Any, rank: int) -> bool:
-    return a is None or a.ndim == rank
-
-
 class Rows:
     """The five ops of one of the two normalisations: `centre` says whether the mean is taken off."""
 
     def __init__(self, name: str, centre: bool) -> None:
         self.centre = centre
         k = 2 if centre else 1  # the number of kept statistics
-        self.forward = Fused(
+        self.forward = fused(
             name,
             self._forward,
             lambda nd, rank, eps: (rank, nd, nd),
             lambda nd, rank, eps: (rank,) * (1 + k),
             self._forward_kernel,
         )
-        self.forward.keep = (True, (True, True, False))
-        self.forward.push_rule, self.forward.pull_rule, self.forward.solo_rule = self._push, self._pull, self._solo
-        self.tangent = Fused(
+        self.forward.jvp(self._push, sparse=True)
+        self.forward.vjp(self._pull, sparse=True, keep=((False, *(True,) * k), (True, True, False)))
+        self.tangent = fused(
             f"{name}_tangent",
             self._tangent,
             lambda nd, rank: (rank, rank, rank, rank, nd, nd, nd),
             lambda nd, rank: (rank,) * (1 + k),
             self._tangent_kernel,
         )
-        self.backward = Fused(
+        self.backward = fused(
             f"{name}_backward",
             self._backward,
             lambda nd, rank, mask: (rank, rank, rank, rank, nd, rank, rank),
             lambda nd, rank, mask: tuple(r for r, m in zip((rank, nd, nd), mask, strict=True) if m),
             self._backward_kernel,
         )
-        self.backward.push_rule, self.backward.pull_rule = self._push2, self._pull2
-        self.backward_tangent = Fused(
+        self.backward.jvp(self._push2, sparse=True)
+        self.backward.vjp(self._pull2, sparse=True, keep=(False, None))
+        self.backward_tangent = fused(
             f"{name}_backward_tangent",
             self._backward_tangent,
             lambda nd, rank, mask: (*(rank,) * 8, nd, nd),
-            self.backward.outs,
+            self.backward.spec.outs,
             self._backward_tangent_kernel,
             expand=True,
         )
-        self.double_backward = Fused(
+        self.double_backward = fused(
             f"{name}_double_backward",
             self._double_backward,
             lambda nd, rank, mask, weight: (rank, nd, nd, rank, rank, rank, rank, nd),
@@ -120,7 +117,7 @@ class Rows:
         xw = wide(x)
         m = mean_over(xw, nd) if self.centre else None
         c = xw if m is None else xw - m
-        r = rsqrt.call(mean_over(c * c, nd) + eps)
+        r = rsqrt.bind(mean_over(c * c, nd) + eps)
         y = c * r
         if w is not None:
             y = y * aligned(w, nd, rank)
@@ -200,9 +197,9 @@ class Rows:
     ) -> Any:
         """The tangents of the reverse rule's results."""
         xs, kw = [gy, x, m, r, w, None, None], {"nd": nd, "rank": rank, "mask": mask}
-        ts = jvp_through(self.backward.plain, [tgy, tx, tm, tr, tw, None, None], xs, kw)
+        ts = jvp_through(self.backward.spec, [tgy, tx, tm, tr, tw, None, None], xs, kw)
         if ts is None or any(t is None for t in ts):
-            ys = self.backward.plain(*xs, **kw)
+            ys = self.backward.spec(*xs, **kw)
             ts = [zeros_like_tensor(y) if t is None else t for t, y in zip(ts or [None] * len(ys), ys, strict=True)]
         return tuple(ts)
 
@@ -226,7 +223,7 @@ class Rows:
         need = [True, True, self.centre, True, weight, False, False]
         g = [c for c, on in zip((a, b, d), mask, strict=True) if on]
         xs = [gy, x, m, r, w, None, None]
-        gs = vjp_through(self.backward.plain, g, xs, {"nd": nd, "rank": rank, "mask": mask}, need)
+        gs = vjp_through(self.backward.spec, g, xs, {"nd": nd, "rank": rank, "mask": mask}, need)
         return tuple([zeros_like_tensor(v) if c is None else c for c, v, n in zip(gs, xs, need, strict=True) if n])
 
     # -- kernels ------------------------------------------------------------------------------------------------------
@@ -271,6 +268,8 @@ class Rows:
     ) -> Any:
         if gy is None or not x.size:
             raise NotSupported
+        if gy.ndim != x.ndim or gy.shape != x.shape:
+            x, gy, m, r, gm, gr = spread_lead(rank, x, gy, m, r, gm, gr)
         if self.centre and nd == 1 and x.ndim == rank and w is not None and w.ndim == 1 and gm is None and gr is None:
             try:
                 got = kernels.layer_norm_backward(gy, x, m, r, w, mask)
@@ -279,9 +278,9 @@ class Rows:
                 pass
         if gy.shape != x.shape or r.shape[: r.ndim - nd] != x.shape[: x.ndim - nd]:
             raise NotSupported
-        if not (_flat_rank(gm, x.ndim) and _flat_rank(gr, x.ndim)):
+        if (gm is not None and gm.ndim != x.ndim) or (gr is not None and gr.ndim != x.ndim):
             raise NotSupported
-        gy, x, r = dense(gy), dense(x), dense(r)
+        gy, x, m, r, gm, gr = all_dense(gy, x, m, r, gm, gr)
         each = x.ndim != rank  # examples in front: their weights' gradients are not summed
         late = w is not None and w.ndim != nd
         if (each or late) and x.itemsize < 4:
@@ -296,7 +295,7 @@ class Rows:
         gx = gw = gb = None
         if True in sub:
             if self.centre:
-                gx, gw, gb = kernels.layer_norm_backward(u, x, dense(m), r, wk, sub, dense(gm), dense(gr))
+                gx, gw, gb = kernels.layer_norm_backward(u, x, m, r, wk, sub, gm, gr)
             elif sub[2]:
                 raise NotSupported
             else:
@@ -380,34 +379,25 @@ class Rows:
     def _saved(self, y: Any) -> tuple[Any, Any]:
         return (y[1], y[2]) if self.centre else (None, y[1])
 
-    def _push(self, ts: list[Any], y: Any, xs: list[Any], kw: dict[str, Any]) -> Any:
+    def _push(self, ts: list[Any], y: Any, *xs: Any, **kw: Any) -> Any:
         m, r = self._saved(y)
         return self.tangent.bind(xs[0], ts[0], m, r, xs[1], ts[1], ts[2], nd=kw["nd"], rank=kw["rank"])
 
-    def _pull(self, g: Any, y: Any, xs: list[Any], kw: dict[str, Any], need: list[bool]) -> list[Any]:
+    def _pull(self, g: Any, y: Any, *xs: Any, need: list[bool], **kw: Any) -> list[Any]:
         m, r = self._saved(y)
         gm, gr = (g[1], g[2]) if self.centre else (None, g[1])
-        mask = tuple(need[:3])
-        got = iter(self.backward.bind(g[0], xs[0], m, r, xs[1], gm, gr, nd=kw["nd"], rank=kw["rank"], mask=mask))
-        return [next(got) if on else None for on in mask]
-
-    def _solo(self, g: Any, xs: list[Any], kept: list[Any], kw: dict[str, Any], need: list[bool]) -> Any:
-        m, r = kept if self.centre else (None, kept[0])
         mask = (need[0], need[1], need[2])
-        got = self.backward.bind(g, xs[0], m, r, xs[1], None, None, nd=kw["nd"], rank=kw["rank"], mask=mask)
-        if mask == _ALL:
-            return got
-        rest = iter(got)
-        return [next(rest) if on else None for on in mask]
+        got = self.backward.bind(g[0], xs[0], m, r, xs[1], gm, gr, nd=kw["nd"], rank=kw["rank"], mask=mask)
+        return got if mask == _ALL else spaced(got, mask)
 
-    def _push2(self, ts: list[Any], y: Any, xs: list[Any], kw: dict[str, Any]) -> Any:
+    def _push2(self, ts: list[Any], y: Any, *xs: Any, **kw: Any) -> Any:
         gy, x, m, r, w, gm, gr = xs
         tgy, tx, tm, tr, tw, *_ = ts
         if gm is None and gr is None and gy is not None:
             return self.backward_tangent.bind(gy, tgy, x, tx, m, tm, r, tr, w, tw, **kw)
-        return jvp_through(self.backward.plain, ts, xs, kw)
+        return jvp_through(self.backward.spec, ts, list(xs), kw)
 
-    def _pull2(self, g: Any, y: Any, xs: list[Any], kw: dict[str, Any], need: list[bool]) -> list[Any]:
+    def _pull2(self, g: Any, y: Any, *xs: Any, need: list[bool], **kw: Any) -> list[Any]:
         gy, x, m, r, w, gm, gr = xs
         if gm is None and gr is None and gy is not None:
             mask = kw["mask"]
@@ -417,7 +407,7 @@ class Rows:
             ggy, gx, *rest = got
             out = [ggy, gx, *(rest if self.centre else [None, *rest])]
             return out + [None] * (7 - len(out))
-        return vjp_through(self.backward.plain, g, xs, kw, need)
+        return vjp_through(self.backward.spec, g, list(xs), kw, need)
 
 
 def _affine(y: Any, w: Any, b: Any, nd: int, rank: int) -> Any:

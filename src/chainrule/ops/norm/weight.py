@@ -17,16 +17,16 @@ from typing import Any
 
 from ... import kernels
 from ...core import dtypes as dt
+from ...core.declare import fused
 from ...core.derive import jvp_through, vjp_through
-from ...core.op import zeros_like_tensor
 from ...core.registry import public
 from ...core.samples import Given, S, sample
-from ...core.shapes import sizes_of
+from ...core.shapes import sizes_of, zeros_like_tensor
 from ...core.tensor import Tensor
 from ...kernels import NotSupported
 from ..elementwise.elementary import where
 from ..linalg.norms import norm_except_dim, vector_norm_p
-from .base import Fused, dense, float_arg, narrow, stats, tensor_arg, total, wide
+from .base import dense, float_arg, narrow, spread_lead, stats, tensor_arg, total, wide
 
 
 def _others(dim: int | None, rank: int) -> tuple[int, ...]:
@@ -50,7 +50,7 @@ def _forward(v: Any, g: Any, *, dim: int | None, rank: int) -> Any:
     return narrow(wide(v) * (wide(g) * _inverse(n)), v), stats(n, v)
 
 
-def _tangent(ts: list[Any], y: Any, xs: list[Any], kw: dict[str, Any]) -> Any:
+def _tangent(ts: list[Any], y: Any, *xs: Any, **kw: Any) -> Any:
     (v, g), n, dims = xs, y[1], _others(**kw)
     tv, tg = ts
     i = _inverse(n)
@@ -76,7 +76,7 @@ def _backward(gw: Any, v: Any, g: Any, n: Any, gn: Any, *, dim: int | None, rank
     return narrow(gv, v), zeros_like_tensor(g) if gg is None else narrow(gg, g)
 
 
-def _pull(g: Any, y: Any, xs: list[Any], kw: dict[str, Any], need: list[bool]) -> list[Any]:
+def _pull(g: Any, y: Any, *xs: Any, need: list[bool], **kw: Any) -> list[Any]:
     return list(weight_norm_backward_op.bind(g[0], xs[0], xs[1], y[1], g[1], **kw))
 
 
@@ -110,21 +110,21 @@ def _backward_tangent(
     return narrow(to_v, v), narrow(i * (t - s * x), g)
 
 
-def _pull2(c: Any, y: Any, xs: list[Any], kw: dict[str, Any], need: list[bool]) -> list[Any]:
+def _pull2(c: Any, y: Any, *xs: Any, need: list[bool], **kw: Any) -> list[Any]:
     gw, v, g, n, gn = xs
     if gn is None and gw is not None and c[0] is not None:
         return [*double_backward_op.bind(c[0], c[1], gw, v, g, n, **kw), None]
-    return vjp_through(weight_norm_backward_op.plain, c, xs, kw, need)
+    return vjp_through(weight_norm_backward_op.spec, c, list(xs), kw, need)
 
 
-def _push2(ts: list[Any], y: Any, xs: list[Any], kw: dict[str, Any]) -> Any:
+def _push2(ts: list[Any], y: Any, *xs: Any, **kw: Any) -> Any:
     gw, v, g, n, gn = xs
     tgw, tv, tg, tn, _ = ts
     if gn is None and gw is not None and tgw is not None and tv is not None:
         tg = zeros_like_tensor(g) if tg is None else tg
         tn = zeros_like_tensor(n) if tn is None else tn
         return backward_tangent_op.bind(gw, tgw, v, tv, g, tg, n, tn, **kw)
-    return jvp_through(weight_norm_backward_op.plain, ts, xs, kw)
+    return jvp_through(weight_norm_backward_op.spec, ts, list(xs), kw)
 
 
 # -- kernels ----------------------------------------------------------------------------------------------------------
@@ -135,16 +135,13 @@ def _on_kernel(f: Any, v: Any, *arrays: Any, dim: int | None, rank: int) -> Any:
     if not v.size:
         raise NotSupported
     at = None if dim is None else dim + rank
-    if v.ndim == rank:
-        if any(a is not None and a.ndim != rank for a in arrays):
-            raise NotSupported
+    if all(a is None or a.ndim == rank for a in arrays):
         try:
             return f(*arrays, at)
         except NotSupported:
             return f(*map(dense, arrays), at)
+    v, *arrays = spread_lead(rank, v, *arrays)  # type: ignore[assignment]
     lead = v.shape[: v.ndim - rank]
-    if any(a is not None and a.shape[: a.ndim - rank] != lead for a in arrays):
-        raise NotSupported
     flat = [None if a is None else dense(a).reshape(-1, *a.shape[a.ndim - rank :]) for a in arrays]
     return tuple([y.reshape(*lead, *y.shape[1:]) for y in f(*flat, at, math.prod(lead))])
 
@@ -187,15 +184,15 @@ def _two(dim: int | None, rank: int) -> tuple[int, ...]:
     return rank, rank
 
 
-weight_norm_op = Fused("weight_norm", _forward, _two, _two, _forward_kernel)
-weight_norm_op.keep = (True, (True, True))
-weight_norm_op.push_rule, weight_norm_op.pull_rule = _tangent, _pull
-weight_norm_op.solo_rule = lambda g, xs, kept, kw, need: weight_norm_backward_op.bind(g, *xs, kept[0], None, **kw)
-weight_norm_backward_op = Fused(
+weight_norm_op = fused("weight_norm", _forward, _two, _two, _forward_kernel)
+weight_norm_op.jvp(_tangent, sparse=True)
+weight_norm_op.vjp(_pull, sparse=True, keep=((False, True), (True, True)))
+weight_norm_backward_op = fused(
     "weight_norm_backward", _backward, lambda dim, rank: (rank,) * 5, _two, _backward_kernel
 )
-weight_norm_backward_op.push_rule, weight_norm_backward_op.pull_rule = _push2, _pull2
-double_backward_op = Fused(
+weight_norm_backward_op.jvp(_push2, sparse=True)
+weight_norm_backward_op.vjp(_pull2, sparse=True, keep=(False, None))
+double_backward_op = fused(
     "weight_norm_double_backward",
     _double_backward,
     lambda dim, rank: (rank,) * 6,
@@ -203,7 +200,7 @@ double_backward_op = Fused(
     _double_backward_kernel,
     expand=True,
 )
-backward_tangent_op = Fused(
+backward_tangent_op = fused(
     "weight_norm_backward_tangent",
     _backward_tangent,
     lambda dim, rank: (rank,) * 8,
@@ -250,7 +247,7 @@ def weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
     if d is None and not sizes_of(g):
         g, canonical = g.reshape(*(1,) * v.ndim), True
     if canonical and same:
-        return weight_norm_op.first(v, g, dim=d, rank=len(sizes_of(v)))
+        return weight_norm_op.bind(v, g, dim=d, rank=len(sizes_of(v)))[0]
     n = norm_except_dim(v, 2, dim)
     return v * (g * _inverse(n))
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
+from ...core.declare import op, pointwise
 from ...core.dispatch import innermost
-from ...core.op import op, pointwise
 from ...core.registry import public
 from ...core.shapes import broadcast_shapes, sizes
 from ...core.tensor import Tensor
@@ -227,7 +227,7 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
     if np.any(innermost(input) < 0):
         raise RuntimeError("poisson: invalid Poisson rate in input, expected rates >= 0")
     u = draw("poisson", tuple(input.shape), lambda rng, s: rng.random(s), generator)
-    return _cut(poisson_p.call(u, input.to(dt.float64)).to(input.dtype))
+    return _cut(poisson_p.bind(u, input.to(dt.float64)).to(input.dtype))
 
 
 @public("binomial", out=False)
@@ -239,7 +239,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
     _probabilities("binomial", prob)
     shape = broadcast_shapes(tuple(count.shape), tuple(prob.shape))
     u = draw("binomial", shape, lambda rng, s: rng.random(s), generator)
-    return _cut(binomial_p.call(u, count.to(dt.float64), prob.to(dt.float64)).to(count.dtype))
+    return _cut(binomial_p.bind(u, count.to(dt.float64), prob.to(dt.float64)).to(count.dtype))
 
 
 # -- multinomial ------------------------------------------------------------------------------------------------------

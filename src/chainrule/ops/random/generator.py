@@ -13,7 +13,8 @@ from ...core.dispatch import active_vmaps
 from ...core.errors import ChainruleError
 from ...core.registry import check_out, public
 from ...core.shapes import sizes
-from ...core.tensor import PAYLOADS, Tensor
+from ...core.sizes import has_ragged
+from ...core.tensor import Tensor
 from ...core.views import write_out
 from ..shape.create import finish
 
@@ -108,7 +109,7 @@ def draw(name: str, shape: tuple[int, ...], sample: Any, generator: Generator | 
         if level.randomness == "different":
             lead.append(level)
     rng = (generator or default_generator).rng
-    if PAYLOADS and any(type(s) in PAYLOADS for s in shape):
+    if has_ragged(shape):
         from ...payloads.nested.public_forms import draw_ragged
 
         return draw_ragged(shape, sample, rng, lead)

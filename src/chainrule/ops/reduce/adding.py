@@ -13,7 +13,7 @@ import numpy as np
 
 from ... import kernels
 from ...core import dtypes as dt
-from ...core.op import FLOAT_NUMS
+from ...core.types import FLOAT_NUMS
 from ...kernels.sums import ABS, FACTOR, PLAIN, SQUARE
 
 __all__ = [

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
-from ...core.op import op
+from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import wrap_dim
@@ -110,7 +110,7 @@ def _extremum(name: str, over: Any, arg: Any, pair: Any, what: str) -> Any:
         if other is not None:
             if not isinstance(other, Tensor):
                 raise TypeError(f"{name}(): argument 'other' must be a tensor, got {type(other).__name__}")
-            return pair.call(x, ordered(name, other))
+            return pair.bind(x, ordered(name, other))
         if dim is None:
             return whole(x)
         return chosen(name, arg, x, dim, keepdim)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
+from ...core.declare import op
 from ...core.dispatch import innermost
-from ...core.op import op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.tensor import Tensor

@@ -279,7 +279,7 @@ def masked_normalize(
 ) -> Tensor:
     """``x / max(|x|, eps)`` along `dim`, the norm of order `ord` taken over the entries where `mask` holds."""
     n = masked_norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
-    return filled("normalize", input, mask, 0) / maximum.call(n, Tensor(np.asarray(eps, n.dtype.np)))
+    return filled("normalize", input, mask, 0) / maximum.bind(n, Tensor(np.asarray(eps, n.dtype.np)))
 
 
 # -- samples ------------------------------------------------------------------------------------------------------------

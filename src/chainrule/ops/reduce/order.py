@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
-from ...core.op import op
+from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import wrap_dim
-from ...core.tensor import PAYLOADS, Tensor
+from ...core.sizes import is_ragged
+from ...core.tensor import Tensor
 from ...core.views import write_out
 from ..elementwise.elementary import where
 from ..index.getitem import gather_p
@@ -61,7 +62,7 @@ def nanmedian_index_p(x: Any, *, dim: int) -> Any:
 
 def _median(name: str, index: Any, what: str) -> Any:
     def pick(x: Any, *, axis: Any, keepdims: bool) -> Any:
-        i = index.impl(x, dim=-1)
+        i = index.body(x, dim=-1)
         return np.take_along_axis(x, i, -1)[..., 0]
 
     over_all = evenly(f"{name}_all", pick)
@@ -196,7 +197,7 @@ def _quantile(name: str, input: Tensor, q: Any, dim: Any, keepdim: bool, interpo
     n = x.shape[-1]
     s = gather_p(x, sorting_p(x), dim=-1, old=tuple(x.shape))
     nan = x != x
-    if type(n) in PAYLOADS:  # as many as each row has, beside it
+    if is_ragged(n):  # as many as each row has, beside it
         n = (nan | ~nan).sum(-1, True)
     flat = q.reshape(-1)
     if skip:

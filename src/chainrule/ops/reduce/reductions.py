@@ -10,12 +10,14 @@ import numpy as np
 
 from ... import kernels
 from ...core import dtypes as dt
+from ...core.declare import op
 from ...core.dispatch import innermost
-from ...core.op import FLOAT_NUMS, REAL_NUMS, op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import sizes_of, wrap_dim, wrap_dims
-from ...core.tensor import PAYLOADS, Tensor
+from ...core.sizes import is_ragged
+from ...core.tensor import Tensor
+from ...core.types import FLOAT_NUMS, REAL_NUMS
 from ...core.views import write_out
 from ..elementwise.elementary import exp, where, zeros_like
 from ..shape.views import flip_p, reshape_p
@@ -76,7 +78,7 @@ def count(shape: Any, dims: tuple[int, ...]) -> int:
 # -- sum, mean --------------------------------------------------------------------------------------------------------
 
 
-@op("sum")
+@op("sum", sizes="old", linear="each")
 def sum_p(x: Any, *, dim: tuple[int, ...], keepdim: bool, old: tuple[int, ...]) -> Any:
     """The sum over `dim`."""
     if x.size < LARGE and x.dtype.num in FLOAT_NUMS:
@@ -84,11 +86,10 @@ def sum_p(x: Any, *, dim: tuple[int, ...], keepdim: bool, old: tuple[int, ...]) 
     return total(x, dim, keepdim)
 
 
-sum_p.jvp([lambda t, y, x, *, dim, keepdim, old: sum_p(t, dim=dim, keepdim=keepdim, old=old)])
 sum_p.vjp([lambda g, y, x, *, dim, keepdim, old: unsum_p.bind(g, dim=dim, keepdim=keepdim, old=old)])
 
 
-@op("unsum")
+@op("unsum", sizes="old")
 def unsum_p(g: Any, *, dim: tuple[int, ...], keepdim: bool, old: tuple[int, ...]) -> Any:
     """`g` repeated along the summed dims of sizes `old`: the transpose of the sum."""
     if g.ndim == 0:
@@ -150,7 +151,7 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
 # -- products: any number of zeros, any order -------------------------------------------------------------------------
 
 
-@op("prod")
+@op("prod", sizes="old")
 def prod_p(x: Any, *, dim: int, keepdim: bool, old: tuple[int, ...]) -> Any:
     """The product over one dim."""
     return product(x, (dim,), keepdim)
@@ -198,7 +199,7 @@ def prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
 def evenly(name: str, fn: Any) -> Any:
     """An op that picks a value over `dim` by ``fn(x, axis=, keepdims=)``; the entries equal to it share its derivative."""
 
-    @op(name)
+    @op(name, sizes="old")
     def p(x: Any, *, dim: tuple[int, ...], keepdim: bool, old: tuple[int, ...]) -> Any:
         return fn(x, axis=dim, keepdims=keepdim)
 
@@ -270,7 +271,7 @@ def _finite_max(x: Any, dim: Any) -> Any:
     return np.where(np.isfinite(m), m, 0).astype(m.dtype)
 
 
-@op("logsumexp")
+@op("logsumexp", sizes="old")
 def logsumexp_p(x: Any, *, dim: tuple[int, ...], keepdim: bool, old: tuple[int, ...]) -> Any:
     """``log sum exp x`` over `dim`, shifted by the maximum."""
     d = x.dtype
@@ -286,7 +287,7 @@ def logsumexp_p(x: Any, *, dim: tuple[int, ...], keepdim: bool, old: tuple[int, 
 def _weights(x: Any, y: Any, dim: Any, keepdim: bool, old: Any) -> Any:
     top = spread(y, old, dim, keepdim)
     empty = (top.real if top.dtype.category == dt.COMPLEX else top) == float("-inf")
-    return exp.call(x - where(empty, 0, top))
+    return exp.bind(x - where(empty, 0, top))
 
 
 logsumexp_p.jvp(
@@ -366,12 +367,12 @@ def log_softmax_p(x: Any, *, dim: int) -> Any:
 
 def _push_log_softmax(t: Any, y: Any, x: Any, *, dim: int) -> Any:
     w = wide(t)
-    return (w - (exp.call(wide(y)) * w).sum(dim, True)).to(t.dtype)
+    return (w - (exp.bind(wide(y)) * w).sum(dim, True)).to(t.dtype)
 
 
 def _pull_log_softmax(g: Any, y: Any, x: Any, *, dim: int) -> Any:
     w = wide(g)
-    return (w - exp.call(wide(y)) * w.sum(dim, True)).to(g.dtype)
+    return (w - exp.bind(wide(y)) * w.sum(dim, True)).to(g.dtype)
 
 
 log_softmax_p.jvp([_push_log_softmax])
@@ -412,13 +413,13 @@ def softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_d
 def log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
     """``g - exp(y) * sum(g)`` over `dim`: the cotangent of log_softmax's input from its output `y`."""
     g = wide(grad_output)
-    return (g - exp.call(wide(output)) * sum(g, dim, True)).to(dt.as_dtype(input_dtype))
+    return (g - exp.bind(wide(output)) * sum(g, dim, True)).to(dt.as_dtype(input_dtype))
 
 
 # -- means in double precision ------------------------------------------------------------------------------------------
 
 
-@op("wide_mean")
+@op("wide_mean", linear="each")
 def mean_p(x: Any, *, dim: tuple[int, ...], keepdim: bool, old: tuple[int, ...]) -> Any:
     """The mean over `dim`, added in double precision and rounded once."""
     d = x.dtype
@@ -429,13 +430,12 @@ def mean_p(x: Any, *, dim: tuple[int, ...], keepdim: bool, old: tuple[int, ...])
     return (y / (count(old, dim) or float("nan"))).astype(d, copy=False)
 
 
-mean_p.jvp([lambda t, y, x, **kw: mean_p(t, **kw)])
 mean_p.vjp([lambda g, y, x, *, dim, keepdim, old: unsum_p.bind(g / count(old, dim), dim=dim, keepdim=keepdim, old=old)])
 
 
 def is_nested(x: Tensor) -> bool:
     """Whether `x` holds components of their own sizes."""
-    return bool(PAYLOADS) and type(innermost(x)) in PAYLOADS
+    return type(innermost(x)) is not np.ndarray
 
 
 def exact_mean(x: Tensor, dim: tuple[int, ...], keepdim: bool, old: tuple[int, ...]) -> Tensor:
@@ -448,7 +448,7 @@ def exact_mean(x: Tensor, dim: tuple[int, ...], keepdim: bool, old: tuple[int, .
 # -- variance ---------------------------------------------------------------------------------------------------------
 
 
-@op("var")
+@op("var", sizes="dof old")
 def var_p(x: Any, *, dim: tuple[int, ...], dof: float, whole: bool, keepdim: bool, old: tuple[int, ...]) -> Any:
     """``sum(|x - mean(x)|**2) / max(dof, 0)`` over `dim`."""
     return variance(x, dim, keepdim, count(old, dim), dof, False)
@@ -467,7 +467,7 @@ def _push_moment(t: Any, slope: Any, y: Any, dim: Any, keepdim: bool, old: Any) 
 def _var_slope(x: Any, dim: Any, dof: float, whole: bool, old: Any) -> Any:
     x = wide(x)
     c = x - exact_mean(x, dim, True, old)
-    if type(dof) in PAYLOADS or dof > 0:
+    if is_ragged(dof) or dof > 0:
         return c * (2 / dof)
     # Without a degree of freedom the variance is infinite, or 0/0; PyTorch's slope has no sign over the whole tensor.
     if whole and isinstance(dof, int | float):
@@ -485,7 +485,7 @@ def _(g: Any, y: Any, x: Any, *, dim: Any, dof: float, whole: bool, keepdim: boo
     return _pull_moment(g, _var_slope(x, dim, dof, whole, old), x, dim, keepdim, old)
 
 
-@op("std")
+@op("std", sizes="dof old")
 def std_p(x: Any, *, dim: tuple[int, ...], dof: float, whole: bool, keepdim: bool, old: tuple[int, ...]) -> Any:
     """``sqrt(sum(|x - mean(x)|**2) / max(dof, 0))`` over `dim`, rounded once: the variance may be out of range."""
     return variance(x, dim, keepdim, count(old, dim), dof, True)
@@ -493,7 +493,7 @@ def std_p(x: Any, *, dim: tuple[int, ...], dof: float, whole: bool, keepdim: boo
 
 def _std_slope(x: Any, y: Any, dim: Any, dof: Any, whole: bool, keepdim: bool, old: Any) -> Any:
     top = spread(wide(y), old, dim, keepdim)
-    if not (type(dof) in PAYLOADS or dof > 0):
+    if not (is_ragged(dof) or dof > 0):
         return _var_slope(x, dim, dof, whole, old) / (top * 2)
     x = wide(x)
     c = x - exact_mean(x, dim, True, old)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ... import kernels
 from ...core import dtypes as dt
-from ...core.op import op
+from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import wrap_dim
@@ -209,13 +209,13 @@ def _empty_sums(y: Tensor) -> Tensor:
 def _steps(y: Tensor, dim: int) -> Tensor:
     """``e**(y[k-1] - y[k])``: how much of the sum at k was there at k - 1."""
     empty = _empty_sums(y)
-    return exp.call(where(empty, 0, shift_p(y, dim=dim, first=-np.inf) - where(empty, 0, y)))
+    return exp.bind(where(empty, 0, shift_p(y, dim=dim, first=-np.inf) - where(empty, 0, y)))
 
 
 def _fresh(x: Tensor, y: Tensor) -> Tensor:
     """``e**(x[k] - y[k])``: how much of the sum at k is new; 0 where the sum is."""
     empty = _empty_sums(y)
-    return where(empty, 0, exp.call(where(empty, 0, x) - where(empty, 0, y)))
+    return where(empty, 0, exp.bind(where(empty, 0, x) - where(empty, 0, y)))
 
 
 logcumsumexp_p.jvp([lambda t, y, x, *, dim: linear_scan_p(_steps(y, dim), t * _fresh(x, y), dim=dim)])

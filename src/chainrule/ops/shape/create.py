@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
+from ...core.declare import pointwise
 from ...core.device import device as device_type
-from ...core.op import ZERO, pointwise
+from ...core.errors import ZERO
 from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import sizes
-from ...core.tensor import PAYLOADS, Tensor
+from ...core.sizes import has_ragged
+from ...core.tensor import Tensor
 from ...core.views import write_out
 from ..elementwise.convert import overwrite_p
 
@@ -182,7 +184,7 @@ def like_of(make: Any, input: Tensor, dtype: Any, requires_grad: bool, device: A
 
 
 def _ragged(shape: tuple[Any, ...]) -> bool:
-    return bool(PAYLOADS) and any(type(n) in PAYLOADS for n in shape)
+    return has_ragged(shape)
 
 
 def _spread(value: Any, shape: tuple[Any, ...], requires_grad: bool) -> Tensor:
@@ -521,7 +523,7 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
         src = as_tensor(src)
     new = src.to(self.dtype)
     if new is src and src._interp is not None and not (src.is_nested or self.is_nested):
-        new = overwrite_p.call(self, src)  # a value of its own: what happens to it does not concern the source
+        new = overwrite_p.bind(self, src)  # a value of its own: what happens to it does not concern the source
     return assign(self, new, "copy_")
 
 
@@ -537,7 +539,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
             )
         return assign(self, value.to(self.dtype).expand(*self.shape), "fill_")
     # Through an op, so that a tensor with a history keeps one, in which its old value counts for nothing.
-    return assign(self, full_like(self, value) if self._interp is None else filled_p.call(self, value=value), "fill_")
+    return assign(self, full_like(self, value) if self._interp is None else filled_p.bind(self, value=value), "fill_")
 
 
 filled_p = pointwise(
@@ -545,7 +547,7 @@ filled_p = pointwise(
     lambda x, *, value: np.full(x.shape, scalar_array(value, x.dtype), x.dtype),
     ZERO,
     fast=frozenset(),
-    promote="none",
+    types="none",
     static=True,
 )
 

@@ -50,7 +50,7 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
 
 
 def _diagonal_copy(x: Tensor, offset: int) -> Tensor:
-    return clone_p.call(diagonal(x, offset), order="C")
+    return clone_p.bind(diagonal(x, offset), order="C")
 
 
 @public("diagflat", methods="diagflat", out=False)
@@ -113,7 +113,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     n = max(input.ndim, other.ndim)
     a = (1,) * (n - input.ndim) + tuple(input.shape)
     b = (1,) * (n - other.ndim) + tuple(other.shape)
-    y = mul_p.call(reshape(input, [k for m in a for k in (m, 1)]), reshape(other, [k for m in b for k in (1, m)]))
+    y = mul_p.bind(reshape(input, [k for m in a for k in (m, 1)]), reshape(other, [k for m in b for k in (1, m)]))
     return reshape(y, [m * k for m, k in zip(a, b, strict=True)])
 
 

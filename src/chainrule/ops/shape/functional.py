@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
-from ...core.op import op
+from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import wrap_dim, zeros
-from ...core.tensor import PAYLOADS, Tensor
+from ...core.sizes import is_ragged
+from ...core.tensor import Tensor
 from ...core.views import write_out
 from ..elementwise.convert import clone_p, detach
 from . import views as sh
@@ -23,7 +24,7 @@ from .views import diagonal_p, slice_p
 
 
 def _copied(y: Any) -> Any:
-    return clone_p.call(y, order="C") if isinstance(y, Tensor) else tuple([clone_p.call(v, order="C") for v in y])
+    return clone_p.bind(y, order="C") if isinstance(y, Tensor) else tuple([clone_p.bind(v, order="C") for v in y])
 
 
 def _declare_copy(name: str, f: Callable[..., Any]) -> None:
@@ -56,7 +57,7 @@ def _slice_key(name: str, x: Tensor, dim: int, start: Any, end: Any, step: int) 
     d = wrap_dim(dim, x.ndim)
     if step <= 0:
         raise RuntimeError(f"{name}: slice step must be positive, got {step}")
-    if type(x.shape[d]) in PAYLOADS:
+    if is_ragged(x.shape[d]):
         return d, slice(start, end, step)
     a, b, _ = slice(start, end).indices(x.shape[d])
     return d, slice(a, max(a, b), step)
@@ -119,7 +120,7 @@ def slice_inverse(
 # -- scatters -----------------------------------------------------------------------------------------------------------
 
 
-@op("set_slice", batch="expand")
+@op("set_slice", batch="expand", sizes="old key")
 def set_slice_p(x: Any, v: Any, *, key: tuple[Any, ...], old: tuple[int, ...]) -> Any:
     """`x`, its last axes of sizes `old`, with ``[key]`` replaced by `v`."""
     y = x.astype(np.result_type(x, v)) if x.dtype.kind != v.dtype.kind else x.copy()
@@ -177,7 +178,7 @@ def _fits(name: str, src: Tensor, want: tuple[int, ...], x: Tensor) -> Tensor:
 def _scatter(name: str, x: Tensor, src: Tensor, d: int, k: Any) -> Tensor:
     s = tuple(x.shape)
     at = len(s) + d
-    n = () if isinstance(k, int) else (s[at].sliced(k) if type(s[at]) in PAYLOADS else len(range(*k.indices(s[at]))),)
+    n = () if isinstance(k, int) else (s[at].sliced(k) if is_ragged(s[at]) else len(range(*k.indices(s[at]))),)
     want = s[:at] + n + s[at + 1 :]
     key = (k, *(slice(None),) * (-d - 1))
     return set_slice_p(x, _fits(name, src, want, x), key=key, old=s[at:])
@@ -191,7 +192,7 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
         raise RuntimeError("select_scatter() cannot be applied to a 0-dim tensor.")
     d, i = wrap_dim(dim, input.ndim), int(index)
     n = input.shape[d]
-    if not (n.covers(max(i + 1, -i)) if type(n) in PAYLOADS else -n <= i < n):
+    if not (n.covers(max(i + 1, -i)) if is_ragged(n) else -n <= i < n):
         raise IndexError(
             f"select_scatter(): index {i} out of range for tensor of size {list(input.shape)} at dimension {d + input.ndim}"
         )

@@ -8,12 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core.shapes import wrap_dim
-from ...core.tensor import PAYLOADS, Tensor
+from ...core.sizes import SEEN, is_ragged
+from ...core.tensor import Tensor
 
 
 def same_size(a: Any, b: Any) -> bool:
     """Whether two sizes agree: a ragged one also with a number that all its values are, 1 among them."""
-    return bool(a == b) or (a.agrees(b) if type(a) in PAYLOADS else type(b) in PAYLOADS and b.agrees(a))
+    return bool(a == b) or (a.agrees(b) if is_ragged(a) else is_ragged(b) and b.agrees(a))
 
 
 def whole_nest(x: Any) -> bool:
@@ -41,7 +42,7 @@ def in_each(*mapped: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         @functools.wraps(f)
         def call(*args: Any, **kw: Any) -> Any:
             x: Any = args[0] if args else kw.get(first)
-            if not PAYLOADS or not whole_nest(x):
+            if not SEEN or not whole_nest(x):
                 return f(*args, **kw)
             bound = sig.bind(*args, **kw)
             bound.apply_defaults()
@@ -75,7 +76,7 @@ def by_sizes(f: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(f)
     def call(*args: Any, **kw: Any) -> Any:
         x = args[0] if args else kw.get("input")
-        if not PAYLOADS or not isinstance(x, Tensor) or not any(type(s) in PAYLOADS for s in x.shape):
+        if not SEEN or not isinstance(x, Tensor) or not any(is_ragged(s) for s in x.shape):
             return f(*args, **kw)
         from ...payloads.nested.by_sizes import call_by_sizes, call_on_batch
 

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
+from ...core.declare import op
 from ...core.dispatch import innermost
-from ...core.op import op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import sizes, wrap_dim
-from ...core.tensor import PAYLOADS, Tensor
+from ...core.sizes import SEEN, is_ragged
+from ...core.tensor import Tensor
 from ..elementwise.convert import clone_p
 from ..elementwise.power import pow_p
 from ..index.getitem import take_rows_p
@@ -171,11 +172,11 @@ def tensor_split(
             raise RuntimeError(f"tensor_split: number of sections must be larger than 0, got {where}")
         cuts = list(itertools.accumulate([(n + where - 1 - i) // where for i in range(where)]))[:-1]
     else:
-        cuts = [i if type(i) in PAYLOADS else int(i) for i in where]
+        cuts = [i if is_ragged(i) else int(i) for i in where]
     bounds = [0, *cuts, n]
     out = []
     for a, b in itertools.pairwise(bounds):
-        if type(n) in PAYLOADS:
+        if is_ragged(n):
             out.append(take_slice(input, d, slice(a, b)))
             continue
         a, b, _ = slice(a, b).indices(n)
@@ -263,12 +264,12 @@ def repeat(self: Tensor, *sizes_: Any, repeats: Any = None) -> Tensor:
         )
     if any(k < 0 for k in times):
         raise RuntimeError(f"repeat: repeats must be non-negative, got {list(times)}")
-    if PAYLOADS and times and times[0] != 1 and len(times) == self.ndim and hasattr(self.shape[0], "each"):
+    if SEEN and times and times[0] != 1 and len(times) == self.ndim and hasattr(self.shape[0], "each"):
         n = int(self.shape[0])  # the components of a nested tensor, again and again
         return self[Tensor(np.tile(np.arange(n), times[0]))].repeat(1, *times[1:])
     have = (1,) * (len(times) - self.ndim) + tuple(self.shape)
     if all(k == 1 for k in times):
-        return clone_p.call(reshape(self, have), order="C")
+        return clone_p.bind(reshape(self, have), order="C")
     x = reshape(self, [k for n in have for k in (1, n)])
     wide = tuple(k for r, n in zip(times, have, strict=True) for k in (r, n))
     return _fresh(
@@ -279,7 +280,7 @@ def repeat(self: Tensor, *sizes_: Any, repeats: Any = None) -> Tensor:
 def _fresh(y: Tensor, x: Tensor) -> Tensor:
     """`y`, copied if it still shares the memory of `x`."""
     a, b = innermost(x), innermost(y)
-    return clone_p.call(y, order="C") if type(a) is np.ndarray and np.may_share_memory(a, b) else y
+    return clone_p.bind(y, order="C") if type(a) is np.ndarray and np.may_share_memory(a, b) else y
 
 
 @public("tile", methods="tile", out=False)
@@ -327,7 +328,7 @@ def repeat_interleave(
             f"repeat_interleave: allocated size does not match required size: output_size {output_size}, needed {n * repeats}"
         )
     s, at = tuple(x.shape), d + x.ndim
-    if PAYLOADS and hasattr(n, "each"):  # the components of a nested tensor, each several times
+    if SEEN and hasattr(n, "each"):  # the components of a nested tensor, each several times
         return x[Tensor(np.repeat(np.arange(int(n)), repeats))]
     y = expand(reshape(x, *s[: at + 1], 1, *s[at + 1 :]), *s[: at + 1], repeats, *s[at + 1 :])
     return _fresh(reshape(y, *s[:at], n * repeats, *s[at + 1 :]), input)
@@ -384,7 +385,7 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
         return flip(input, a, b)
     if k == 3:
         return transpose(flip(input, a), a, b)
-    return clone_p.call(input, order="C")
+    return clone_p.bind(input, order="C")
 
 
 @public("meshgrid", out=False)
@@ -453,7 +454,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     if not x.dtype.category >= dt.FLOAT:
         x = x.to(dt.int64)
     e = np.arange(n) if increasing else np.arange(n)[::-1]
-    return pow_p.call(reshape(x, (x.shape[0], 1)), Tensor(e.astype(np.empty(0, x.dtype.np).real.dtype)))
+    return pow_p.bind(reshape(x, (x.shape[0], 1)), Tensor(e.astype(np.empty(0, x.dtype.np).real.dtype)))
 
 
 sample("atleast_2d", S(3))

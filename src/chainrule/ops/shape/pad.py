@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
-from ...core.op import op
+from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import wrap_dim
@@ -22,7 +22,7 @@ Pads = tuple[tuple[int, int], ...]
 # -- constant ---------------------------------------------------------------------------------------------------------
 
 
-@op("constant_pad")
+@op("constant_pad", sizes="pads")
 def constant_pad_p(x: Any, *, pads: Pads, value: Any) -> Any:
     """The last axes grown by ``(before, after)`` each, new entries being `value`; negative pads cut off."""
     lead = x.ndim - len(pads)
@@ -97,13 +97,13 @@ def _runs(mode: str, n: int, a: int, b: int) -> list[tuple[int, int, int, int]]:
     return runs
 
 
-@op("index_pad")
+@op("index_pad", sizes="n", linear="each")
 def index_pad_p(x: Any, *, dim: int, mode: str, n: int, a: int, b: int) -> Any:
     """`dim`, of n entries, grown by `a` before and `b` after with entries of its own."""
     return x.take(_sources(mode, n, a, b), axis=dim)
 
 
-@op("index_unpad")
+@op("index_unpad", sizes="n")
 def index_unpad_p(g: Any, *, dim: int, mode: str, n: int, a: int, b: int) -> Any:
     """Padded entries added to those they came from: the transpose of padding."""
     g = np.moveaxis(g, dim, 0)
@@ -119,7 +119,6 @@ def index_unpad_p(g: Any, *, dim: int, mode: str, n: int, a: int, b: int) -> Any
     return np.moveaxis(out, 0, dim).astype(g.dtype, copy=False)
 
 
-index_pad_p.jvp([lambda t, y, x, **kw: index_pad_p(t, **kw)])
 index_pad_p.vjp([lambda g, y, x, **kw: index_unpad_p(g, **kw)])
 index_unpad_p.jvp([lambda t, y, g, **kw: index_unpad_p(t, **kw)])
 index_unpad_p.vjp([lambda c, y, g, **kw: index_pad_p(c, **kw)])
@@ -185,7 +184,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         a, b = p[2 * i], p[2 * i + 1]
         if a or b:
             y = index_pad_p(y, dim=-1 - i, mode=mode, n=y.shape[-1 - i], a=a, b=b)
-    return clone_p.call(input) if y is input else y
+    return clone_p.bind(input) if y is input else y
 
 
 # -- shuffles ---------------------------------------------------------------------------------------------------------

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from ...core.declare import op
 from ...core.dispatch import innermost
-from ...core.op import op
 from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import sizes
@@ -122,11 +122,11 @@ def _add(x: Tensor, i: np.ndarray, n: int) -> Tensor:
 
 
 def _masked(inside: np.ndarray | None, x: Tensor) -> Tensor:
-    return x if inside is None else where_p.call(Tensor(inside), x, Tensor(np.zeros((), x.dtype.np)))
+    return x if inside is None else where_p.bind(Tensor(inside), x, Tensor(np.zeros((), x.dtype.np)))
 
 
 def _shares(count: np.ndarray, x: Tensor) -> Tensor:
-    return mul_p.call(x, Tensor((1.0 / count).astype(np.empty(0, x.dtype.np).real.dtype)))
+    return mul_p.bind(x, Tensor((1.0 / count).astype(np.empty(0, x.dtype.np).real.dtype)))
 
 
 def read_through(x: Tensor, source: Geometry, target: Geometry) -> Tensor:
@@ -254,7 +254,7 @@ def as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: int | None
 @public("as_strided_copy")
 def as_strided_copy(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A copy of ``as_strided(input, size, stride, storage_offset)``."""
-    return clone_p.call(as_strided(input, size, stride, storage_offset), order="C")
+    return clone_p.bind(as_strided(input, size, stride, storage_offset), order="C")
 
 
 @public("as_strided_scatter", methods="as_strided_scatter")
@@ -273,9 +273,9 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, stora
             f"as_strided_scatter: more than one element of src would be written to one place (size {list(target[0])}, stride {list(target[1])})"
         )
     if not src.numel() or not input.numel():
-        return clone_p.call(input)
+        return clone_p.bind(input)
     new = reshape(_take(reshape(src.to(input.dtype), -1), at, src.numel()), source[0])
-    return new if inside is None else where_p.call(Tensor(inside.reshape(source[0])), new, input)
+    return new if inside is None else where_p.bind(Tensor(inside.reshape(source[0])), new, input)
 
 
 def _check_bounds(name: str, x: Tensor, target: Geometry) -> None:

@@ -13,30 +13,30 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
+from ...core.declare import op
 from ...core.dispatch import grad_enabled, innermost
-from ...core.op import op
 from ...core.primitives import alias, alias_p, expand_p, permute_p, reshape_p  # noqa: F401
 from ...core.registry import prop, public
 from ...core.samples import S, sample
 from ...core.shapes import broadcast_shapes, infer_size, sizes, sizes_of, wrap_dim, wrap_dims, zeros
-from ...core.tensor import PAYLOADS, Tensor
+from ...core.sizes import SEEN, is_ragged
+from ...core.tensor import Tensor
 from ...core.views import adopt, meta, register_view, write_out
 from .in_each import same_size
 
 # -- primitives: reshape, permute, expand are in core/primitives.py ---------------------------------------------------
 
 
-@op("slice", view=True)
+@op("slice", view=True, sizes="key old", linear="each")
 def slice_p(x: Any, *, key: tuple[Any, ...], old: tuple[int, ...]) -> Any:
     """Basic indexing of the last axes, of sizes `old`: an int or a slice each."""
     return x[(..., *key)]
 
 
-slice_p.jvp([lambda t, y, x, *, key, old: slice_p(t, key=key, old=old)])
 slice_p.vjp([lambda g, y, x, *, key, old: unslice_p(g, key=key, old=old)])
 
 
-@op("unslice")
+@op("unslice", sizes="key old", linear="each")
 def unslice_p(g: Any, *, key: tuple[Any, ...], old: tuple[int, ...]) -> Any:
     """Zeros of sizes `old` in the last axes, with `g` at ``[key]``: the transpose of slicing."""
     k = sum(isinstance(i, slice) for i in key)
@@ -45,11 +45,10 @@ def unslice_p(g: Any, *, key: tuple[Any, ...], old: tuple[int, ...]) -> Any:
     return out
 
 
-unslice_p.jvp([lambda t, y, x, *, key, old: unslice_p(t, key=key, old=old)])
 unslice_p.vjp([lambda g, y, x, *, key, old: slice_p(g, key=key, old=old)])
 
 
-@op("diagonal", view=True)
+@op("diagonal", view=True, sizes="old", linear="each")
 def diagonal_p(x: Any, *, offset: int, dim1: int, dim2: int, old: tuple[int, ...]) -> Any:
     """The diagonal of two axes of a tensor of sizes `old`, put last."""
     d = x.diagonal(offset, dim1, dim2)
@@ -57,7 +56,7 @@ def diagonal_p(x: Any, *, offset: int, dim1: int, dim2: int, old: tuple[int, ...
     return d
 
 
-@op("undiagonal")
+@op("undiagonal", sizes="old", linear="each")
 def undiagonal_p(g: Any, *, offset: int, dim1: int, dim2: int, old: tuple[int, ...]) -> Any:
     """Zeros of sizes `old` with `g` on a diagonal: the transpose of diagonal."""
     out = np.zeros(g.shape[: g.ndim - len(old) + 1] + old, g.dtype)
@@ -67,13 +66,11 @@ def undiagonal_p(g: Any, *, offset: int, dim1: int, dim2: int, old: tuple[int, .
     return out
 
 
-diagonal_p.jvp([lambda t, y, x, **kw: diagonal_p(t, **kw)])
 diagonal_p.vjp([lambda g, y, x, **kw: undiagonal_p(g, **kw)])
-undiagonal_p.jvp([lambda t, y, x, **kw: undiagonal_p(t, **kw)])
 undiagonal_p.vjp([lambda g, y, x, **kw: diagonal_p(g, **kw)])
 
 
-@op("flip")
+@op("flip", linear="each")
 def flip_p(x: Any, *, dims: tuple[int, ...]) -> Any:
     """The order of entries along `dims` reversed."""
     key = [slice(None)] * x.ndim
@@ -82,17 +79,15 @@ def flip_p(x: Any, *, dims: tuple[int, ...]) -> Any:
     return x[tuple(key)].copy()
 
 
-flip_p.jvp([lambda t, y, x, *, dims: flip_p(t, dims=dims)])
 flip_p.vjp([lambda g, y, x, *, dims: flip_p(g, dims=dims)])
 
 
-@op("roll")
+@op("roll", sizes="shifts", linear="each")
 def roll_p(x: Any, *, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Any:
     """Entries moved along `dims` by `shifts`, around the end."""
     return np.roll(x, shifts, dims)
 
 
-roll_p.jvp([lambda t, y, x, **kw: roll_p(t, **kw)])
 roll_p.vjp([lambda g, y, x, *, shifts, dims: roll_p(g, shifts=tuple(-s for s in shifts), dims=dims)])
 
 
@@ -104,7 +99,7 @@ def _common(xs: Sequence[Any]) -> list[Any]:
     return [x.astype(want) if x.dtype != want else x for x in xs]
 
 
-@op("cat", batch="expand")
+@op("cat", batch="expand", sizes="ns")
 def cat_p(*xs: Any, dim: int, ns: tuple[int, ...]) -> Any:
     """Tensors of sizes `ns` along `dim` joined."""
     return np.concatenate(_common(xs), axis=dim)
@@ -133,7 +128,7 @@ def _part(g: Tensor, d: int, at: Any, n: Any) -> Tensor:
     """`n` entries of the dim `d` from `at` on; of a ragged dim they are as many in every component where `n` is a number."""
     y = take_slice(g, d, slice(at, at + n))
     s = tuple(y.shape)
-    if type(s[d]) not in PAYLOADS or type(n) in PAYLOADS:
+    if not is_ragged(s[d]) or is_ragged(n):
         return y
     return reshape_p(y, shape=(*s[:d], n, *s[len(s) + d + 1 :]), old=s)
 
@@ -441,7 +436,7 @@ def expand(self: Tensor, *size: Any, implicit: bool = False, **kw: Any) -> Tenso
                 )
             if n < 0:
                 raise RuntimeError(f"expand: invalid size {n} at dimension {i}")
-            full.append(have[i - k] if PAYLOADS and i >= k and type(have[i - k]) in PAYLOADS else n)
+            full.append(have[i - k] if SEEN and i >= k and is_ragged(have[i - k]) else n)
     return expand_p(self, shape=tuple(full), old=tuple(have))
 
 
@@ -488,8 +483,8 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
         raise RuntimeError(
             f"narrow: start must be an 0-dim integral Tensor, got {start.dtype} of shape {list(start.shape)}"
         )
-    start = start if type(start) in PAYLOADS else int(start)
-    ragged = type(size) in PAYLOADS
+    start = start if is_ragged(start) else int(start)
+    ragged = is_ragged(size)
     if not (size.covers(start) and size.covers(-start) if ragged else -size <= start <= size):
         raise IndexError(f"narrow: start out of range (expected to be in range of [{-size}, {size}], but got {start})")
     start += size if start < 0 else 0
@@ -514,10 +509,10 @@ def select(input: Tensor, dim: int, index: Any) -> Tensor:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     d, i = wrap_dim(dim, n), int(index)
     size = input.shape[d]
-    if not (size.covers(max(i + 1, -i)) if type(size) in PAYLOADS else -size <= i < size):
+    if not (size.covers(max(i + 1, -i)) if is_ragged(size) else -size <= i < size):
         raise IndexError(
             f"select(): index {i} out of range for tensor of size {list(input.shape)} at dimension {d + n}"
-            f"{size.less(max(i + 1, -i)) if type(size) in PAYLOADS else ''}"
+            f"{size.less(max(i + 1, -i)) if is_ragged(size) else ''}"
         )
     return take_slice(input, d, i)
 
@@ -530,11 +525,11 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
         raise IndexError("unbind: Dimension specified as 0 but tensor has no dimensions")
     d = wrap_dim(dim, n)
     size = input.shape[d]
-    if PAYLOADS and hasattr(size, "each"):  # the components of a nested tensor, in one step
+    if SEEN and hasattr(size, "each"):  # the components of a nested tensor, in one step
         from ...nested import components
 
         return components(input)
-    if type(size) in PAYLOADS and size.agrees(size.most):  # as many in every component
+    if is_ragged(size) and size.agrees(size.most):  # as many in every component
         size = size.most
     return tuple(take_slice(input, d, i) for i in range(size))
 
@@ -556,7 +551,7 @@ def split(
         raise RuntimeError(
             f"split expects split_size be non-negative (and positive unless the dim is empty), but got split_size={ss}"
         )
-    if type(n) in PAYLOADS:  # each component by itself, up to the end of the longest
+    if is_ragged(n):  # each component by itself, up to the end of the longest
         return tuple(take_slice(tensor, d, slice(a, a + ss)) for a in range(0, max(n.most, 1), ss))
     starts = range(0, n, ss) if n else (0,)
     return tuple(narrow(tensor, d, a, min(ss, n - a)) for a in starts)
@@ -574,7 +569,7 @@ def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) ->
     if sum(split_sizes) != n:
         raise RuntimeError(
             f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {dim}), but got "
-            f"split_sizes={list(split_sizes)}{n.unlike(sum(split_sizes)) if type(n) in PAYLOADS else ''}"
+            f"split_sizes={list(split_sizes)}{n.unlike(sum(split_sizes)) if is_ragged(n) else ''}"
         )
     out, at = [], 0
     for s in split_sizes:
@@ -593,7 +588,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     d = wrap_dim(dim, input.ndim)
     n = input.shape[d]
     size = -(-n // chunks)
-    if type(n) in PAYLOADS:  # as many pieces as asked for, each a part of every component; short ones fill the first
+    if is_ragged(n):  # as many pieces as asked for, each a part of every component; short ones fill the first
         return tuple(take_slice(input, d, slice(i * size, (i + 1) * size)) for i in range(chunks))
     if size == 0:
         return tuple(narrow(input, d, 0, 0) for _ in range(chunks))
@@ -654,7 +649,7 @@ def cat(tensors: Any, dim: int = 0, *, axis: int | None = None, out: Any = None)
                 f"cat: tensors must have same number of dimensions: got {n} and {len(s)} (tensor number {i})"
             )
         # Whole components go one after the other, whatever their sizes.
-        whole = d == -n and PAYLOADS and (hasattr(ref[0], "each") or hasattr(s[0], "each"))
+        whole = d == -n and SEEN and (hasattr(ref[0], "each") or hasattr(s[0], "each"))
         if not whole and any(not same_size(a, b) for k, (a, b) in enumerate(zip(ref, s, strict=True)) if k - n != d):
             raise RuntimeError(
                 f"cat: sizes of tensors must match except in dimension {d + n}. Expected {list(ref)} but got {list(s)} for tensor number {i} in the list"
@@ -747,7 +742,7 @@ def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
         return input
     from ..elementwise.convert import clone_p
 
-    return clone_p.call(input, order="C")
+    return clone_p.bind(input, order="C")
 
 
 # -- samples ------------------------------------------------------------------------------------------------------------

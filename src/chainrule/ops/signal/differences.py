@@ -9,7 +9,8 @@ from ...core import dtypes as dt
 from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import wrap_dim
-from ...core.tensor import PAYLOADS, Tensor
+from ...core.sizes import is_ragged
+from ...core.tensor import Tensor
 from ..shape.views import cat, take_slice
 
 
@@ -50,7 +51,7 @@ def diff(
         _check_part(name, p, input, d)
     x = cat([p for _, p in parts], d) if len(parts) > 1 else input
     size = x.shape[d]
-    for _ in range(min(n, size.most if type(size) in PAYLOADS else size)):
+    for _ in range(min(n, size.most if is_ragged(size) else size)):
         x = steps(x, d)
     return x
 

@@ -20,11 +20,12 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
-from ...core.op import op
+from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import wrap_dim
-from ...core.tensor import PAYLOADS, Tensor
+from ...core.sizes import is_ragged
+from ...core.tensor import Tensor
 from ..elementwise.arithmetic import need_tensors
 from ..elementwise.convert import cast, clone_p
 from ..elementwise.elementary import conj, real
@@ -54,25 +55,25 @@ def _transform(name: str, x: Any, dims: Dims, norm: str, last: int | None = None
     return y if z is x else y.astype(dt.NARROW[x.dtype][y.dtype])
 
 
-@op("fft_c2c")
+@op("fft_c2c", linear="each")
 def c2c_p(x: Any, *, dims: Dims, norm: str, forward: bool) -> Any:
     """The transform of a complex x along `dims`, or the transform backwards."""
     return _transform("fft", x, dims, _FORWARD[norm]) if forward else _transform("ifft", x, dims, _BACKWARD[norm])
 
 
-@op("fft_r2c")
+@op("fft_r2c", sizes="n", linear="each")
 def r2c_p(x: Any, *, dims: Dims, norm: str, n: int, onesided: bool) -> Any:
     """The transform of a real x along `dims`; of the last of them, n points long, one side or all of it."""
     return _transform("rfft" if onesided else "fft", x, dims, _FORWARD[norm])
 
 
-@op("fft_c2r")
+@op("fft_c2r", linear="each")
 def c2r_p(x: Any, *, dims: Dims, norm: str, n: int) -> Any:
     """The real signal, n points long in the last of `dims`, whose transform has x as its one side."""
     return _transform("irfft", x, dims, _BACKWARD[norm], n)
 
 
-@op("fft_mirrored")
+@op("fft_mirrored", linear="each")
 def mirrored_p(x: Any, *, dim: int, n: int, times: float) -> Any:
     """One side of a transform of n points with `times` the entries that stand for two, not those that mirror themselves."""
     z = x.astype(dt.WORK.get(x.dtype, x.dtype))
@@ -96,13 +97,9 @@ def _c2r_adjoint(g: Tensor, dims: Dims, norm: str, n: int) -> Tensor:
     return mirrored_p(r2c_p(g, dims=dims, norm=norm, n=n, onesided=True), dim=dims[-1], n=n, times=2.0)
 
 
-c2c_p.jvp([lambda t, y, x, **kw: c2c_p(t, **kw)])
 c2c_p.vjp([lambda g, y, x, *, dims, norm, forward: c2c_p(g, dims=dims, norm=norm, forward=not forward)])
-r2c_p.jvp([lambda t, y, x, **kw: r2c_p(t, **kw)])
 r2c_p.vjp([lambda g, y, x, *, dims, norm, n, onesided: _r2c_adjoint(g, dims, norm, n, onesided)])
-c2r_p.jvp([lambda t, y, x, **kw: c2r_p(t, **kw)])
 c2r_p.vjp([lambda g, y, x, *, dims, norm, n: _c2r_adjoint(g, dims, norm, n)])
-mirrored_p.jvp([lambda t, y, x, **kw: mirrored_p(t, **kw)])
 mirrored_p.vjp([lambda g, y, x, **kw: mirrored_p(g, **kw)])
 
 # -- arguments --------------------------------------------------------------------------------------------------------
@@ -120,9 +117,7 @@ def _scale(name: str, norm: Any, forward: bool) -> str:
 
 def _ints(name: str, what: str, v: Any) -> tuple[int, ...]:
     try:
-        return tuple(
-            k if type(k) in PAYLOADS else operator.index(k) for k in (v if isinstance(v, list | tuple) else (v,))
-        )
+        return tuple(k if is_ragged(k) else operator.index(k) for k in (v if isinstance(v, list | tuple) else (v,)))
     except TypeError:
         raise TypeError(f"{name}: argument '{what}' must be int or a tuple of ints, got {v!r}") from None
 
@@ -190,7 +185,7 @@ def _complex(name: str, x: Tensor, plan: Plan, norm: Any, forward: bool) -> Tens
     x = floating(name, x)
     x = _resize(name, x, dims, [x.shape[d] if n is None else n for d, n in zip(dims, want, strict=True)])
     if x.dtype.category == dt.COMPLEX:
-        return c2c_p(x, dims=dims, norm=scale, forward=forward) if dims else clone_p.call(x)
+        return c2c_p(x, dims=dims, norm=scale, forward=forward) if dims else clone_p.bind(x)
     if not dims:
         return cast(x, x.dtype.to_complex())
     y = r2c_p(x, dims=dims, norm=scale, n=x.shape[dims[-1]], onesided=False)
@@ -283,7 +278,7 @@ def _shift(name: str, input: Tensor, dim: Any, half: Callable[[int], int]) -> Te
         raise IndexError(f"{name}: dim is {dim!r} but tensor has no dimensions; leave out dim for a 0-d input")
     dims = tuple(wrap_dim(d, input.ndim) for d in ds)
     if not dims:
-        return clone_p.call(input)
+        return clone_p.bind(input)
     return roll_p(input, shifts=tuple(half(input.shape[d]) for d in dims), dims=dims)
 
 

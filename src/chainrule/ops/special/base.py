@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core.op import Pointwise, pointwise
+from ...core.declare import pointwise
+from ...core.op import Op
 from ...core.registry import public
 from ...core.tensor import Tensor
 
@@ -66,8 +67,8 @@ def gauss_legendre(n: int) -> tuple[tuple[float, float], ...]:
     return tuple(zip(((x + 1) / 2).tolist(), (w / 2).tolist(), strict=True))
 
 
-def unary(name: str, fn: Any, rule: Any, doc: str, names: str = "", methods: str = "") -> Pointwise:
+def unary(name: str, fn: Any, rule: Any, doc: str, names: str = "", methods: str = "") -> Op:
     """Declare a floating function of one argument, published under `names` (default ``special.<name>``) and as methods."""
-    p = pointwise(name, fn, rule, promote="float", doc=doc)
+    p = pointwise(name, fn, rule, types="float", doc=doc)
     inplace = " ".join(f"{m}_" for m in methods.split())
     return public(names or f"special.{name}", methods=methods, inplace=inplace)(p)

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core.op import Pointwise, pointwise
+from ...core.declare import pointwise
+from ...core.op import Op
 from ...core.samples import Given, S, sample
 from ..elementwise.elementary import ks, sign, where
 from ..elementwise.formulas import compiled
@@ -25,7 +26,7 @@ from .base import gauss_legendre, in_double, scipy_special, unary
 # -- J, Y, I, K of integer order --------------------------------------------------------------------------------------
 
 
-def _family(name: str, values: Callable[[int, Any], Any], below: float, above: float) -> Pointwise:
+def _family(name: str, values: Callable[[int, Any], Any], below: float, above: float) -> Op:
     """The functions F_n (n >= 2, static) with ``F_n' = below F_{n-1} + above F_{n+1}``."""
 
     @in_double
@@ -36,9 +37,9 @@ def _family(name: str, values: Callable[[int, Any], Any], below: float, above: f
         return t * (order(x, n - 1) * below + order(x, n + 1) * above)
 
     def order(x: Any, n: int) -> Any:
-        return p.call(x, n=n) if n > 1 else FIRST[name][n].call(x)
+        return p.bind(x, n=n) if n > 1 else FIRST[name][n].bind(x)
 
-    p: Pointwise = pointwise(name, body, rule, promote="float", static=True)
+    p: Op = pointwise(name, body, rule, types="float", static=True)
     return p
 
 
@@ -86,36 +87,36 @@ def _first_kind(name: str) -> Any:
     return body
 
 
-FIRST: dict[str, tuple[Pointwise, Pointwise]] = {}
+FIRST: dict[str, tuple[Op, Op]] = {}
 jn_p = _family("bessel_jn", _j, 0.5, -0.5)
 yn_p = _family("bessel_yn", scipy_special("yn"), 0.5, -0.5)
 in_p = _family("bessel_in", lambda n, x: _unscaled(scipy_special("ive")(n, x), x), 0.5, 0.5)
 kn_p = _family("bessel_kn", _k, -0.5, -0.5)
 
-bessel_j0 = unary("bessel_j0", scipy_special("j0"), lambda t, y, x: -t * bessel_j1.call(x), "The Bessel function J_0.")
+bessel_j0 = unary("bessel_j0", scipy_special("j0"), lambda t, y, x: -t * bessel_j1.bind(x), "The Bessel function J_0.")
 bessel_j1 = unary(
     "bessel_j1",
     scipy_special("j1"),
-    lambda t, y, x: t * ((bessel_j0.call(x) - jn_p.call(x, n=2)) * 0.5),
+    lambda t, y, x: t * ((bessel_j0.bind(x) - jn_p.bind(x, n=2)) * 0.5),
     "The Bessel function J_1.",
 )
 bessel_y0 = unary(
     "bessel_y0",
     scipy_special("y0"),
-    lambda t, y, x: -t * bessel_y1.call(x),
+    lambda t, y, x: -t * bessel_y1.bind(x),
     "The Bessel function Y_0; -inf at 0, NaN for negative arguments.",
 )
 bessel_y1 = unary(
     "bessel_y1",
     scipy_special("y1"),
     # At 0 the difference would be inf - inf.
-    lambda t, y, x: t * where(x == 0, float("inf"), (bessel_y0.call(x) - yn_p.call(x, n=2)) * 0.5),
+    lambda t, y, x: t * where(x == 0, float("inf"), (bessel_y0.bind(x) - yn_p.bind(x, n=2)) * 0.5),
     "The Bessel function Y_1; -inf at 0, NaN for negative arguments.",
 )
 i0 = unary(
     "i0",
     _first_kind("i0"),
-    lambda t, y, x: t * i1.call(x),
+    lambda t, y, x: t * i1.bind(x),
     "The modified Bessel function I_0.",
     "i0 special.i0 special.modified_bessel_i0",
     "i0",
@@ -123,20 +124,20 @@ i0 = unary(
 i1 = unary(
     "i1",
     _first_kind("i1"),
-    lambda t, y, x: t * ((i0.call(x) + in_p.call(x, n=2)) * 0.5),
+    lambda t, y, x: t * ((i0.bind(x) + in_p.bind(x, n=2)) * 0.5),
     "The modified Bessel function I_1; its derivative at 0 is 1/2.",
     "special.i1 special.modified_bessel_i1",
 )
 modified_bessel_k0 = unary(
     "modified_bessel_k0",
     scipy_special("k0"),
-    lambda t, y, x: -t * modified_bessel_k1.call(x),
+    lambda t, y, x: -t * modified_bessel_k1.bind(x),
     "The modified Bessel function K_0; infinite at 0, NaN for negative arguments.",
 )
 modified_bessel_k1 = unary(
     "modified_bessel_k1",
     scipy_special("k1"),
-    lambda t, y, x: t * ((modified_bessel_k0.call(x) + kn_p.call(x, n=2)) * -0.5),
+    lambda t, y, x: t * ((modified_bessel_k0.bind(x) + kn_p.bind(x, n=2)) * -0.5),
     "The modified Bessel function K_1; infinite at 0, NaN for negative arguments.",
 )
 FIRST.update(
@@ -172,21 +173,21 @@ def _scaled_i(x: Any, *, k: int) -> Any:
 scaled_i_p = pointwise(
     "scaled_i",
     _scaled_i,
-    lambda t, y, x, *, k: t * (sign.call(x) * -scaled_i_p.call(x, k=k + 1)),
-    promote="float",
+    lambda t, y, x, *, k: t * (sign.bind(x) * -scaled_i_p.bind(x, k=k + 1)),
+    types="float",
     static=True,
 )
 i0e = unary(
     "i0e",
     scipy_special("i0e"),
-    lambda t, y, x: t * (sign.call(x) * -scaled_i_p.call(x, k=1)),
+    lambda t, y, x: t * (sign.bind(x) * -scaled_i_p.bind(x, k=1)),
     "``exp(-|x|) I_0(x)``; at its kink at 0 the derivative is 0, between the two slopes.",
 )
 i1e = unary(
     "i1e",
     scipy_special("i1e"),
     # i1e = sign(x) (A_0 - A_1)
-    lambda t, y, x: t * (scaled_i_p.call(x, k=2) - scaled_i_p.call(x, k=1)),
+    lambda t, y, x: t * (scaled_i_p.bind(x, k=2) - scaled_i_p.bind(x, k=1)),
     "``exp(-|x|) I_1(x)``; its derivative at 0 is 1/2.",
 )
 
@@ -216,21 +217,21 @@ def _scaled_k(x: Any, *, k: int) -> Any:
 scaled_k_p = pointwise(
     "scaled_k",
     _scaled_k,
-    lambda t, y, x, *, k: -t * scaled_k_p.call(x, k=k + 1),
-    promote="float",
+    lambda t, y, x, *, k: -t * scaled_k_p.bind(x, k=k + 1),
+    types="float",
     static=True,
 )
 scaled_modified_bessel_k0 = unary(
     "scaled_modified_bessel_k0",
     scipy_special("k0e"),
-    lambda t, y, x: -t * scaled_k_p.call(x, k=1),
+    lambda t, y, x: -t * scaled_k_p.bind(x, k=1),
     "``exp(x) K_0(x)``; infinite at 0, NaN for negative arguments.",
 )
 scaled_modified_bessel_k1 = unary(
     "scaled_modified_bessel_k1",
     scipy_special("k1e"),
     # k1e = C_0 + C_1
-    lambda t, y, x: -t * (scaled_k_p.call(x, k=1) + scaled_k_p.call(x, k=2)),
+    lambda t, y, x: -t * (scaled_k_p.bind(x, k=1) + scaled_k_p.bind(x, k=2)),
     "``exp(x) K_1(x)``; infinite at 0, NaN for negative arguments.",
 )
 
@@ -258,8 +259,8 @@ def _spherical(x: Any, *, n: int) -> Any:
 spherical_p = pointwise(
     "spherical",
     _spherical,
-    lambda t, y, x, *, n: t * (x * -spherical_p.call(x, n=n + 1)),
-    promote="float",
+    lambda t, y, x, *, n: t * (x * -spherical_p.bind(x, n=n + 1)),
+    types="float",
     static=True,
 )
 
@@ -274,7 +275,7 @@ def _sin_over(x: Any) -> Any:
 
 def _times_next(x: Any) -> Any:
     """``x s_1(x) = (sin(x)/x - cos(x)) / x``, without its cancellation near 0 and infinity times 0 far out."""
-    return x * spherical_p.call(x, n=1)
+    return x * spherical_p.bind(x, n=1)
 
 
 spherical_bessel_j0 = unary(
@@ -318,19 +319,19 @@ def _plain_sinc_slope(t: Any, x: Any) -> Any:
 def _sinc_curve(x: Any) -> Any:
     """``-pi**2 (s_1(z) - z**2 s_2(z))`` at ``z = pi x``."""
     z = x * math.pi
-    return (spherical_p.call(z, n=1) - z * (z * spherical_p.call(z, n=2))) * -(math.pi**2)
+    return (spherical_p.bind(z, n=1) - z * (z * spherical_p.bind(z, n=2))) * -(math.pi**2)
 
 
 sinc_slope_p = pointwise(
     "sinc_slope",
     compiled("sinc_slope", _plain_sinc_slope, lambda k, t, x: t * ks().sinc_slope(k, x), least=0),
-    lambda s, y, t, x: sinc_slope_p.call(s, x),
+    lambda s, y, t, x: sinc_slope_p.bind(s, x),
     lambda s, y, t, x: s * (t * _sinc_curve(x)),
 )
 sinc = unary(
     "sinc",
     compiled("sinc", _plain_sinc, lambda k, x: ks().sinc(k, x), least=0),
-    lambda t, y, x: sinc_slope_p.call(t, x),
+    lambda t, y, x: sinc_slope_p.bind(t, x),
     "``sin(pi x) / (pi x)``, 1 at 0 and 0 at the other integers; smooth to any order.",
     "sinc special.sinc",
     "sinc",
@@ -384,9 +385,9 @@ def _airy_slope(x: Any) -> Any:
     return _airy_both(x)[1]
 
 
-airy_slope_p = pointwise("airy_slope", _airy_slope, lambda t, y, x: t * (x * airy_ai.call(x)), promote="float")
+airy_slope_p = pointwise("airy_slope", _airy_slope, lambda t, y, x: t * (x * airy_ai.bind(x)), types="float")
 airy_ai = unary(
-    "airy_ai", _airy, lambda t, y, x: t * airy_slope_p.call(x), "The Airy function Ai, with ``Ai'' = x Ai``."
+    "airy_ai", _airy, lambda t, y, x: t * airy_slope_p.bind(x), "The Airy function Ai, with ``Ai'' = x Ai``."
 )
 
 # -- samples ----------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.op import pointwise
+from ...core.declare import pointwise
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.tensor import Tensor
@@ -16,7 +16,7 @@ from .base import one_tensor, scipy_special, unary
 entr = unary(
     "entr",
     scipy_special("entr"),
-    lambda t, y, x: t * (-1 - log.call(x)),
+    lambda t, y, x: t * (-1 - log.bind(x)),
     "``-x log(x)``, 0 at 0 and -inf for negative x; its derivative at 0 is infinite.",
 )
 
@@ -32,7 +32,7 @@ logit_slope = slope(
     # One factor at a time: the square of x (1 - x) would underflow.
     lambda x: (x * 2 - 1) / (x * (1 - x)),
 )
-logit_p = pointwise("logit", scipy_special("logit"), lambda t, y, x: logit_slope.call(t, x), promote="float")
+logit_p = pointwise("logit", scipy_special("logit"), lambda t, y, x: logit_slope.bind(t, x), types="float")
 
 
 @public("logit special.logit", methods="logit", inplace="logit_")
@@ -43,10 +43,10 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
     tensor([-2.1972,  0.0000,  2.1972])
     """
     if eps is None or eps < 0:
-        return logit_p.call(input)
+        return logit_p.bind(input)
     x: Any = input if input.is_floating_point() else input.to(_default())
     # In this order `eps` wins over ``1 - eps`` should they cross.
-    return logit_p.call(where(x < eps, eps, where(x > 1 - eps, 1 - eps, x)))
+    return logit_p.bind(where(x < eps, eps, where(x > 1 - eps, 1 - eps, x)))
 
 
 def _default() -> Any:
@@ -63,21 +63,21 @@ def _in_factor(t: Any, out: Any, x: Any, y: Any) -> Any:
     if not isinstance(y, Tensor):
         y = out * 0 + y
     flat = (x == 0) & (y <= -1)
-    return where(flat, 0, t * log1p.call(where(flat, 0, y)))
+    return where(flat, 0, t * log1p.bind(where(flat, 0, y)))
 
 
 def _in_argument(t: Any, out: Any, x: Any, y: Any) -> Any:
     return t * (x / (y + 1))
 
 
-xlog1py_p = pointwise("xlog1py", scipy_special("xlog1py"), _in_factor, _in_argument, promote="float")
+xlog1py_p = pointwise("xlog1py", scipy_special("xlog1py"), _in_factor, _in_argument, types="float")
 
 
 @public("special.xlog1py")
 def xlog1py(input: Any, other: Any) -> Tensor:
     """``input * log(1 + other)``, and 0 where `input` is 0 (NaN where `other` is NaN)."""
     one_tensor("xlog1py", input=input, other=other)
-    return xlog1py_p.call(input, other)
+    return xlog1py_p.bind(input, other)
 
 
 # -- samples ----------------------------------------------------------------------------------------------------------

@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ...core.op import FLOAT_NUMS, ZERO, pointwise
+from ...core.declare import pointwise
+from ...core.errors import ZERO
 from ...core.samples import Given, S, sample
+from ...core.types import FLOAT_NUMS
 from ..elementwise.elementary import km, ks, slope, where
 from ..elementwise.formulas import compiled
 from .base import gauss_legendre, in_double, real_only, scipy_special, unary
@@ -40,7 +42,7 @@ bell_p = pointwise(
 
 def bell(x: Any, scale: float) -> Any:
     """``exp(-scale x**2)`` for a scale that is a power of two, to the last digit also far out."""
-    return bell_p.call(x, scale=scale)
+    return bell_p.bind(x, scale=scale)
 
 
 def _plain_erfc(x: Any) -> Any:
@@ -79,7 +81,7 @@ ndtr_slope = _bell_slope("ndtr_slope", 1 / SQRT_2PI, 0.5)
 erf = unary(
     "erf",
     compiled("erf", scipy_special("erf"), lambda k, x: km().erf(k, x)),
-    lambda t, y, x: erf_slope.call(t, x),
+    lambda t, y, x: erf_slope.bind(t, x),
     "The error function ``2/sqrt(pi) * integral of exp(-s**2) from 0 to x``.",
     "erf special.erf",
     "erf",
@@ -87,7 +89,7 @@ erf = unary(
 erfc = unary(
     "erfc",
     compiled("erfc", _plain_erfc, lambda k, x: km().erfc(k, x), least=0),
-    lambda t, y, x: -erf_slope.call(t, x),
+    lambda t, y, x: -erf_slope.bind(t, x),
     "``1 - erf(x)``, accurate in the right tail.",
     "erfc special.erfc",
     "erfc",
@@ -108,9 +110,9 @@ def _inverse_slope(name: str, scale: float, unit: float, rest: tuple[Any, Any], 
     p: Any = pointwise(
         name,
         compiled(name, plain, lambda k, t, y, x: t * (ks().erfcx(k, abs(y) * unit) * scale / rest[1](k, x)), least=0),
-        lambda s, z, t, y, x: p.call(s, y, x),
+        lambda s, z, t, y, x: p.bind(s, y, x),
         ZERO,
-        lambda s, z, t, y, x: p.call(p.call(s * t, y, x) * (y * bend), y, x),
+        lambda s, z, t, y, x: p.bind(p.bind(s * t, y, x) * (y * bend), y, x),
         fast=FLOAT_NUMS,
     )
     return p
@@ -137,7 +139,7 @@ def _erfinv(x: Any) -> Any:
 erfinv = unary(
     "erfinv",
     _erfinv,
-    lambda t, y, x: erfinv_slope.call(t, y, x),
+    lambda t, y, x: erfinv_slope.bind(t, y, x),
     "The inverse of erf on (-1, 1); infinite at the ends.",
     "erfinv special.erfinv",
     "erfinv",
@@ -170,27 +172,27 @@ def _scaled_integral(x: Any, *, n: int) -> Any:
 erfc_integral_p = pointwise(
     "erfc_integral",
     _scaled_integral,
-    lambda t, y, x, *, n: t * (erfc_integral_p.call(x, n=n + 1) * (-2.0 * (n + 1))),
-    promote="float",
+    lambda t, y, x, *, n: t * (erfc_integral_p.bind(x, n=n + 1) * (-2.0 * (n + 1))),
+    types="float",
     static=True,
 )
 erfcx = unary(
     "erfcx",
     scipy_special("erfcx"),
-    lambda t, y, x: t * (erfc_integral_p.call(x, n=1) * -2.0),
+    lambda t, y, x: t * (erfc_integral_p.bind(x, n=1) * -2.0),
     "``exp(x**2) * erfc(x)``, the scaled complementary error function.",
 )
 
 ndtr = unary(
     "ndtr",
     compiled("ndtr", plain_ndtr, lambda k, x: ks().ndtr(k, x), least=0),
-    lambda t, y, x: ndtr_slope.call(t, x),
+    lambda t, y, x: ndtr_slope.bind(t, x),
     "The distribution function of the standard normal, ``erfc(-x / sqrt(2)) / 2``.",
 )
 ndtri = unary(
     "ndtri",
     scipy_special("ndtri"),
-    lambda t, y, x: ndtri_slope.call(t, y, x),
+    lambda t, y, x: ndtri_slope.bind(t, y, x),
     "The quantile function of the standard normal, the inverse of ndtr; infinite at 0 and 1.",
 )
 
@@ -217,15 +219,15 @@ def _hazard_rule(t: Any, y: Any, x: Any) -> Any:
     # h' = -h (x + h), whose sum cancels on the left: there x + h = sqrt(2) E_1 / E_0, and far out h' = -1 + 1/x**2 - ...
     far, left = x < -1e8, x < 0
     z = where(left & ~far, x, 0) * -SQRT_HALF
-    ratio = erfc_integral_p.call(z, n=1) / erfc_integral_p.call(z, n=0) * math.sqrt(2)
+    ratio = erfc_integral_p.bind(z, n=1) / erfc_integral_p.bind(z, n=0) * math.sqrt(2)
     return t * where(far, -1, -y * where(left, ratio, x + y))
 
 
-hazard_p = pointwise("hazard", _hazard, _hazard_rule, promote="float")
+hazard_p = pointwise("hazard", _hazard, _hazard_rule, types="float")
 log_ndtr = unary(
     "log_ndtr",
     compiled("log_ndtr", _plain_log_ndtr, lambda k, x: ks().log_ndtr(k, x), least=0),
-    lambda t, y, x: t * hazard_p.call(x),
+    lambda t, y, x: t * hazard_p.bind(x),
     "``log(ndtr(x))``, accurate in both tails.",
 )
 
@@ -238,7 +240,7 @@ sample("bell", S(4), f=lambda x: bell(x, 0.5), cx=False)
 sample("special.erfcx", Given([0.0, 1e-3, 30.0, 1e4], grad=True), cx=False)
 sample("special.log_ndtr", Given([-100.0, -20.0, 0.0, 20.0], grad=True), cx=False)
 sample("erfinv", S(3, low=-0.9, high=0.9), cx=False)
-sample("erfinv", S(), f=lambda x: erfinv.call(x / 3), cx=False)
+sample("erfinv", S(), f=lambda x: erfinv.bind(x / 3), cx=False)
 sample("erfinv", Given([0.0, 1e-3, -0.99], grad=True), cx=False)
 sample("special.ndtri", Given([0.5, 1e-3, 0.999], grad=True), cx=False)
 sample("special.ndtri", S(3, low=0.05, high=0.95), cx=False)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.op import pointwise
+from ...core.declare import pointwise
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.tensor import Tensor
@@ -57,7 +57,7 @@ def _lgamma(x: Any) -> Any:
 lgamma = unary(
     "lgamma",
     _lgamma,
-    lambda t, y, x: t * digamma.call(x),
+    lambda t, y, x: t * digamma.bind(x),
     "``log|Gamma(x)|``; infinite at 0, -1, -2, ...",
     "lgamma special.gammaln",
     "lgamma",
@@ -65,7 +65,7 @@ lgamma = unary(
 digamma = unary(
     "digamma",
     scipy_special("psi"),
-    lambda t, y, x: t * polygamma_p.call(x, n=1),
+    lambda t, y, x: t * polygamma_p.bind(x, n=1),
     "``d/dx lgamma(x)``; at 0 infinite, NaN at the negative integers.",
     "digamma special.digamma special.psi",
     "digamma",
@@ -98,7 +98,7 @@ def _polygamma(x: Any, *, n: int) -> Any:
 
 
 polygamma_p = pointwise(
-    "polygamma", _polygamma, lambda t, y, x, *, n: t * polygamma_p.call(x, n=n + 1), promote="float", static=True
+    "polygamma", _polygamma, lambda t, y, x, *, n: t * polygamma_p.bind(x, n=n + 1), types="float", static=True
 )
 
 
@@ -113,7 +113,7 @@ def polygamma(n: int, input: Tensor) -> Tensor:
         raise TypeError(f"polygamma: argument n must be an int, not {type(n).__name__}")
     if n < 0:
         raise RuntimeError(f"polygamma(n, x) does not support negative n, got n={n}")
-    return polygamma_p.call(input, n=n) if n else digamma.call(input)
+    return polygamma_p.bind(input, n=n) if n else digamma.bind(input)
 
 
 def _polygamma_method(self: Tensor, n: int) -> Tensor:
@@ -132,7 +132,7 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
     steps = Tensor(np.arange(p) * -0.5)
     # Unlike a constant tensor of the default type, this one follows the type of the input.
     x = input if input.is_floating_point() else input.to(_default())
-    terms = lgamma.call(x.unsqueeze(-1) + steps.to(x.dtype))
+    terms = lgamma.bind(x.unsqueeze(-1) + steps.to(x.dtype))
     return terms.sum(-1) + p * (p - 1) / 4 * math.log(math.pi)
 
 
@@ -195,16 +195,16 @@ def _zeta_tail(s: Any, a: Any, n: int) -> Any:
 
 
 def _zeta_in_q(t: Any, y: Any, s: Any, q: Any, *, n: int) -> Any:
-    above = -(s * zeta_p.call(s + 1, q, n=n))
-    return t * (above - zeta_p.call(s + 1, q, n=n - 1) * n if n else above)
+    above = -(s * zeta_p.bind(s + 1, q, n=n))
+    return t * (above - zeta_p.bind(s + 1, q, n=n - 1) * n if n else above)
 
 
 zeta_p = pointwise(
     "zeta",
     _zeta,
-    lambda t, y, s, q, *, n: t * zeta_p.call(s, q, n=n + 1),
+    lambda t, y, s, q, *, n: t * zeta_p.bind(s, q, n=n + 1),
     _zeta_in_q,
-    promote="float",
+    types="float",
     static=True,
 )
 
@@ -213,7 +213,7 @@ zeta_p = pointwise(
 def zeta(input: Any, other: Any) -> Tensor:
     """The Hurwitz zeta function ``sum over k >= 0 of (other + k)**-input``, differentiable in both arguments."""
     one_tensor("zeta", input=input, other=other)
-    return zeta_p.call(input, other, n=0)
+    return zeta_p.bind(input, other, n=0)
 
 
 # -- samples ----------------------------------------------------------------------------------------------------------

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from ...core.declare import pointwise
 from ...core.dtypes import COMPLEX, FLOAT
-from ...core.op import pointwise
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.tensor import Tensor
@@ -80,7 +80,7 @@ def _density_in_x(t: Any, y: Any, a: Any, x: Any) -> Any:
     # f' = f (a - 1 - x) / x, which at x = 0 is f(a - 1, x) - f(a, x).
     zero = x == 0
     inner = y * ((a - 1 - x) / where(zero, 1, x))
-    return t * where(zero, gamma_density_p.call(a - 1, where(zero, x, 1)) - y, inner)
+    return t * where(zero, gamma_density_p.bind(a - 1, where(zero, x, 1)) - y, inner)
 
 
 gamma_density_p = pointwise(
@@ -88,7 +88,7 @@ gamma_density_p = pointwise(
     _density,
     lambda t, y, a, x: t * density_in_a(a, x, 1, y),
     _density_in_x,
-    promote="float",
+    types="float",
 )
 
 
@@ -97,14 +97,14 @@ def density_in_a(a: Any, x: Any, n: int, y: Any = None) -> Any:
 
     At x = 0 it is the limit for a > 1, which is 0.
     """
-    y = gamma_density_p.call(a, x) if y is None else y
+    y = gamma_density_p.bind(a, x) if y is None else y
     if n == 0:
         return y
     a = a if isinstance(a, Tensor) else y * 0 + a
     x = x if isinstance(x, Tensor) else y * 0 + x
     zero = x == 0
-    slopes = [log.call(where(zero, 1, x)) - digamma.call(a)]
-    slopes += [-polygamma_p.call(a, n=k) for k in range(1, n)]
+    slopes = [log.bind(where(zero, 1, x)) - digamma.bind(a)]
+    slopes += [-polygamma_p.bind(a, n=k) for k in range(1, n)]
     return where(zero, 0, y * _bell(slopes)[n])
 
 
@@ -193,9 +193,9 @@ def _igamma_in_a(a: Any, x: Any, *, n: int) -> Any:
 igamma_in_a_p = pointwise(
     "igamma_in_a",
     _igamma_in_a,
-    lambda t, y, a, x, *, n: t * igamma_in_a_p.call(a, x, n=n + 1),
+    lambda t, y, a, x, *, n: t * igamma_in_a_p.bind(a, x, n=n + 1),
     lambda t, y, a, x, *, n: t * density_in_a(a, x, n),
-    promote="float",
+    types="float",
     static=True,
 )
 
@@ -223,16 +223,16 @@ def _decided(y: Any, a: Any, x: Any, at_infinite_a: float) -> Any:
 igamma_p = pointwise(
     "igamma",
     in_double(_lower),
-    lambda t, y, a, x: t * igamma_in_a_p.call(a, x, n=1),
-    lambda t, y, a, x: t * gamma_density_p.call(a, x),
-    promote="float",
+    lambda t, y, a, x: t * igamma_in_a_p.bind(a, x, n=1),
+    lambda t, y, a, x: t * gamma_density_p.bind(a, x),
+    types="float",
 )
 igammac_p = pointwise(
     "igammac",
     in_double(_upper),
-    lambda t, y, a, x: -t * igamma_in_a_p.call(a, x, n=1),
-    lambda t, y, a, x: -t * gamma_density_p.call(a, x),
-    promote="float",
+    lambda t, y, a, x: -t * igamma_in_a_p.bind(a, x, n=1),
+    lambda t, y, a, x: -t * gamma_density_p.bind(a, x),
+    types="float",
 )
 
 
@@ -254,14 +254,14 @@ def igamma(input: Tensor, other: Tensor) -> Tensor:
     (tensor(-0.2208), tensor(0.1353))
     """
     _check("igamma", input, other)
-    return igamma_p.call(input, other)
+    return igamma_p.bind(input, other)
 
 
 @public("igammac special.gammaincc", methods="igammac", inplace="igammac_")
 def igammac(input: Tensor, other: Tensor) -> Tensor:
     """``Q(a, x) = 1 - P(a, x)``, with a = `input` and x = `other`, accurate in the right tail."""
     _check("igammac", input, other)
-    return igammac_p.call(input, other)
+    return igammac_p.bind(input, other)
 
 
 # -- samples ----------------------------------------------------------------------------------------------------------

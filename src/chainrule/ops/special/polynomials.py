@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core.op import ZERO, pointwise
+from ...core.declare import pointwise
+from ...core.errors import ZERO
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.tensor import Tensor
@@ -136,9 +137,9 @@ def _polynomial(x: Any, n: Any, *, kind: str, k: int) -> Any:
 polynomial_p = pointwise(
     "polynomial",
     _polynomial,
-    lambda t, y, x, n, *, kind, k: t * polynomial_p.call(x, n, kind=kind, k=k + 1),
+    lambda t, y, x, n, *, kind, k: t * polynomial_p.bind(x, n, kind=kind, k=k + 1),
     ZERO,
-    promote="float",
+    types="float",
     static=True,
 )
 
@@ -146,7 +147,7 @@ polynomial_p = pointwise(
 def _declare(name: str, kind: str, doc: str, shifted: bool = False) -> None:
     def function(input: Any, n: Any) -> Tensor:
         one_tensor(name, input=input, n=n)
-        return polynomial_p.call(input * 2.0 - 1.0 if shifted else input, n, kind=kind, k=0)
+        return polynomial_p.bind(input * 2.0 - 1.0 if shifted else input, n, kind=kind, k=0)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{doc}\n\nElementwise in `input` and the degree `n` (rounded towards 0; 0 where negative), differentiable in `input`."

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...core.errors import ChainruleError, missing
 from ...core.op import Op
-from ...core.tensor import PAYLOADS
+from ...core.payload import Payload, register
 from ...ops.reduce import order as statistics
 from .array import NestedArray, pack, pointwise_nested
 from .sizes import Nest, RaggedInt, is_ragged
@@ -22,22 +22,43 @@ ndarray = np.ndarray
 AXES = ("dim", "dims", "dim1", "dim2", "axis")
 
 
-def body_for(op: Op) -> Any:
-    """The body of an op on nests."""
-    declared = op.impls.get(NestedArray)
-    if declared is not None:
-        return declared
-    if op.form == "pointwise":
-        fn = op.fn  # type: ignore[attr-defined]
-        return lambda *vals, **kw: pointwise_nested((lambda *rows: fn(*rows, **kw)) if kw else fn, list(vals), op.name)
-    if op.form == "fused":
-        return nested_norm.fused_body(op)
-    return lambda *vals, **kw: generic(op, vals, kw)
+class Nested(Payload):
+    """Ragged arrays as what tensors hold."""
+
+    array = NestedArray
+    layout = "jagged"
+
+    def body(self, op: Op) -> Any:
+        """The body of an op on nests: the declared one, or by its form."""
+        declared = op.bodies.get(NestedArray)
+        if declared is not None:
+            return declared
+        if op.form == "pointwise":
+            fn: Any = op.body
+            return lambda *vals, **kw: pointwise_nested(
+                (lambda *rows: fn(*rows, **kw)) if kw else fn, list(vals), op.name
+            )
+        if op.form == "fused":
+            return nested_norm.fused_body(op)
+        return lambda *vals, **kw: generic(op, vals, kw)
+
+    def asarray(self, like: Any, x: Any, dtype: np.dtype[Any]) -> Any:
+        return x if type(x) is NestedArray else np.asarray(x, dtype)
+
+    def write(self, target: Any, value: Any) -> bool:
+        return False
+
+    def numpy(self, x: Any) -> Any:
+        return x.numpy()
+
+
+NESTED = register(Nested())
+RaggedInt.payload = NESTED
 
 
 def _axes(op: Op, kw: dict[str, Any]) -> list[int] | None:
     """The dims that an op works along, counted from the end; None where it does not say."""
-    if op.core is not None:
+    if type(op.core) is list:
         return list(range(-max(op.core), 0))
     found = [kw[k] for k in AXES if k in kw]
     if not found:
@@ -48,7 +69,7 @@ def _axes(op: Op, kw: dict[str, Any]) -> list[int] | None:
 def generic(op: Op, vals: tuple[Any, ...], kw: dict[str, Any]) -> Any:
     """An op without a body for nests: on packed rows where its dims allow it, else on the components of each size."""
     nests = [v for v in vals if isinstance(v, NestedArray)]
-    if not nests or op.impl is None:
+    if not nests or op.body is None:
         raise missing(op.name, "body for nested tensors", f"@{op.name}.on(NestedArray)")
     g = nests[0].geometry
     axes = _axes(op, kw)
@@ -61,7 +82,7 @@ def generic(op: Op, vals: tuple[Any, ...], kw: dict[str, Any]) -> Any:
         and not _ragged_in(kw.values())
     ):
         if all(not isinstance(v, ndarray) or v.ndim <= len(g.trail) for v in vals):
-            y = op.impl(*[v.rows if isinstance(v, NestedArray) else v for v in vals], **kw)
+            y = op.body(*[v.rows if isinstance(v, NestedArray) else v for v in vals], **kw)
             ys = [
                 pack(v, (*g.packing.columns, *v.shape[len(nests[0].lead) + 1 :]), g.n, nests[0].lead)
                 for v in (y if isinstance(y, tuple) else (y,))
@@ -78,7 +99,7 @@ def _over_nesting(op: Op, vals: tuple[Any, ...], kw: dict[str, Any], axes: tuple
         raise ChainruleError(
             f"{op.name}: the nesting dim of a nested tensor cannot be chosen here; take another dim, or to_padded_tensor() first"
         )
-    y = op.impl(*dense, **kw)  # type: ignore[misc]
+    y = op.body(*dense, **kw)  # type: ignore[misc]
     shape = next(d.shape for v, d in zip(vals, dense, strict=True) if v is x)
     ys = [
         NestedArray(np.ascontiguousarray(v).reshape((*x.lead, *x.geometry.rows)), x.geometry) if v.shape == shape else v
@@ -102,7 +123,7 @@ def by_size(op: Op, vals: tuple[Any, ...], kw: dict[str, Any], nests: list[Neste
     parts = np.split(order, np.cumsum(np.bincount(which, minlength=len(kinds)))[:-1]) if n else [np.zeros(0, np.int64)]
     results, many = [], False
     for members in parts:
-        y = op.impl(*[_same_size(v, members, n, g.k) for v in vals], **{k: _one(v, members, n) for k, v in kw.items()})  # type: ignore[misc]
+        y = op.body(*[_same_size(v, members, n, g.k) for v in vals], **{k: _one(v, members, n) for k, v in kw.items()})  # type: ignore[misc]
         many = isinstance(y, tuple)
         results.append((members, y if isinstance(y, tuple) else (y,)))
     outs = [_gathered([(m, ys[j]) for m, ys in results], g, n, lead, one) for j in range(len(results[0][1]))]
@@ -204,9 +225,6 @@ def assembled(parts: list[tuple[ndarray, ndarray]], cols: list[Any], n: int, lea
             )
     return empty
 
-
-PAYLOADS[NestedArray] = body_for
-PAYLOADS[RaggedInt] = body_for
 
 from . import index as nested_index  # noqa: E402
 from . import norm as nested_norm  # noqa: E402

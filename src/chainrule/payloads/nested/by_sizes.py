@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from ...core.declare import op
 from ...core.errors import ChainruleError
-from ...core.op import is_float, op
+from ...core.op import is_float
 from ...core.tensor import Tensor
 from ...core.tree import flatten, unflatten
 from ...ops.shape.in_each import whole_nest

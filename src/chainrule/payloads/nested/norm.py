@@ -28,10 +28,10 @@ def on_rows(op: Any, vals: list[Any], kw: dict[str, Any]) -> Any:
         return None
     rank = len(g.trail) + 1
     here = {**kw, "rank": rank}
-    outs = op.outs(**here)
+    outs = op.spec.outs(**here)
     if inside and nd in outs:
         return None
-    ys = op._run(*[v.rows if isinstance(v, NestedArray) else v for v in vals], **here)
+    ys = op.body(*[v.rows if isinstance(v, NestedArray) else v for v in vals], **here)
     return tuple(
         [
             (NestedArray(y, g if y.shape[1:] == g.trail else Geometry(g.packing, y.shape[1:])) if r == rank else y)
@@ -47,6 +47,6 @@ def fused_body(op: Any) -> Any:
         packed = on_rows(op, list(vals), kw)
         if packed is not None:
             return packed
-        return tuple([y._value for y in op.plain(*[v if v is None else Tensor(v) for v in vals], **kw)])
+        return tuple([y._value for y in op.spec(*[v if v is None else Tensor(v) for v in vals], **kw)])
 
     return run

@@ -388,7 +388,7 @@ def _(x: NestedArray, *, offset: int, dim1: int, dim2: int, old: tuple[Any, ...]
 def _(c: Any, *, offset: int, dim1: int, dim2: int, old: tuple[Any, ...]) -> Any:
     full = (*c.shape[: c.ndim - len(old) + 1], *old)
     if not is_ragged(full):
-        return shape.undiagonal_p.impl(c, offset=offset, dim1=dim1, dim2=dim2, old=old)  # type: ignore[misc]
+        return shape.undiagonal_p.body(c, offset=offset, dim1=dim1, dim2=dim2, old=old)  # type: ignore[misc]
     at = nest_at(full)
     g = geometry_of(full[at + 1 :], count_of(full))
     out = np.zeros((*full[:at], g.packing.total * g.width), c.dtype)
@@ -488,7 +488,7 @@ def _(x: NestedArray, *, pads: Any, value: Any) -> NestedArray:
         raise ChainruleError("pad: the nesting dim of a nested tensor cannot be padded; cat() more components to it")
     pads = ((0, 0),) * (g.k - len(pads)) + tuple(pads[max(len(pads) - g.k, 0) :])
     outer, inner = pads[: g.u], pads[g.u :]
-    rows = x.rows if all(p == (0, 0) for p in inner) else pad.constant_pad_p.impl(x.rows, pads=inner, value=value)  # type: ignore[misc]
+    rows = x.rows if all(p == (0, 0) for p in inner) else pad.constant_pad_p.body(x.rows, pads=inner, value=value)  # type: ignore[misc]
     trail = rows.shape[rows.ndim - len(g.trail) :] if g.trail else ()
     if all(p == (0, 0) for p in outer):
         return NestedArray(rows, Geometry(g.packing, trail))

@@ -14,7 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dispatch import innermost
 from ...core.errors import ChainruleError
+from ...core.sizes import SEEN, Ragged
+from ...core.tensor import Tensor
 
 ndarray = np.ndarray
 
@@ -32,7 +35,7 @@ class lazy:
         return v
 
 
-class RaggedInt:
+class RaggedInt(Ragged):
     """A size with one value for each component; inside ``vmap`` it knows the level that maps over the components.
 
     `at` is the axis of the components in the arrays that the size speaks of: other vmaps put theirs in front.
@@ -42,6 +45,22 @@ class RaggedInt:
 
     def __init__(self, values: Any, level: Any = None, at: int = 0) -> None:
         self.values, self.level, self.at = values, level, at
+        if not SEEN:
+            SEEN.append(True)
+
+    def lowered(self, level: Any) -> RaggedInt:
+        return RaggedInt(self.values) if self.level is level else self.moved(1) if self.level is None else self
+
+    def raised(self, level: Any, own: bool) -> RaggedInt:
+        return self if self.level is not None else RaggedInt(self.values, level) if own else self.moved(-1)
+
+    def as_tensor(self, others: list[Tensor]) -> Tensor:
+        v = self.values
+        if v.dtype.kind == "f":
+            v = v.astype(next((innermost(t).dtype for t in others if innermost(t).dtype.kind in "fcV"), v.dtype))
+        if self.level is not None:
+            return Tensor(Tensor(v), self.level)
+        return Tensor(v.reshape(self.tensor_shape(max(t.ndim for t in others))))
 
     def moved(self, by: int) -> RaggedInt:
         """The size as a level sees it for which the components are `by` axes further back."""
@@ -355,6 +374,8 @@ class Geometry:
         self.packing, self.trail = packing, trail
         self.n, self.u = packing.n, packing.u
         self.k = packing.u + len(trail)
+        if not SEEN:
+            SEEN.append(True)
 
     @lazy
     def columns(self) -> tuple[Any, ...]:

@@ -62,7 +62,7 @@ def has_rules(o: Op) -> bool:
     """Whether the op has a rule that could be bent: not if its derivative is zero, or that of a body in other ops."""
     if o.form == "pointwise":
         return any(callable(r) and not isinstance(r, type) for r in o.rules)
-    return o.form != "fused" or any((o.push_rule, o.pull_rule))  # type: ignore[attr-defined]
+    return o.form != "fused" or o.jvp_rule is not None or o.vjp_rule is not None
 
 
 # -- bending ----------------------------------------------------------------------------------------------------------
@@ -133,48 +133,20 @@ def _push_rule(o: Op, rule: Any, bend: Bend) -> Any:
     return bent
 
 
-def _fused_rules(o: Any, bend: Bend) -> None:
-    """The rules of a fused op (see ops/norm/base.py) put in the place of its own; what it has none for goes through its body."""
-
-    def bent(rule: Any, cotangents: bool) -> Any:
-        if rule is None:
-            return None
-
-        def pull(g: Any, first: Any, second: Any, kw: Any, need: Any) -> Any:
-            if cotangents:
-                g = [g[0], *(bend(Slot(o.name, "saved", j), v, None) for j, v in enumerate(g[1:], 1))]
-            xs = second if cotangents else first
-            gs = rule(g, first, second, kw, need)
-            return [v if v is None else bend(Slot(o.name, "pull", i), v, xs[i]) for i, v in enumerate(gs)]
-
-        return pull
-
-    pushed = o.push_rule
-
-    def push(ts: Any, y: Any, xs: Any, kw: Any) -> Any:
-        return pushed([t if t is None else bend(Slot(o.name, "push", i), t, None) for i, t in enumerate(ts)], y, xs, kw)
-
-    o.push_rule = None if pushed is None else push
-    o.pull_rule, o.solo_rule = bent(o.pull_rule, True), bent(o.solo_rule, False)
-
-
 @contextlib.contextmanager
 def bending(o: Op, bend: Bend) -> Iterator[None]:
     """The op with every slot of its rules handed to `bend`, which returns what takes its place."""
     before = dict(o.__dict__)
-    if o.form == "pointwise":
-        o.rules = tuple(_list_rule(o, "push", o.rules, bend))
-        if o.vjp_rule is None:
+    if type(o.jvp_rule) is list:
+        o.jvp_rule = o.rules = _list_rule(o, "push", o.jvp_rule, bend)
+        if o.conjugated:
             o.pull_rules = o.rules
-    if o.jvp_rule is not None:
-        make = _list_rule(o, "push", o.jvp_rule, bend) if type(o.jvp_rule) is list else _push_rule(o, o.jvp_rule, bend)
-        o.jvp_rule = make
+    elif o.jvp_rule is not None:
+        o.jvp_rule = _push_rule(o, o.jvp_rule, bend)
     if type(o.vjp_rule) is list:
         o.vjp_rule = o.pull_rules = _list_rule(o, "pull", o.vjp_rule, bend)
     elif o.vjp_rule is not None:
         o.vjp_rule = _pull_rule(o, o.vjp_rule, bend)
-    if o.form == "fused":
-        _fused_rules(o, bend)
     original, inside = o.batched, [False]
 
     def batched(size: int, args: list[Any], flags: list[bool], kw: dict[str, Any]) -> Any:

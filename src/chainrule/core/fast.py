@@ -1,0 +1,145 @@
+"""The way in for pointwise ops of one and two arguments: for plain arrays of a type that needs no conversion, a few tests and NumPy's call.
+
+A closure knows its op's body and types, so that nothing is looked up. Whatever is not the common case goes to :meth:`Op.bind`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .op import Op, check_broadcast
+from .sizes import Ragged
+from .tensor import Tensor
+from .types import FLOAT_NUMS
+
+ndarray = np.ndarray
+LARGE_SIZE = 1 << 16  # elements from which a binary op tries its body for large arrays
+OPERANDS = (Tensor, bool, int, float, complex, ndarray, np.generic, Ragged)
+
+
+def is_operand(x: Any) -> bool:
+    """Whether an operator between tensors can do something with `x`; the rest is left to Python, and to the other operand."""
+    return isinstance(x, OPERANDS)
+
+
+def unary(op: Op, fn: Callable[..., Any], fast: frozenset[int]) -> Callable[..., Any]:
+    """`op.bind` for one argument: `fn` on arrays of the types `fast`, else by the op's own way."""
+
+    def bind(x: Any) -> Any:
+        if type(x) is Tensor:
+            i = x._interp
+            if i is None:
+                v = x._value
+                if v.dtype.num in fast and type(v) is ndarray:
+                    r = fn(v)
+                    return Tensor(r if type(r) is ndarray else np.asarray(r))
+                return op.run((x,), {})
+            return i.run_unary(op, x)
+        if isinstance(x, Tensor) and (i := x._interp) is not None:
+            return i.run_unary(op, x)
+        return Op.bind(op, x)
+
+    bind.__name__ = op.name
+    return bind
+
+
+def binary(
+    op: Op,
+    fn: Callable[..., Any],
+    fast: frozenset[int],
+    large: Callable[[Any, Any], Any] | None = None,
+    operator: bool = False,
+) -> Callable[..., Any]:
+    """`op.bind` for two arguments; as Python's `operator` it returns NotImplemented for what is no operand."""
+    floats = fast & FLOAT_NUMS
+    number = (float, int) if isinstance(fn, np.ufunc) else ()
+
+    def bind(a: Any, other: Any) -> Any:
+        if type(a) is Tensor:
+            ia = a._interp
+            if ia is None:
+                va = a._value
+                if type(other) is Tensor:
+                    if other._interp is None:
+                        vb = other._value
+                        d = va.dtype
+                        if vb.dtype is d and d.num in fast and type(va) is ndarray and type(vb) is ndarray:
+                            if large is not None and va.size >= LARGE_SIZE and (r := large(va, vb)) is not None:
+                                return Tensor(r)
+                            try:
+                                r = fn(va, vb)
+                            except ValueError:
+                                check_broadcast(op.name, va, vb)
+                                raise
+                            return Tensor(r if type(r) is ndarray else np.asarray(r))
+                        return op.run((a, other), {})
+                    return other._interp.run_binary(op, a, other)
+                if type(other) in number:
+                    if va.dtype.num in floats and type(va) is ndarray:
+                        if large is not None and va.size >= LARGE_SIZE and (r := large(va, other)) is not None:
+                            return Tensor(r)
+                        r = fn(va, other)
+                        return Tensor(r if type(r) is ndarray else np.asarray(r))
+                    return op.run((a, other), {})
+            elif type(other) is Tensor:
+                ib = other._interp
+                return (ib if ib is not None and ib.level > ia.level else ia).run_binary(op, a, other)
+            elif type(other) is float or type(other) is int:
+                return ia.run_binary(op, a, other)
+        elif type(other) is Tensor and type(a) in number:
+            ib = other._interp
+            if ib is not None:
+                return ib.run_binary(op, a, other)
+            if other._value.dtype.num in floats and type(other._value) is ndarray:
+                if large is not None and other._value.size >= LARGE_SIZE and (r := large(a, other._value)) is not None:
+                    return Tensor(r)
+                r = fn(a, other._value)
+                return Tensor(r if type(r) is ndarray else np.asarray(r))
+        if isinstance(a, Tensor):  # a subclass, as parameters are
+            top = a._interp
+            if isinstance(other, Tensor):
+                ib = other._interp
+                if ib is not None and (top is None or ib.level > top.level):
+                    top = ib
+                if top is not None:
+                    return top.run_binary(op, a, other)
+            elif top is not None and (type(other) is float or type(other) is int):
+                return top.run_binary(op, a, other)
+        elif isinstance(other, Tensor) and other._interp is not None and type(a) in number:
+            return other._interp.run_binary(op, a, other)
+        if operator and not (is_operand(a) and is_operand(other)):
+            return NotImplemented
+        return Op.bind(op, a, other)
+
+    bind.__name__ = op.name
+    return bind
+
+
+def several(op: Op) -> Callable[..., Any]:
+    """`op.bind` as a function of its own, for more arguments or static data."""
+
+    def bind(*args: Any, **kw: Any) -> Any:
+        return Op.bind(op, *args, **kw)
+
+    bind.__name__ = op.name
+    return bind
+
+
+def pair(op: Op, quick: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """`op.bind` for a structured op of two tensors without static data: ``quick(a, b)`` on plain arrays, unless that gives None."""
+
+    def bind(a: Any, b: Any) -> Any:
+        ia, ib = a._interp, b._interp
+        if ia is None and ib is None:
+            va, vb = a._value, b._value
+            if type(va) is ndarray and type(vb) is ndarray and (r := quick(va, vb)) is not None:
+                return Tensor(r if type(r) is ndarray else np.asarray(r))
+            return op.run((a, b), {})
+        top = ib if ia is None or (ib is not None and ib.level > ia.level) else ia
+        return top.run_binary(op, a, b)
+
+    bind.__name__ = op.name
+    return bind

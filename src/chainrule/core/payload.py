@@ -1,0 +1,70 @@
+"""Payloads: what a concrete tensor may hold, and what an array type must offer for that.
+
+NumPy's arrays are one payload, ragged arrays another; more register themselves with :func:`register`. The core asks a payload for
+zeros, constants and writes, and for how it runs an op, and never looks inside. An op's body is written with functions that NumPy's
+protocols carry to other array types, so most payloads need a body of their own (``op.on(ArrayType)``) for few ops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from .op import Op
+
+ndarray = np.ndarray
+
+
+class Payload:
+    """An array type as what tensors hold; this one is NumPy's, others override what differs.
+
+    An array has ``shape`` (a tuple of sizes), ``ndim``, ``dtype`` (a NumPy type) and ``astype``.
+    """
+
+    array: type = ndarray
+    layout = "strided"
+    device = "cpu"
+
+    def body(self, op: Op) -> Callable[..., Any]:
+        """How `op` runs on arrays of this type: the body declared for it, or by default the op's own."""
+        return op.bodies.get(self.array) or op.body  # type: ignore[return-value]
+
+    def zeros(self, like: Any, shape: tuple[Any, ...], dtype: np.dtype[Any]) -> Any:
+        """Zeros of a shape, where `like` is."""
+        return np.zeros(shape, dtype)
+
+    def asarray(self, like: Any, x: Any, dtype: np.dtype[Any]) -> Any:
+        """A number or an array as an array of this type, where `like` is."""
+        return np.asarray(x, dtype)
+
+    def write(self, target: Any, value: Any) -> bool:
+        """Put `value` into the memory of `target`; False if that cannot be done, and the tensor is to hold `value` instead."""
+        np.copyto(target, value, casting="unsafe")
+        return True
+
+    def numpy(self, x: Any) -> Any:
+        """The elements as NumPy arrays."""
+        return x
+
+
+STRIDED = Payload()
+PAYLOADS: dict[type, Payload] = {}  # beside NumPy's
+
+
+def register(payload: Payload) -> Payload:
+    """Let tensors hold arrays of ``payload.array``."""
+    PAYLOADS[payload.array] = payload
+    return payload
+
+
+def payload_of(v: Any) -> Payload:
+    """The payload that an array belongs to."""
+    return STRIDED if type(v) is ndarray else PAYLOADS.get(type(v), STRIDED)
+
+
+def as_payload(v: Any) -> Any:
+    """A result of a body as what a tensor may hold: NumPy's scalars become arrays."""
+    return v if type(v) is ndarray or type(v) in PAYLOADS else np.asarray(v)

@@ -1,0 +1,316 @@
+"""The walk over the tape: backwards with cotangents, forwards (for linearize) with tangents.
+
+The first result of a node is the node itself; the others are :class:`Pick` nodes. So most cotangents arrive as one tensor.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from heapq import heappop, heappush
+from typing import Any
+
+from numpy import ndarray
+
+from . import dispatch
+from . import dtypes as dt
+from .dispatch import CUT, innermost
+from .errors import ZERO, GraphFreedError
+from .reverse import ANOMALY, Leaf, Masked, Node, Pick, Reverse
+from .shapes import sizes_of, zeros
+from .tensor import Tensor
+from .types import COMPLEX_NUMS
+
+_by_seq = operator.attrgetter("seq")
+
+
+def fit_cotangent(g: Tensor, shape: tuple[int, ...], d: dt.DType) -> Tensor:
+    """The cotangent brought back to its input's space: realness, type, and a sum over what was broadcast."""
+    gd = dt.FROM_NP[innermost(g).dtype]
+    if gd is d and sizes_of(g) == shape:
+        return g
+    if gd is not d:
+        if gd.category == dt.COMPLEX and d.category != dt.COMPLEX:
+            g = g.real
+        g = g.to(d)
+    gs = g.shape
+    if gs != shape:
+        extra = len(gs) - len(shape)
+        # Dims of size 1 first: only then may the nesting dim of ragged components be one of the others.
+        ones = tuple(k - len(shape) for k, n in enumerate(shape) if n == 1 and gs[k + extra] != 1)
+        if ones and extra > 0 and not g.is_nested:
+            g = g.sum((*range(extra), *[k + len(gs) for k in ones]), True).reshape(shape)  # in one sum, rounded once
+        else:
+            if ones:
+                g = g.sum(ones, True)
+            if extra > 0:
+                g = g.sum(tuple(range(extra)))
+        if tuple(g.shape) != shape:
+            g = g.expand(*shape)
+    return g
+
+
+def reachable(starts: Iterable[Node]) -> list[Node]:
+    """The nodes that the starts depend on, in the order in which they were made."""
+    stack = [n for n in starts if n is not None]
+    seen: set[Any] = {None, *stack}
+    order = list(stack)
+    while stack:
+        for p in stack.pop().parents:
+            if p not in seen:
+                seen.add(p)
+                order.append(p)
+                stack.append(p)
+    order.sort(key=_by_seq)
+    return order
+
+
+# -- backwards ----------------------------------------------------------------------------------------------------------
+
+
+def walk_back(
+    starts: list[tuple[Node, Any]],
+    *,
+    wanted: Iterable[Node] | None = None,
+    stop: bool = False,
+    free: bool = True,
+    rewrap: Reverse | None = None,
+    skipped: list[Node] | None = None,
+) -> dict[Node, Any]:
+    """Cotangents of leaves (and of the `wanted` nodes) from those of the starting nodes.
+
+    ``stop`` says that the walk ends at the wanted nodes: what made them, and their hooks, are left to another walk.
+    ``skipped`` collects the nodes whose cotangent a rule declared to be zero: nothing is computed for them.
+    ``rewrap`` is the level itself for ``create_graph=True``: rules then run on recorded tensors, so that their results
+    can be differentiated again.
+    """
+    grads: dict[Node, Any] = {}  # of nodes, and so of their first results
+    others: dict[Node, dict[int, Any]] = {}  # of the other results of a node
+    masks: dict[Node, Any] = {}  # where a cotangent is absent
+    heap: list[tuple[int, Node]] = []  # of the nodes to visit, the last made first
+    result: dict[Node, Any] = {}
+    keep: set[Node] | None = None
+    live: set[Node] | None = None
+    if wanted is not None:
+        keep = set(wanted)
+        order, live = _towards([n for n, _ in starts], keep, stop)
+        heap = [(-n.seq, n) for n in order]  # the last made first, which makes it a heap
+    for n, g in starts:
+        prev = grads.get(n)
+        grads[n] = g if prev is None else prev + g
+        if prev is None and live is None and (type(n) is not Leaf or n.hooks is not None):
+            heappush(heap, (-n.seq, n))
+    plain = rewrap is None and not ANOMALY.on
+    while heap:
+        n = heappop(heap)[1]
+        g = grads.pop(n, None)
+        if g is None and n not in others:
+            continue
+        if stop and n in keep:  # type: ignore[operator]
+            result[n] = g
+            continue
+        if n.hooks is not None and g is not None:
+            g = _run_hooks(n, g)
+        if keep is not None and g is not None and n in keep:
+            result[n] = g
+        op = n.op
+        if op is None:
+            if type(n) is Pick:
+                p = n.parents[0]
+                parts = others.setdefault(p, {})
+                if live is None and not parts and p not in grads:
+                    heappush(heap, (-p.seq, p))
+                parts[n.index] = g if n.index not in parts else parts[n.index] + g
+            elif keep is None:
+                result[n] = g
+            continue
+        if n.nout:
+            g = _of_all_results(n, g, others.pop(n, None))
+        rules = op.pull_rules
+        if rules is not None and plain and not masks and n.args is not None:
+            gs = _by_rules(n, g, rules, live)
+        else:
+            gs = _pulled(n, g, rewrap, live)
+        if free:
+            n.release()
+        mask = masks.pop(n, None) if masks else None
+        i = 0
+        for p in n.parents:
+            gi, fit = gs[i] if i < len(gs) else None, n.fits[i]
+            i += 1
+            if p is None:
+                continue
+            if gi is None:
+                if skipped is not None and op.none_is_zero:
+                    skipped.append(p)
+                continue
+            m = None
+            if mask is not None or gi.__class__ is Masked:
+                gi, m = _masked(gi, mask, op)
+            if fit is not None and not (type(v := gi._value) is ndarray and v.shape == fit[0] and v.dtype is fit[1].np):
+                if m is not None and fit[0] != tuple(gi.shape):
+                    m = None
+                gi = fit_cotangent(gi, *fit)
+            prev = grads.get(p)
+            if prev is None:
+                grads[p] = gi
+                if live is None and (type(p) is not Leaf or p.hooks is not None):
+                    heappush(heap, (-p.seq, p))
+                if m is not None:
+                    masks[p] = m
+            else:
+                grads[p] = prev + gi
+                if masks and p in masks:
+                    _join_masks(masks, p, m)
+    # Leaves without hooks were not visited: what has come together is theirs.
+    for n in grads if keep is None else keep:
+        if type(n) is Leaf and n not in result and (g := grads.get(n)) is not None:
+            result[n] = g
+    if dispatch.SETTLE is not None:
+        result = {n: dispatch.SETTLE(g) for n, g in result.items()}
+    return result
+
+
+def _towards(starts: list[Node], keep: set[Node], stop: bool) -> tuple[list[Node], set[Node]]:
+    """The nodes to visit between the starts and those to keep, the last made first; and the set of those that get a cotangent.
+
+    With `stop` nothing that lies beyond a node to keep is looked at.
+    """
+    order, seen, stray = list(dict.fromkeys(starts)), set(starts), False
+    for n in order:
+        for p in () if stop and n in keep else n.parents:
+            if p is not None and p not in seen:
+                seen.add(p)
+                if type(p) is not Leaf:
+                    order.append(p)
+                    continue
+                if p.hooks is not None:
+                    order.append(p)
+                if p not in keep:
+                    stray = True
+    if len(order) > 1:
+        order.sort(key=_by_seq, reverse=True)
+    if not stray:
+        return order, seen
+    live = seen & keep
+    for n in reversed(order):
+        if n not in live and not live.isdisjoint(n.parents):
+            live.add(n)
+    return [n for n in order if n in live], live
+
+
+def _by_rules(n: Node, g: Any, rules: Any, live: set[Node] | None) -> list[Any]:
+    """Cotangents of the inputs where there is one rule an input: the common case. Those of a pointwise op are its forward rules, conjugated."""
+    y, xs, kw = n.y, n.args, n.kw
+    cx = n.op.conjugated and (
+        g._value.dtype.num in COMPLEX_NUMS if g._interp is None else g.dtype.category == dt.COMPLEX
+    )
+    if cx:
+        g = g.conj()
+    gs: list[Any] = []
+    i = 0
+    for p in n.parents:
+        rule = rules[i]
+        i += 1
+        if p is None or rule is None or rule is ZERO or (live is not None and p not in live):
+            gs.append(None)
+            continue
+        gi = rule(g, y, *xs, **kw) if kw else rule(g, y, *xs)
+        gs.append(gi.conj() if cx and gi is not None else gi)
+    return gs
+
+
+def _pulled(n: Node, g: Any, rewrap: Reverse | None, live: set[Node] | None) -> list[Any]:
+    """Cotangents of the inputs by the op's own `pull`, on recorded tensors where they are to be differentiated again."""
+    op, parents, xs, y = n.op, n.parents, n.args, n.y
+    if xs is None:
+        raise GraphFreedError(
+            f"backward: the values that {op.name} saved were freed by an earlier backward() or grad(). "
+            f"Pass retain_graph=True to the earlier call if you need to go through the graph a second time."
+        )
+    if op.again is not None:
+        return op.again(g, rewrap)
+    if rewrap is not None:
+        xs = [Tensor(x, rewrap, p) if p is not None and x is not None else x for x, p in zip(xs, parents, strict=True)]
+        if n.nout and y is not None:
+            y = tuple([v if v is None else Tensor(v, rewrap, Pick(n, k) if k else n) for k, v in enumerate(y)])
+        elif y is not None:
+            y = Tensor(y, rewrap, n)
+    need = []
+    for p in parents:
+        need.append(p is not None and (live is None or p in live))
+    gs = op.pull(g, y, xs, n.kw, need)
+    if ANOMALY.on:
+        ANOMALY.check(n, gs)
+    return gs
+
+
+def _of_all_results(n: Node, g: Any, parts: dict[int, Any] | None) -> list[Any]:
+    """The cotangents of all results of a node: of its first, and of the others that have one."""
+    gs = [g] + [None] * (n.nout - 1)
+    for k, v in (parts or {}).items():
+        gs[k] = v if gs[k] is None else gs[k] + v
+    return gs if n.outs is None else [v if v is not None else zeros(*s) for v, s in zip(gs, n.outs, strict=True)]
+
+
+def _run_hooks(n: Node, g: Any) -> Any:
+    # What retain_grad keeps is what the other hooks leave.
+    for h in sorted(n.hooks or (), key=lambda h: getattr(h, "last", False)):
+        r = h(g)
+        if r is not None:
+            g = r
+    return g
+
+
+def _masked(g: Any, mask: Any, op: Any) -> tuple[Any, Any]:
+    """A cotangent and where it is present: a pointwise op passes the mask of its result on to its inputs."""
+    m = None
+    if type(g) is Masked:
+        g, m = g.g, g.mask
+    if mask is not None and op.form == "pointwise" and g.shape == mask.shape:
+        g = g.masked_fill(~mask, 0)
+        m = mask if m is None else m & mask
+    return g, m
+
+
+def _join_masks(masks: dict[Node, Any], p: Node, m: Any) -> None:
+    """A sum of cotangents is present where one of them is."""
+    if m is None:
+        del masks[p]
+    else:
+        masks[p] = masks[p] | m
+
+
+# -- forwards -----------------------------------------------------------------------------------------------------------
+
+
+def walk_forward(inputs: list[tuple[Node, Any]], outputs: list[Node | None], order: list[Node]) -> list[Any]:
+    """Tangents of outputs from tangents of inputs along a tape that kept everything (see ``linearize``)."""
+    from .forward import fit_tangent
+
+    ts: dict[Node, Any] = {n: t for n, t in inputs if t is not None}
+    others: dict[Node, Any] = {}
+    for n in order:
+        if n.op is None:
+            if type(n) is Pick and (all_of := others.get(n.parents[0])) is not None and all_of[n.index] is not None:
+                ts[n] = all_of[n.index]
+            continue
+        tin = [ts.get(p) if p is not None else None for p in n.parents]
+        if all(t is None for t in tin):
+            continue
+        token = CUT.set(max(CUT.get(), n.cut)) if n.cut is not None else None
+        try:
+            t = n.op.push(tin, n.y, n.args, n.kw)
+        finally:
+            if token is not None:
+                CUT.reset(token)
+        if t is None:
+            continue
+        if n.nout:
+            others[n] = [None if v is None else fit_tangent(v, w) for v, w in zip(t, n.y, strict=True)]
+            t = others[n][0]
+            if t is not None:
+                ts[n] = t
+        else:
+            ts[n] = fit_tangent(t, n.y)
+    return [None if n is None else ts.get(n) for n in outputs]

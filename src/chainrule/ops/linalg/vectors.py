@@ -1,0 +1,96 @@
+"""Products with vectors, each one op: ``A x``, ``x A``, ``x · y`` and the outer product. They are each other's derivatives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core import dtypes as dt
+from ...core.declare import op
+from ...core.dispatch import innermost
+from ...core.shapes import sizes_of
+from ...core.types import FLOAT_NUMS
+
+
+def _plain(rank_a: int, rank_b: int, f: Any) -> Any:
+    """`f` of two arrays of these ranks and of one float type; None of others."""
+
+    def quick(a: Any, b: Any) -> Any:
+        if a.ndim == rank_a and b.ndim == rank_b and a.dtype is b.dtype and a.dtype.num in FLOAT_NUMS:
+            return f(a, b)
+        return None
+
+    return quick
+
+
+def _wide(f: Any, a: Any, b: Any) -> Any:
+    """16-bit floats computed in float32 and rounded once."""
+    d = a.dtype
+    return f(a.astype(np.float32), b.astype(np.float32)).astype(d) if d in dt.HALVES else f(a, b)
+
+
+def _conj(x: Any) -> Any:
+    return x.conj() if innermost(x).dtype.kind == "c" else x
+
+
+def _summed(a: Any, g: Any, *xs: Any) -> bool:
+    """Whether `a` is one matrix for all the leading axes of the others: then the sum over them is part of a product."""
+    return len(sizes_of(a)) == 2 and all(len(sizes_of(x)) == len(sizes_of(g)) > 1 for x in xs)
+
+
+def _sum_of_outer(u: Any, v: Any) -> Any:
+    """The sum of ``outer(u, v)`` over all leading axes, as one product."""
+    from .matmul import _rows, product
+
+    return product(_rows(u).mT, _rows(v))
+
+
+@op("matvec", core="(m,n),(n)->(m)", linear="each", quick=_plain(2, 1, np.dot))
+def matvec_p(a: Any, x: Any) -> Any:
+    """``y_i = sum_j a_ij x_j`` over the last axes."""
+    return _wide(lambda a, x: np.matmul(a, x[..., None])[..., 0], a, x)
+
+
+matvec_p.vjp(
+    [
+        lambda g, y, a, x: _sum_of_outer(g, _conj(x)) if _summed(a, g, x) else outer_p.bind(g, _conj(x)),
+        lambda g, y, a, x: vecmat_p.bind(g, _conj(a)),
+    ]
+)
+
+
+@op("vecmat", core="(n),(n,k)->(k)", linear="each", quick=_plain(1, 2, np.dot))
+def vecmat_p(x: Any, a: Any) -> Any:
+    """``y_j = sum_i x_i a_ij`` over the last axes."""
+    return _wide(lambda x, a: np.matmul(x[..., None, :], a)[..., 0, :], x, a)
+
+
+vecmat_p.vjp(
+    [
+        lambda g, y, x, a: matvec_p.bind(_conj(a), g),
+        lambda g, y, x, a: _sum_of_outer(_conj(x), g) if _summed(a, g, x) else outer_p.bind(_conj(x), g),
+    ]
+)
+
+
+@op("outer", core="(m),(n)->(m,n)", linear="each", quick=_plain(1, 1, np.multiply.outer))
+def outer_p(x: Any, y: Any) -> Any:
+    """``x_i y_j`` over the last axes."""
+    return _wide(lambda x, y: x[..., :, None] * y[..., None, :], x, y)
+
+
+outer_p.vjp([lambda g, z, x, y: matvec_p.bind(g, _conj(y)), lambda g, z, x, y: vecmat_p.bind(_conj(x), g)])
+
+
+@op("dot", core="(n),(n)->()", linear="each", quick=_plain(1, 1, np.dot))
+def dot_p(x: Any, y: Any) -> Any:
+    """``sum_i x_i y_i`` over the last axis."""
+    return _wide(lambda x, y: np.matmul(x[..., None, :], y[..., :, None])[..., 0, 0], x, y)
+
+
+def _scaled(g: Any, x: Any) -> Any:
+    return (g.unsqueeze(-1) if len(sizes_of(g)) else g) * _conj(x)
+
+
+dot_p.vjp([lambda g, z, x, y: _scaled(g, y), lambda g, z, x, y: _scaled(g, x)])
