@@ -1354,7 +1354,7 @@ def view_as_real_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """:func:`view_as_real` as a new tensor."""
 def view_copy(self: Tensor, *shape: Ints, dtype: DTypeLike | None = None, size: Ints | None = None) -> Tensor:
     """A copy of what :func:`view` gives."""
-from .func import vmap as vmap
+from .transforms.batch import vmap as vmap
 def vsplit(input: Tensor, indices_or_sections: Ints | Tensor | None = None, *, indices: Any = None, sections: Ints | Tensor | None = None) -> _tuple[Tensor, ...]:
     """Equal pieces of dim 0, or cut at indices."""
 def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:

@@ -261,7 +261,9 @@ def house(module: str, names: list[str]) -> None:
     space = module.partition(".")[2]
     for name in names:
         f = getattr(sys.modules[module], name, None)
-        private = getattr(f, "__module__", "").startswith(("chainrule.core.", "chainrule.payloads."))
+        private = getattr(f, "__module__", "").startswith(
+            ("chainrule.core.", "chainrule.payloads.", "chainrule.transforms.")
+        )
         if private and hasattr(f, "__qualname__") and not isinstance(f, type):  # a class stays where its source is
             address(f, f"{space}.{name}" if space else name)
 

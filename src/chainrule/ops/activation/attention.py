@@ -168,7 +168,7 @@ def attention_back_p(g: Any, q: Any, k: Any, v: Any, *, scale: float, causal: bo
 
 @attention_p.jvp
 def _(t: Any, y: Any, q: Any, k: Any, v: Any, *, scale: float, causal: bool) -> Any:
-    from ...func import jvp
+    from ...transforms.forward import jvp
 
     return jvp(lambda q, k, v: compose(q, k, v, scale, causal), (q, k, v), tuple(t))[1]
 
@@ -179,7 +179,7 @@ def _(g: Any, y: Any, q: Any, k: Any, v: Any, *, scale: float, causal: bool) -> 
 
 
 def _composed_back(scale: float, causal: bool) -> Any:
-    from ...func import vjp
+    from ...transforms.reverse import vjp
 
     def back(g: Any, q: Any, k: Any, v: Any) -> Any:
         lead = tuple(g.shape[:-2])  # a cotangent of its own for each example of a vmap that shares the inputs
@@ -191,14 +191,14 @@ def _composed_back(scale: float, causal: bool) -> Any:
 
 @attention_back_p.jvp
 def _(t: Any, y: Any, g: Any, q: Any, k: Any, v: Any, *, scale: float, causal: bool) -> Any:
-    from ...func import jvp
+    from ...transforms.forward import jvp
 
     return jvp(_composed_back(scale, causal), (g, q, k, v), tuple(t))[1]
 
 
 @attention_back_p.vjp
 def _(c: Any, y: Any, g: Any, q: Any, k: Any, v: Any, *, scale: float, causal: bool) -> Any:
-    from ...func import vjp
+    from ...transforms.reverse import vjp
 
     return vjp(_composed_back(scale, causal), g, q, k, v)[1](tuple(c))
 

@@ -52,7 +52,7 @@ def in_each(*mapped: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
                 return f(*args, **kw)
             a.update(dims)
             names = [first, *[k for k, v in a.items() if k != first and (_own(v, x) if k in mapped else whole_nest(v))]]
-            from ...func import vmap
+            from ...transforms.batch import vmap
 
             def one(*mine: Tensor) -> Any:
                 a.update(zip(names, mine, strict=True))

@@ -1,0 +1,181 @@
+"""vmap: a function of one example on all of them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..core import dispatch
+from ..core.batching import Batching
+from ..core.dispatch import leaving
+from ..core.shapes import sizes_of
+from ..core.sizes import SEEN
+from ..core.tensor import Tensor
+from ..core.tree import LEAF, broadcast_prefix, flatten, unflatten
+from ..core.views import assign, pin
+from .common import named_as, written_to
+
+
+def _batch_size(dims: list[Any], leaves: list[Any]) -> int:
+    size = None
+    for d, x in zip(dims, leaves, strict=True):
+        if d is None:
+            continue
+        if not isinstance(x, Tensor):
+            raise ValueError(
+                f"vmap: got in_dim={d} for an input that is no tensor but {type(x).__name__}; use None for it in in_dims"
+            )
+        s = sizes_of(x)
+        n = len(s)
+        if not -n <= d < n:
+            raise ValueError(
+                f"vmap: got in_dim={d} for an input of dimensionality {n} (shape {list(x.shape)}), so in_dim must be in [{-n}, {n})"
+            )
+        if size is None:
+            size = s[d]
+        elif s[d] != size:
+            raise ValueError(
+                f"vmap: expected all tensors to have the same size in the mapped dimension, got sizes {size} and {s[d]}"
+            )
+    if size is None:
+        raise ValueError("vmap: at least one input must be mapped over, but in_dims has only None")
+    return size
+
+
+def vmap(
+    func: Callable[..., Any],
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: str = "error",
+    *,
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:
+    """The function applied to every example at once: each op runs a single time on the whole batch.
+
+    >>> vmap(chainrule.dot)(chainrule.ones(4, 3), chainrule.ones(4, 3))
+    tensor([3., 3., 3., 3.])
+    """
+    if randomness not in ("error", "different", "same"):
+        raise RuntimeError(f"vmap: randomness must be 'error', 'different' or 'same', got {randomness!r}")
+    if chunk_size is not None and chunk_size <= 0:
+        raise ValueError(f"vmap: chunk_size should be None or greater than 0, got {chunk_size}")
+
+    def mapped(*args: Any, **kw: Any) -> Any:
+        if not args:
+            raise ValueError("vmap: got no inputs to map over; pass tensors as positional arguments")
+        if isinstance(in_dims, list):
+            in_d: Any = tuple(in_dims)
+        else:
+            in_d = in_dims
+        leaves, spec = flatten(args)
+        kws, kspec = flatten(kw) if kw else ([], None)
+        if isinstance(in_d, int):
+            for x in leaves:
+                if not isinstance(x, Tensor):
+                    _refuse_leaf(x, in_d)
+            dims = [in_d] * len(leaves)
+        else:
+            try:
+                dims = broadcast_prefix(in_d, args)
+            except ValueError as e:
+                raise ValueError(f"vmap: in_dims is not compatible with the structure of the inputs: {e}") from None
+        kdims = [0 if isinstance(x, Tensor) else None for x in kws] if kws else []
+        every, alld = [*leaves, *kws], [*dims, *kdims]
+        size = _batch_size(alld, every)
+        if chunk_size is None or chunk_size >= size:
+            return _run_vmap(func, every, alld, len(leaves), spec, kspec, size, out_dims, randomness)
+        parts = []
+        from ..ops.random.generator import default_generator
+
+        state = default_generator.get_state()
+        for a in range(0, size, chunk_size):
+            n = min(chunk_size, size - a)
+            if randomness == "same":
+                default_generator.set_state(state)
+            piece = [x if d is None else x.narrow(d, a, n) for x, d in zip(every, alld, strict=True)]
+            parts.append(_run_vmap(func, piece, alld, len(leaves), spec, kspec, n, out_dims, randomness))
+        flat = [flatten(p) for p in parts]
+        one = isinstance(out_dims, tuple) and len(out_dims) == 1 and isinstance(parts[0], Tensor)
+        odims = broadcast_prefix(out_dims[0] if one else out_dims, parts[0])
+        from ..ops.shape.views import cat
+
+        return unflatten(
+            [xs[0] if d is None else cat(list(xs), d) for d, *xs in zip(odims, *[f[0] for f in flat], strict=True)],
+            flat[0][1],
+        )
+
+    return named_as(mapped, func)
+
+
+def _refuse_leaf(x: Any, d: int) -> Any:
+    raise ValueError(
+        f"vmap: got in_dim={d} for an input that is no tensor but {type(x).__name__}; give it None in in_dims, or bind it with a lambda"
+    )
+
+
+def _run_vmap(
+    func: Any,
+    every: list[Any],
+    dims: list[Any],
+    n: int,
+    spec: Any,
+    kspec: Any,
+    size: int,
+    out_dims: Any,
+    randomness: str,
+) -> Any:
+    # A nest without components still knows the shapes of an example.
+    if size == 0 and not (SEEN and hasattr(size, "each")):
+        raise ValueError("vmap: the mapped dimension has size 0; there is no example to run the function on")
+    with Batching(size, randomness) as level:
+        held: list[Any] = []
+        xs: list[Any] = []
+        entered: list[Any] = []
+        for x, d in zip(every, dims, strict=True):
+            if d is None:
+                held.append(x)
+                xs.append(x)
+                entered.append(None)
+            else:
+                low = pin(x.movedim(d, 0) if d and d % x.ndim else x)
+                xs.append(Tensor(low, level))
+                entered.append(low)
+        level.function = (func, held)
+        out = func(*unflatten(xs[:n], spec), **unflatten(xs[n:], kspec)) if kspec else func(*unflatten(xs, spec))
+        ys, yspec = flatten(out)
+        for y in ys:
+            if not isinstance(y, Tensor):
+                raise ValueError(
+                    f"vmap: the function must only return tensors (in tuples, lists or dicts), got {type(y).__name__}"
+                )
+        if isinstance(out_dims, tuple) and len(out_dims) == 1 and isinstance(out, Tensor):
+            out_dims = out_dims[0]
+        try:
+            odims = [out_dims] if yspec is LEAF and type(out_dims) is int else broadcast_prefix(out_dims, out)
+        except ValueError as e:
+            raise ValueError(
+                f"vmap: out_dims={out_dims!r} is not compatible with the structure of the outputs: {e}"
+            ) from None
+        ys = [y if y._interp is level else level.settle(y) for y in ys]
+        same = len(xs) == 1 and xs[0]._value is entered[0]
+        written = [] if same else written_to(level, [*zip(every, dims, strict=True)], xs, entered)
+    for (x, d), new in written:
+        # What the function wrote to a mapped argument (running statistics) shows in the argument.
+        assign(x, new.movedim(0, d) if d % x.ndim else new, "vmap")
+    results = []
+    for y, d in zip(ys, odims, strict=True):
+        batched = y._interp is level
+        if d is None:
+            if batched:
+                raise ValueError("vmap: out_dims is None for an output that differs between examples; give it an int")
+            results.append(y)
+            continue
+        v = y._value if batched else y.expand(size, *y.shape)
+        if dispatch.SETTLE is not None and batched:
+            v = leaving(v)
+        if d:
+            if not -v.ndim <= d < v.ndim:
+                raise IndexError(f"vmap: out_dim {d} is out of range for an output with {v.ndim} dims (with the batch)")
+            v = v.movedim(0, d)
+        results.append(v)
+    return unflatten(results, yspec)

@@ -1,0 +1,168 @@
+"""vjp, grad: a function's tape, and walks back along it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ..core import dispatch
+from ..core import dtypes as dt
+from ..core.dispatch import innermost, leaving
+from ..core.reverse import Reverse
+from ..core.shapes import sizes_of, unit
+from ..core.tensor import Tensor
+from ..core.tree import flatten, match, tree_map, unflatten
+from ..core.walk import walk_back
+from .common import Argnums, leave, lift, lower, named_as, split_args, write_back, written_to, zeros_of
+
+
+def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """``(f(x), g -> J(x)^T g)``: the value and the function that pulls cotangents back, as often as you like.
+
+    >>> y, pull = vjp(lambda x: x.sin(), chainrule.tensor([0.0, 1.0])); pull(chainrule.ones(2))[0]
+    tensor([1.0000, 0.5403])
+    """
+    leaves, spec = flatten(primals)
+    with Reverse() as level:
+        xs = lift(level, "vjp", leaves)
+        inputs, like = [x._aux for x in xs], [x._value for x in xs]
+        out = f(*unflatten(xs, spec))
+        aux: Any = None
+        if has_aux:
+            if not (isinstance(out, tuple) and len(out) == 2):
+                raise RuntimeError("vjp(f, *primals): with has_aux=True f must return (output, aux)")
+            out, aux = out
+        ys, yspec = flatten(out)
+        for y in ys:
+            if not isinstance(y, Tensor):
+                raise RuntimeError(f"vjp(f, *primals): expected f to return tensors, got {type(y).__name__}")
+        ys = [level.settle(y) for y in ys]
+        nodes = [y._aux if y._interp is level else None for y in ys]
+        low = [lower(level, y) for y in ys]
+        aux = tree_map(lambda a: lower(level, a), aux) if has_aux else None
+        written = written_to(level, leaves, xs, like)
+    low, aux = leave(low), tree_map(leaving, aux) if has_aux else None
+    write_back(written)
+
+    def pull(*cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
+        """Cotangents of the inputs from those of the output."""
+        tree = cotangents[0] if len(cotangents) == 1 else cotangents
+        gs = match(tree, yspec)
+        if gs is None:
+            gs, gspec = flatten(tree)
+            if not len(gs) == len(ys) == 1:
+                raise RuntimeError(f"vjp: the cotangent has the structure {gspec}, but the output has {yspec}")
+        starts = []
+        for n, g, y in zip(nodes, gs, low, strict=True):
+            if n is not None and g is not None:
+                starts.append((n, _check_cotangent("vjp", g, y)))
+        got = walk_back(starts, free=not retain_graph)
+        return unflatten([got[n] if n in got else zeros_of(v) for n, v in zip(inputs, like, strict=True)], spec)
+
+    result = unflatten(low, yspec)
+    return (result, pull, aux) if has_aux else (result, pull)
+
+
+def _check_cotangent(name: str, g: Any, y: Tensor) -> Tensor:
+    if not isinstance(g, Tensor):
+        raise RuntimeError(f"{name}: expected a tensor as the cotangent, got {type(g).__name__}")
+    if g.shape != y.shape:
+        raise RuntimeError(
+            f"{name}: the cotangent has shape {list(g.shape)}, but the output it belongs to has shape {list(y.shape)}"
+        )
+    d = y.dtype
+    if g.dtype is not d:
+        if g.dtype.category == dt.COMPLEX and d.category != dt.COMPLEX:
+            g = g.real
+        g = g.to(d)
+    return g
+
+
+def _gradient(
+    f: Any, argnums: Argnums, has_aux: bool, args: tuple[Any, ...], kw: dict[str, Any]
+) -> tuple[Any, Any, Any]:
+    """Gradient, value and auxiliary output of `f`."""
+    one = argnums == 0 and args and isinstance(args[0], Tensor)
+    if one:
+        leaves = [args[0]]
+    else:
+        nums = split_args(argnums, args, "grad")
+        leaves, spec = flatten(tuple([args[i] for i in nums]))
+    with Reverse() as level:
+        xs = lift(level, "grad", leaves)
+        # The function may write to its arguments: what they are now is noted here.
+        if one:
+            inputs, like = [xs[0]._aux], [xs[0]._value]
+            out = f(xs[0], *args[1:], **kw)
+        else:
+            inputs, like = [x._aux for x in xs], [x._value for x in xs]
+            full = list(args)
+            for i, v in zip(nums, unflatten(xs, spec), strict=True):
+                full[i] = v
+            out = f(*full, **kw)
+        aux: Any = None
+        if has_aux:
+            if not (isinstance(out, tuple) and len(out) == 2):
+                raise RuntimeError("grad: with has_aux=True the function must return (output, aux)")
+            out, aux = out
+        if not isinstance(out, Tensor):
+            raise RuntimeError(
+                f"grad: expected the function to return a tensor, got {type(out).__name__}"
+                + ("; use has_aux=True to return more than the loss" if isinstance(out, tuple) else "")
+            )
+        if sizes_of(out):
+            raise RuntimeError(
+                f"grad: expected the function to return a scalar (0-d) tensor, got one of shape {list(out.shape)}; sum it, or use vjp or jacrev"
+            )
+        if out._interp is not level:
+            out = level.settle(out)
+        node, value = (out._aux, out._value) if out._interp is level else (None, out)
+        if has_aux:
+            aux = tree_map(lambda a: lower(level, a), aux)
+        same = len(xs) == 1 and xs[0]._value is like[0]
+        written = [] if same else written_to(level, leaves, xs, like)
+    if dispatch.SETTLE is not None:
+        value, aux = leaving(value), tree_map(leaving, aux) if has_aux else None
+    if written:
+        write_back(written)
+    if node is None:
+        gs = [zeros_of(x) for x in like]
+    else:
+        d = dt.FROM_NP[innermost(value).dtype]
+        if d.category == dt.COMPLEX:
+            raise RuntimeError(f"grad: expected a real result, got {d}; take .real or .abs() of it, or use vjp")
+        got = walk_back([(node, unit(d))])
+        if one:
+            g = got.get(inputs[0])
+            return zeros_of(like[0]) if g is None else g, value, aux
+        gs = [got[n] if n in got else zeros_of(x) for n, x in zip(inputs, like, strict=True)]
+    if one:
+        return gs[0], value, aux
+    result = unflatten(gs, spec)
+    return result[0] if isinstance(argnums, int) else result, value, aux
+
+
+def grad_and_value(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """``x -> (df/dx, f(x))`` for a function with a scalar result; with ``has_aux``, ``(df/dx, (f(x), aux))``."""
+
+    @functools.wraps(f)
+    def gradient(*args: Any, **kw: Any) -> Any:
+        g, value, aux = _gradient(f, argnums, has_aux, args, kw)
+        return (g, (value, aux)) if has_aux else (g, value)
+
+    return gradient
+
+
+def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """``x -> df/dx`` for a function with a scalar result.
+
+    >>> grad(grad(lambda x: x ** 3))(chainrule.tensor(2.0))
+    tensor(12.)
+    """
+
+    def gradient(*args: Any, **kw: Any) -> Any:
+        g, _, aux = _gradient(f, argnums, has_aux, args, kw)
+        return (g, aux) if has_aux else g
+
+    return named_as(gradient, f)
