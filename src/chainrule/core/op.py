@@ -238,8 +238,10 @@ class Op:
             return [v if v is None else v.conj() for v in each] if cx else each
         rule = self.vjp_rule
         if rule is None:
-            if self.jvp_rule is None and not self.linear and self.spec is None:
-                raise missing(self.name, "reverse-mode rule")
+            if (self.jvp_rule is None and self.spec is None) or self.linear:
+                raise missing(
+                    self.name, "reverse-mode rule"
+                )  # that of a linear op is its transpose, which only it knows
             from .derive import vjp_from_jvp, vjp_through
 
             if self.spec is not None and (self.jvp_rule is None or self.form == "fused"):

@@ -11,7 +11,7 @@ from ...core import dtypes as dt
 from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import S, sample
-from ...core.shapes import wrap_dim, zeros
+from ...core.shapes import wrap_dim, zeros_like_tensor
 from ...core.sizes import is_ragged
 from ...core.tensor import Tensor
 from ...core.views import write_out
@@ -134,7 +134,7 @@ def _(t: Any, y: Any, x: Any, v: Any, *, key: Any, old: Any) -> Any:
 
 
 def _zeros(x: Tensor) -> Tensor:
-    return zeros(tuple(x.shape), x.dtype)
+    return zeros_like_tensor(x)
 
 
 @set_slice_p.vjp
