@@ -26,7 +26,7 @@ def _forget_ops() -> Any:
 
 def test_a_name_is_declared_once() -> None:
     pointwise("twice_test", np.sin)
-    with pytest.raises(ValueError, match="twice_test.*declared twice"):
+    with pytest.raises(ValueError, match=r"twice_test.*declared twice"):
         pointwise("twice_test", np.sin)
 
 
@@ -47,7 +47,7 @@ def test_real_refuses_complex_and_names_the_argument() -> None:
     )
     assert grad(lambda x: p(x).sum())(cr.ones(2)).tolist() == [0.25, 0.25]
     for x in (cr.ones(2, dtype=cr.complex64), cr.ones(2, dtype=cr.complex128)):
-        with pytest.raises(NotImplementedError, match="softsign_test.*complex.*argument input"):
+        with pytest.raises(NotImplementedError, match=r"softsign_test.*complex.*argument input"):
             p(x)
         with pytest.raises(NotImplementedError, match="softsign_test"):
             vmap(p)(x)
