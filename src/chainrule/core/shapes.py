@@ -102,7 +102,7 @@ def sizes(args: Sequence[Any], what: str = "size") -> tuple[int, ...]:
 def infer_size(shape: tuple[int, ...], numel: int, have: Any) -> tuple[int, ...]:
     """`shape` with its -1 replaced so that it has `numel` elements."""
     if type(numel) is not int and hasattr(numel, "infer_size"):
-        return numel.infer_size(shape, have)  # type: ignore[attr-defined]
+        return numel.infer_size(shape, have)
     unknown = [i for i, n in enumerate(shape) if n == -1]
     if any(n < -1 for n in shape):
         raise RuntimeError(f"invalid shape dimension {min(shape)} in shape {list(shape)}")

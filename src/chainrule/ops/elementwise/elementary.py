@@ -747,7 +747,7 @@ def _reverse(p: Op) -> Any:
     def method(self: Tensor, other: Any) -> Tensor:
         if not isinstance(self, Tensor):
             raise TypeError(f"__r{p.name}__: argument self must be a tensor, got {type(self).__name__}")
-        return p.bind(other, self)  # type: ignore[attr-defined]
+        return p.bind(other, self)
 
     return method
 
