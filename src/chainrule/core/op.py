@@ -153,8 +153,10 @@ class Op:
         if SEEN:
             if self.form == "pointwise" and any(isinstance(a, Ragged) for a in args):
                 return self.bind(*_as_operands(args), **kw)
-            if self.sizes and (i := highest_level(self.sizes, kw)) is not None and (top is None or i.level > top.level):
-                top = i
+            if self.sizes and first_ragged(self.sizes, kw) is not None:
+                i = highest_level(self.sizes, kw)
+                if i is not None and (top is None or i.level > top.level):
+                    top = i
         return self.run(args, kw) if top is None else top.run(self, args, kw)
 
     def run(self, args: Any, kw: dict[str, Any]) -> Any:
