@@ -290,33 +290,32 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
 
     n = weight.shape[0]
     pad = None if padding_idx is None else padding_idx % n
-    total, bags = input.shape[0], lengths.shape[0]
+    # Entries after the last offset fall into one more bag, which is dropped.
+    total, bags = input.shape[0], lengths.shape[0] + include_last_offset
     rows = embedding(input, weight, None, max_norm, norm_type, scale_grad_by_freq)
+    half = rows.dtype if rows.dtype.np in dt.HALVES else None
+    if half:  # rounded once, at the end
+        rows = rows.to(dt.float32)
+        per_sample_weights = None if per_sample_weights is None else per_sample_weights.to(dt.float32)
     if per_sample_weights is not None:
         rows = rows * per_sample_weights.unsqueeze(-1)
     ids = segment_ids_p(lengths, n=total).reshape(total, 1).expand(*rows.shape)
     keep = (input != pad).unsqueeze(-1) if pad is not None else None
+
+    def reduced(x: Tensor, how: str, first: float, ids: Tensor = ids) -> Tensor:
+        start = zeros((bags, x.shape[1]), rows.dtype) + first
+        y = reduce_into("embedding_bag", start, -2, ids, x, how, True)
+        return y.narrow(0, 0, bags - 1) if include_last_offset else y
+
     if mode == "max":
-        start = zeros((bags, rows.shape[1]), rows.dtype) + float("-inf")
-        y = reduce_into(
-            "embedding_bag", start, -2, ids, rows if keep is None else where(keep, rows, float("-inf")), "amax", True
-        )
-        return where(y == float("-inf"), 0, y)
-    kept = rows if keep is None else where(keep, rows, 0)
-    y = reduce_into("embedding_bag", zeros((bags, rows.shape[1]), rows.dtype), -2, ids, kept, "sum", True)
+        y = reduced(rows if keep is None else where(keep, rows, float("-inf")), "amax", float("-inf"))
+        y = where(y == float("-inf"), 0, y)
+    else:
+        y = reduced(rows if keep is None else where(keep, rows, 0), "sum", 0.0)
     if mode == "mean":
         ones = (zeros((total, 1), rows.dtype) + 1) if keep is None else keep.to(rows.dtype)
-        count = reduce_into(
-            "embedding_bag",
-            zeros((bags, 1), rows.dtype),
-            -2,
-            ids.narrow(1, 0, 1) if rows.shape[1] else ids,
-            ones,
-            "sum",
-            True,
-        )
-        y = y / count.clamp(min=1)
-    return y
+        y = y / reduced(ones, "sum", 0.0, ids.narrow(1, 0, 1) if rows.shape[1] else ids).clamp(min=1)
+    return y.to(half) if half else y
 
 
 # -- samples ----------------------------------------------------------------------------------------------------------
