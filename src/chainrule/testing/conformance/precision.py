@@ -11,8 +11,8 @@ Chance can make either number of either library large, so what seems wrong is lo
   = 3, of two libraries with errors of the same size one seems more than twice as large as the other in 2 of 9 samples
   (``2 / (1 + 2**n)``). The second look takes many moves.
 - A result of a few numbers, or one whose error lies in a few elements (``1 - p`` at p close to 1), is one roll of the dice.
-  The second look takes the inputs again and again with other last digits: the rounding differs, the conditioning does not. The
-  largest error of all counts, so that it is no milder than the first look.
+  The second look takes the inputs again and again with the last half of their digits moved: the rounding differs, that of
+  small terms beside large ones too, the conditioning hardly. The median of the largest errors counts: what is lost in every draw is lost, be it in one element.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ UNITS, RIVAL = 3.0, 2.0
 MEAN = {torch.float32: (0.5, RIVAL), torch.bfloat16: (0.2, 1.4), torch.float16: (0.2, 1.4)}
 MANY = 1 << 10
 FEW_MOVES, MANY_MOVES = 6, 64
-DRAWS, JITTER = 16, 8  # inputs again, moved by so many units in the last place
+DRAWS = 16
 ENOUGH = 1 << 16  # elements from which compiled kernels run
 LONGEST = 1 << 12  # of a size of an op that is not pointwise: its work may grow with the square
 AT_MOST = (1 << 22, 1 << 28)  # elements of all results on the way, and products in them, of a sample that is enlarged
@@ -182,7 +182,7 @@ class Trial:
         self.template = map_tree(lambda x: self._argument(x, grow), (s.input, tuple(s.args), dict(s.kwargs)))
         self.floats = [x for x in leaves(self.template) if isinstance(x, torch.Tensor) and x.dtype is dtype]
         self.differentiable = case.entry.differentiable_at(dtype)
-        self._moves, self._total, self._units = 0, list[np.ndarray](), list[np.ndarray]()
+        self._moves, self._total = 0, list[np.ndarray]()
 
     @property
     def name(self) -> str:
@@ -295,33 +295,31 @@ class Trial:
         except RuntimeError:  # an argument at the end of its domain, such as a probability of 1, has left it
             return results(True)
 
-    def _grow_units(self, moves: int) -> None:
-        """Estimate the units from so many moves in all.
+    def _sensitivities(self, moves: int) -> Arrays:
+        """The root mean square change of every exact result over at least so many moves.
 
         The moves are independent: a tie, or a jump nearby, is seen from both sides, and each is as good as any other.
         """
+        if not self._moves:
+            self._seeds = self.case.rng
+            self._total = [np.zeros_like(a) for a in self.exact.arrays]
         with np.errstate(all="ignore"):
             for _ in range(self._moves, moves):
                 pairs = zip(
                     self._total, self._moved(int(self._seeds.integers(1 << 30))), self.exact.arrays, strict=True
                 )
                 self._total = [t + (a - b) ** 2 for t, a, b in pairs]
-        self._moves = moves
-        floats = [d for d in self.rival.dtypes if "float" in d]
-        self._units = []
-        for d, b, t in zip(floats, self.exact.arrays, self._total, strict=True):
-            info = torch.finfo(max((self.dtype, getattr(torch, d)), key=lambda t: torch.finfo(t).eps))
-            last = info.eps * np.maximum(np.abs(np.nan_to_num(b)), info.tiny)
-            self._units.append(last + np.nan_to_num(np.sqrt(t / moves)))
+            self._moves = max(self._moves, moves)
+            return [np.nan_to_num(np.sqrt(t / self._moves)) for t in self._total]
 
     def units(self, moves: int = FEW_MOVES) -> Arrays:
         """Of every exact result: one unit in its last place, and what half a unit of every input makes of it."""
-        if not self._moves:
-            self._seeds = self.case.rng
-            self._total = [np.zeros_like(a) for a in self.exact.arrays]
-        if self._moves < moves:
-            self._grow_units(moves)
-        return self._units
+        out = []
+        floats = [d for d in self.rival.dtypes if "float" in d]
+        for d, b, change in zip(floats, self.exact.arrays, self._sensitivities(moves), strict=True):
+            info = torch.finfo(max((self.dtype, getattr(torch, d)), key=lambda t: torch.finfo(t).eps))
+            out.append(info.eps * np.maximum(np.abs(np.nan_to_num(b)), info.tiny) + change)
+        return out
 
     def errors(self, got: Results, moves: int = FEW_MOVES) -> Arrays:
         """The error of each element of each result, in units; infinite where it is finite and should not be, or the reverse."""
@@ -333,7 +331,7 @@ class Trial:
         return out
 
     def redrawn(self) -> Iterator[Trial]:
-        """The trial again with other last digits in its inputs, where PyTorch takes them."""
+        """The trial again with the last half of its inputs' digits moved, where PyTorch takes them."""
         for k in range(DRAWS):
             generator = torch.Generator().manual_seed(k)
 
@@ -341,10 +339,10 @@ class Trial:
                 if not (isinstance(x, torch.Tensor) and x.dtype is self.dtype):
                     return x
                 noise = torch.randn(x.shape, generator=generator, dtype=torch.float64)
-                y = x.detach().double() * (1 + JITTER * self.eps * noise)
+                y = x.detach().double() * (1 + math.sqrt(self.eps) * noise)
                 return y.to(self.dtype).requires_grad_(x.requires_grad)
 
-            other = copy.copy(self)  # with the units of this one
+            other = copy.copy(self)  # with the sensitivities of this one
             other.template = map_tree(moved, self.template)
             for name in ("exact", "rival"):
                 other.__dict__.pop(name, None)
@@ -393,6 +391,6 @@ class Trial:
 
 
 def _largest_and_mean(draws: Sequence[np.ndarray]) -> tuple[float, float]:
-    """The largest element, and the root mean square if there are many."""
+    """The largest element, its median over the draws, and the root mean square of all if these are many."""
     mean = math.sqrt(np.mean([np.mean(e**2) for e in draws])) if sum(e.size for e in draws) >= MANY else 0.0
-    return float(max(e.max(initial=0.0) for e in draws)), mean
+    return float(np.median([e.max(initial=0.0) for e in draws])), mean
