@@ -210,6 +210,19 @@ def _lengths(offsets: Any) -> Tensor:
     return offsets.narrow(-1, 1, n - 1) - offsets.narrow(-1, 0, n - 1)
 
 
+@op("bag_lengths", differentiable=False)
+def bag_lengths_p(offsets: Any, *, n: int) -> Any:
+    """The lengths of bags that begin and end at `offsets` (last axis) among n entries."""
+    if offsets.shape[-1] > 1 and offsets[..., 0].any():
+        raise RuntimeError(
+            f"embedding_bag: offsets[0] has to be 0, since the first bag begins with the first entry of input; got {offsets[..., 0]}"
+        )
+    lengths = np.diff(offsets)
+    if (lengths < 0).any() or (offsets > n).any():
+        raise RuntimeError(f"embedding_bag: offsets have to ascend to at most the {n} entries of input, got {offsets}")
+    return lengths
+
+
 _START = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "max": -np.inf, "min": np.inf}
 
 
@@ -283,7 +296,7 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
         if offsets.ndim != 1:
             raise ValueError(f"embedding_bag: offsets has to be a 1D Tensor, got shape {list(offsets.shape)}")
         ends = offsets if include_last_offset else cat([offsets, Tensor(np.array([input.shape[0]], offsets.dtype.np))])
-        lengths = _lengths(ends)
+        lengths = bag_lengths_p(ends, n=input.shape[0])
     else:
         raise ValueError(f"embedding_bag: input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
     from .along import embedding
