@@ -109,7 +109,7 @@ class Batching(Interpreter):
         # A tensor that was made inside is of no use outside, and says so if it is used. One that the function was handed, or
         # holds, cannot have the value: that is said at once, and it has the one that it had.
         held = {id(t) for t in tensors_of(self.function)} if boxes else ()
-        outside = [b for b in boxes if id(b) in held]
+        outside = [b for b in boxes if id(b) in held or (b._meta is not None and id(b._meta.base) in held)]
         for box in outside:
             box._value, box._interp, box._aux = next(old for ref, old in self.before if ref() is box)
         self.before = []
