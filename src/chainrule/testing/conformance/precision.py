@@ -12,7 +12,8 @@ Chance can make either number of either library large, so what seems wrong is lo
   (``2 / (1 + 2**n)``). The second look takes many moves.
 - A result of a few numbers, or one whose error lies in a few elements (``1 - p`` at p close to 1), is one roll of the dice.
   The second look takes the inputs again and again with the last half of their digits moved: the rounding differs, that of
-  small terms beside large ones too, the conditioning hardly. The median of the largest errors counts: what is lost in every draw is lost, be it in one element.
+  small terms beside large ones too, the conditioning hardly. The median of the largest errors counts: what is lost in
+  every draw is lost, be it in one element. What is not finite and should be is no matter of chance.
 """
 
 from __future__ import annotations
@@ -366,8 +367,11 @@ class Trial:
             return f"results have types {got.dtypes}, expected {self.rival.dtypes}"
         if [a.shape for a in got.arrays] != [a.shape for a in self.rival.arrays]:
             return "results have other shapes than PyTorch's"
-        first = self._compared([self.errors(got)], [self.errors(self.rival)], len(got.values))
-        return first and self._second_look(lib, got)
+        mine = self.errors(got)
+        first = self._compared([mine], [self.errors(self.rival)], len(got.values))
+        if first and all(np.isfinite(e).all() for e in mine):
+            return self._second_look(lib, got)
+        return first
 
     def _second_look(self, lib: Library, got: Results) -> str | None:
         mine, theirs = [self.errors(got, MANY_MOVES)], [self.errors(self.rival, MANY_MOVES)]
