@@ -332,7 +332,7 @@ class Trial:
         return out
 
     def redrawn(self) -> Iterator[Trial]:
-        """The trial again with the last half of its inputs' digits moved, where PyTorch takes them."""
+        """The trial again with the last half of its inputs' and cotangents' digits moved, where PyTorch takes them."""
         for k in range(DRAWS):
             generator = torch.Generator().manual_seed(k)
 
@@ -347,6 +347,9 @@ class Trial:
             other.template = map_tree(moved, self.template)
             for name in ("exact", "rival"):
                 other.__dict__.pop(name, None)
+            if self.outputs:  # of a linear op, these alone say what the gradient is
+                as_tensors = [torch.from_numpy(g).to(self.dtype) for g in self.cotangents]
+                other.cotangents = [torch_to_numpy(moved(g).double()) for g in as_tensors]
             try:
                 usable = other.is_usable
             except RuntimeError:  # out of the domain
