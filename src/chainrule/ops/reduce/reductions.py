@@ -10,7 +10,7 @@ import numpy as np
 
 from ... import kernels
 from ...core import dtypes as dt
-from ...core.declare import op
+from ...core.declare import op, pointwise
 from ...core.dispatch import innermost
 from ...core.primitives import reshape_p
 from ...core.registry import public
@@ -366,6 +366,27 @@ def log_softmax_p(x: Any, *, dim: int) -> Any:
     return (z - np.log(total(np.exp(z), (dim,), True))).astype(d, copy=False)
 
 
+def _less_share(g: Any, y: Any, s: Any) -> Any:
+    z = np.asarray(g - np.exp(y) * s)
+    likely = np.broadcast_to(y > -0.7, z.shape)
+    if likely.any():
+        # Of 1 - p, with p close to 1, the rounding of p would leave few digits.
+        g, y, s = (np.broadcast_to(a, z.shape)[likely] for a in (g, y, s))
+        z[likely] = (g - s) - np.expm1(y) * s
+    return z
+
+
+less_share_p = pointwise(
+    "less_share",
+    _less_share,
+    lambda t, z, g, y, s: t,
+    lambda t, z, g, y, s: -t * (exp.bind(y) * s),
+    lambda t, z, g, y, s: -t * exp.bind(y),
+    fast=frozenset(),
+    doc="``g - exp(y) s``, where exp(y) is a probability.",
+)
+
+
 def _push_log_softmax(t: Any, y: Any, x: Any, *, dim: int) -> Any:
     w = wide(t)
     return (w - (exp.bind(wide(y)) * w).sum(dim, True)).to(t.dtype)
@@ -373,7 +394,7 @@ def _push_log_softmax(t: Any, y: Any, x: Any, *, dim: int) -> Any:
 
 def _pull_log_softmax(g: Any, y: Any, x: Any, *, dim: int) -> Any:
     w = wide(g)
-    return (w - exp.bind(wide(y)) * w.sum(dim, True)).to(g.dtype)
+    return less_share_p.bind(w, wide(y), w.sum(dim, True)).to(g.dtype)
 
 
 log_softmax_p.jvp([_push_log_softmax])
@@ -414,7 +435,7 @@ def softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_d
 def log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
     """``g - exp(y) * sum(g)`` over `dim`: the cotangent of log_softmax's input from its output `y`."""
     g = wide(grad_output)
-    return (g - exp.bind(wide(output)) * sum(g, dim, True)).to(dt.as_dtype(input_dtype))
+    return less_share_p.bind(g, wide(output), sum(g, dim, True)).to(dt.as_dtype(input_dtype))
 
 
 # -- means in double precision ------------------------------------------------------------------------------------------
