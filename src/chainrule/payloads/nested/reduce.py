@@ -62,14 +62,15 @@ def _(x: NestedArray, *, dim: tuple[int, ...], dof: Any, whole: bool, keepdim: b
     if _above(x, dim):
         run = lambda a, axes: reduce.var_p.impl(a, dim=axes, dof=dof, whole=whole, keepdim=True, old=a.shape)  # type: ignore[misc]
         return over_components(x, dim, keepdim, run, "var")
-    s, rows = Split(x.geometry, dim), _wide(x)
+    s, d = Split(x.geometry, dim), x.dtype
+    rows = x.rows.astype(np.complex128 if d.kind == "c" else np.float64)  # rounded once, in the end
     with np.errstate(divide="ignore", invalid="ignore"):
-        count = s.reduce(np.add, np.ones((x.geometry.packing.total, *x.geometry.trail), rows.real.dtype), 0)
+        count = s.reduce(np.add, np.ones((x.geometry.packing.total, *x.geometry.trail)), 0)
         c = rows - s.spread(s.reduce(np.add, rows, 0) / count)
-        c2 = np.square(c) if c.dtype.kind != "c" else np.square(c.real) + np.square(c.imag)
+        c2 = np.square(c) if d.kind != "c" else np.square(c.real) + np.square(c.imag)
         y = reduced(x, s.reduce(np.add, c2, 0), dim, True)
         y = _over(y, np.maximum(dof.values if type(dof) is RaggedInt else dof, 0.0), len(x.lead))
-    y = y.astype(x.dtype) if x.dtype in dt.HALVES else y
+        y = y.astype(np.finfo(d).dtype if d.kind == "c" else d, copy=False)
     return y if keepdim else _drop(y, dim)
 
 
