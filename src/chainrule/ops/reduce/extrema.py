@@ -18,6 +18,7 @@ from ...core.shapes import wrap_dim
 from ...core.tensor import Tensor
 from ..elementwise.elementary import maximum, minimum
 from ..index.getitem import gather_p
+from .empties import index_or, with_entry
 from .reductions import amax_p, amin_p, published, widen
 from .scan import ValuesIndices
 
@@ -70,9 +71,13 @@ def argmin_p(x: Any, *, dim: int) -> Any:
 
 
 def _arg(p: Any, what: str) -> Any:
-    def form(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    def form(input: Tensor, dim: int | None = None, keepdim: bool = False, *, fill: int | None = None) -> Tensor:
         x = ordered(p.name, input, bools=False)
         n = x.ndim
+        if fill is not None and dim is not None and n:
+            d = wrap_dim(dim, n)
+            i = index_or(fill, p(with_entry(p.name, x, (d,), 0), dim=d), x, d)
+            return i if keepdim else i.squeeze(d)
         if dim is None:
             if x.numel() == 0:
                 raise IndexError(f"{p.name}(): Expected reduction dim to be specified for input.numel() == 0")
@@ -86,7 +91,7 @@ def _arg(p: Any, what: str) -> Any:
         return i if keepdim else i.squeeze(d)
 
     form.__name__ = p.name
-    form.__doc__ = f"The index of the {what} entry along `dim`, or in the flattened tensor; the first of equals."
+    form.__doc__ = f"The index of the {what} entry along `dim`, or in the flattened tensor; the first of equals.\n\nWhere a dim has no entries (also in a component of a nest) the result is `fill`; without it that is an error."
     return public(p.name, methods=p.name)(form)
 
 

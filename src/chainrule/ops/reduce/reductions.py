@@ -238,11 +238,15 @@ def published(name: str, f: Any) -> Any:
 def _extremum(name: str, fn: Any) -> Any:
     p = evenly(name, fn)
 
-    def public_form(input: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
-        s = input.shape
+    def public_form(input: Tensor, dim: Any = (), keepdim: bool = False, *, fill: Any = None) -> Tensor:
         if input.dtype.category == dt.COMPLEX:
             raise RuntimeError(f"{name}: not implemented for complex input")
-        ds = axes(dim, len(s))
+        ds = axes(dim, input.ndim)
+        if fill is not None:
+            from .empties import with_entry
+
+            input = with_entry(name, input, ds, fill)
+        s = input.shape
         if dim in ((), None) and 0 in s:
             raise RuntimeError(
                 f"{name}(): Expected reduction dim to be specified for input.numel() == 0; input has shape {list(s)}"
@@ -255,7 +259,7 @@ def _extremum(name: str, fn: Any) -> Any:
         return p(input, dim=ds, keepdim=keepdim, old=tuple(s))
 
     public_form.__name__ = name
-    public_form.__doc__ = f"The {'largest' if name == 'amax' else 'smallest'} entry over `dim` (one, several or all); ties share the gradient."
+    public_form.__doc__ = f"The {'largest' if name == 'amax' else 'smallest'} entry over `dim` (one, several or all); ties share the gradient.\n\nWhere there are no entries (dims of size 0, empty components of a nest) the result is `fill`; without it that is an error."
     return p, published(name, public_form)
 
 

@@ -155,6 +155,11 @@ class RaggedInt:
         """The greatest size."""
         return int(self.values.max(initial=0))
 
+    @property
+    def none(self) -> RaggedInt:
+        """1 in the components whose size is 0, and 0 in the others."""
+        return RaggedInt((self.values == 0).astype(np.int64), self.level, self.at)
+
     def agrees(self, other: Any) -> bool:
         """Whether the size is `other` in every component: as `==`, but also of 1, where nothing is to be repeated."""
         v = plain(other)
