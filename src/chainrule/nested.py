@@ -180,12 +180,18 @@ def as_nested_tensor(
         plain = _joined(parts) if parts else None
     if plain is not None:
         return plain if dtype is None else plain.to(dtype)
+    if any(isinstance(c, Tensor) and c.is_nested for c in parts):
+        raise ChainruleError(
+            "nested_tensor: components must be dense, but some are nested themselves. Join them, x = cat(nests), and keep how many each has: "
+            "what is one row for each component of x is a nest again by nested_tensor_from_jagged(rows, lengths=counts)"
+        )
+    blank = [isinstance(c, list | tuple) and not len(c) for c in parts]  # an empty list says nothing of a type
     parts = [_as_tensor(c, dtype) for c in parts]
     shape = _shape([tuple(p.shape) for p in parts])
     if not parts:
         d = dt.get_default_dtype() if dtype is None else dt.as_dtype(dtype)
         return nest_p(Tensor(np.zeros(0, d.np)), shape=shape)
-    d = dt.result_of((p.dtype, p.ndim) for p in parts)
+    d = dt.result_of((p.dtype, p.ndim) for p, b in zip(parts, blank, strict=True) if not b or all(blank))
     return join_nest_p(*[p if p.dtype is d else p.to(d) for p in parts], shape=shape)
 
 

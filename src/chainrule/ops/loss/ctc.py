@@ -186,7 +186,9 @@ def ctc_loss(
     """
     r = reduction_of(reduction)
     if not isinstance(log_probs, Tensor) or not isinstance(targets, Tensor):
-        raise TypeError(f"ctc_loss: log_probs and targets must be tensors, got {type(log_probs).__name__} and {type(targets).__name__}")
+        raise TypeError(
+            f"ctc_loss: log_probs and targets must be tensors, got {type(log_probs).__name__} and {type(targets).__name__}"
+        )
     if whole_nest(log_probs) or whole_nest(targets):
         log_probs, targets, input_lengths, target_lengths = _dense(log_probs, targets, input_lengths, target_lengths)
     elif any(not isinstance(s, int) for s in (*log_probs.shape, *targets.shape)):  # of one component
@@ -233,7 +235,9 @@ def _dense(log_probs: Tensor, targets: Tensor, il: Any, tl: Any) -> tuple[Tensor
     """Nested arguments padded, with their lengths."""
     if whole_nest(log_probs):
         if log_probs.ndim != 3 or not isinstance(log_probs.shape[2], int):
-            raise RuntimeError(f"ctc_loss: nested log_probs must be (N, T, C) with T ragged, got {list(log_probs.shape)}")
+            raise RuntimeError(
+                f"ctc_loss: nested log_probs must be (N, T, C) with T ragged, got {list(log_probs.shape)}"
+            )
         il = log_probs.lengths() if il is None else il
         log_probs = log_probs.to_padded_tensor(0.0).transpose(0, 1)
     if whole_nest(targets):

@@ -32,6 +32,12 @@ def _sizes(n: Any, like: Any) -> Any:
     )
 
 
+def places(x: NestedArray) -> ndarray:
+    """The component and the place in it of each nonzero element, a row each."""
+    owner, coords = x.geometry.elements()
+    return np.stack([owner, *coords], 1)[flat(x) != 0]
+
+
 @index.wrap_index_p.on(NestedArray)
 def _(i: Any, *, n: Any, dim: int) -> Any:
     rows = i.rows if isinstance(i, NestedArray) else i

@@ -197,9 +197,7 @@ def reduce_nested(
         y = reduced(x, s.reduce(ufunc, x.rows, identity, work), within, True)
     if above:
         if isinstance(y, NestedArray):
-            y = NestedArray(
-                dense(ufunc, y.rows, tuple(i + k + 1 + y.axis for i in above), identity, work), y.geometry
-            )
+            y = NestedArray(dense(ufunc, y.rows, tuple(i + k + 1 + y.axis for i in above), identity, work), y.geometry)
         else:
             y = dense(ufunc, y, above, identity, work)
     y = y.astype(d) if d in dt.HALVES else y
