@@ -19,7 +19,7 @@ from ...core.tensor import Tensor
 from ..elementwise.elementary import maximum, minimum
 from ..index.getitem import gather_p
 from .empties import index_or, with_entry
-from .reductions import amax_p, amin_p, published, widen
+from .reductions import FILL, amax_p, amin_p, published, widen
 from .scan import ValuesIndices
 
 
@@ -91,7 +91,9 @@ def _arg(p: Any, what: str) -> Any:
         return i if keepdim else i.squeeze(d)
 
     form.__name__ = p.name
-    form.__doc__ = f"The index of the {what} entry along `dim`, or in the flattened tensor; the first of equals.\n\nWhere a dim has no entries (also in a component of a nest) the result is `fill`; without it that is an error."
+    form.__doc__ = (
+        f"The index of the {what} entry along `dim`, or in the flattened tensor; the first of equals.\n\n" + FILL
+    )
     return public(p.name, methods=p.name)(form)
 
 

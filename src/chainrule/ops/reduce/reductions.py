@@ -235,6 +235,11 @@ def published(name: str, f: Any) -> Any:
     return public("", methods=name, out=False)(f)
 
 
+FILL = (
+    "Where there are no entries, as in an empty component of a nest, the result is `fill`; without it that is an error."
+)
+
+
 def _extremum(name: str, fn: Any) -> Any:
     p = evenly(name, fn)
 
@@ -259,7 +264,8 @@ def _extremum(name: str, fn: Any) -> Any:
         return p(input, dim=ds, keepdim=keepdim, old=tuple(s))
 
     public_form.__name__ = name
-    public_form.__doc__ = f"The {'largest' if name == 'amax' else 'smallest'} entry over `dim` (one, several or all); ties share the gradient.\n\nWhere there are no entries (dims of size 0, empty components of a nest) the result is `fill`; without it that is an error."
+    what = "largest" if name == "amax" else "smallest"
+    public_form.__doc__ = f"The {what} entry over `dim` (one, several or all); ties share the gradient.\n\n{FILL}"
     return p, published(name, public_form)
 
 
