@@ -347,6 +347,12 @@ class Packing:
         starts = np.cumsum(counts) - counts
         return np.repeat(self.offsets[:-1][members] - starts, counts) + np.arange(int(counts.sum()))
 
+    def span(self, members: ndarray) -> Any:
+        """The same as an index, a slice where there is one member."""
+        if len(members) != 1:
+            return self.rows_of(members)
+        return slice(int(self.offsets[members[0]]), int(self.offsets[members[0] + 1]))
+
 
 _PACKINGS: weakref.WeakValueDictionary[Any, Packing] = weakref.WeakValueDictionary()
 
