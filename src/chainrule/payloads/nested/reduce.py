@@ -65,9 +65,10 @@ def _(x: NestedArray, *, dim: tuple[int, ...], dof: Any, whole: bool, keepdim: b
     s, d = Split(x.geometry, dim), x.dtype
     rows = x.rows.astype(np.complex128 if d.kind == "c" else np.float64)  # rounded once, in the end
     with np.errstate(divide="ignore", invalid="ignore"):
-        count = s.reduce(np.add, np.ones((x.geometry.packing.total, *x.geometry.trail)), 0)
-        c = rows - s.spread(s.reduce(np.add, rows, 0) / count)
-        c2 = np.square(c) if d.kind != "c" else np.square(c.real) + np.square(c.imag)
+        c = s.reduce(np.add, rows, 0)
+        c /= s.count(x.geometry)
+        c = np.subtract(rows, s.spread(c), out=rows)
+        c2 = np.square(c, out=c) if d.kind != "c" else np.square(c.real) + np.square(c.imag)
         y = reduced(x, s.reduce(np.add, c2, 0), dim, True)
         y = _over(y, np.maximum(dof.values if type(dof) is RaggedInt else dof, 0.0), len(x.lead))
         y = y.astype(np.finfo(d).dtype if d.kind == "c" else d, copy=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -122,6 +123,11 @@ class Split:
         if self.inner:
             rows = dense(ufunc, rows, self.inner, identity, dtype)
         return rows if self.segments is None else self.segments.reduce(ufunc, rows, identity, self.axis, dtype)
+
+    def count(self, g: Geometry) -> Any:
+        """How many entries each reduced one stands for."""
+        inner = math.prod(g.trail[d] for d in self.inner)
+        return inner if self.segments is None else inner * self.segments.lengths.reshape((-1, *(1,) * len(g.trail)))
 
     def spread(self, rows: ndarray) -> ndarray:
         """Reduced rows repeated to where they came from (dims inside of rows broadcast)."""
