@@ -378,7 +378,9 @@ def by_exact_size(g: Geometry) -> list[ndarray]:
     found = memo.get("exact")
     if found is None:
         sizes = g.packing.sizes
-        kinds, which = np.unique(sizes if g.u > 1 else sizes[:, 0] if g.u else np.zeros(g.n), axis=0, return_inverse=True)
+        kinds, which = np.unique(
+            sizes if g.u > 1 else sizes[:, 0] if g.u else np.zeros(g.n), axis=0, return_inverse=True
+        )
         order = np.argsort(which.reshape(-1), kind="stable")
         ends = np.cumsum(np.bincount(which.reshape(-1), minlength=len(kinds)))
         found = memo["exact"] = np.split(order, ends[:-1]) if g.n else []
