@@ -134,14 +134,14 @@ RECURRENCES: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 
 
 def _polynomial(x: Any, n: Any, *, kind: str, k: int) -> Any:
-    few = k == 0 and x.dtype.kind == "f" and n.size and n.min() >= 0 and n.max() <= SHORT
+    few = k == 0 and x.dtype.kind == "f" and n.size and n.max() <= SHORT
     return _short(x, n, kind) if few and np.isfinite(x).all() else _any_degree(x, n, kind=kind, k=k)
 
 
 def _short(x: Any, n: Any, kind: str) -> Any:
     """By recurrence in a wider type: near its roots a polynomial has few digits otherwise."""
     d, shape = x.dtype, np.broadcast_shapes(x.shape, n.shape)
-    n = np.trunc(n)
+    n = np.maximum(np.trunc(n), -1)
     least, most = int(n.min()), int(n.max())
     x = np.broadcast_to(x, shape).reshape(-1)
     n = np.broadcast_to(n, shape).reshape(-1)
@@ -153,7 +153,7 @@ def _short(x: Any, n: Any, kind: str) -> Any:
             b = slice(a, a + TOGETHER)
             v = x[b].astype(wide)
             q, p = np.ones_like(v), first(v)
-            r = q if most == 0 else p if least == most else np.where(n[b] == 0, q, p)
+            r = p if least == most > 0 else np.where(n[b] == 0, q, np.where(n[b] == 1, p, 0))
             for j in range(1, most):
                 p, q = after(j, v, p, q), p
                 r = p if least == most else np.where(n[b] == j + 1, p, r)
