@@ -135,7 +135,7 @@ RECURRENCES: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 
 def _polynomial(x: Any, n: Any, *, kind: str, k: int) -> Any:
     few = k == 0 and x.dtype.kind == "f" and n.size and n.max() <= SHORT
-    return _short(x, n, kind) if few and np.isfinite(x).all() else _any_degree(x, n, kind=kind, k=k)
+    return _short(x, n, kind) if few else _any_degree(x, n, kind=kind, k=k)
 
 
 def _short(x: Any, n: Any, kind: str) -> Any:
@@ -158,8 +158,7 @@ def _short(x: Any, n: Any, kind: str) -> Any:
                 p, q = after(j, v, p, q), p
                 r = p if least == most else np.where(n[b] == j + 1, p, r)
             y[b] = r
-    # Where the recurrence in double precision overflows it ends in inf - inf.
-    return (np.where(np.isinf(y), d.type(np.nan), y) if d == np.float64 else y).reshape(shape)
+    return y.reshape(shape)
 
 
 @in_double
