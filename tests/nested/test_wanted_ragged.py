@@ -229,3 +229,17 @@ def test_arrow_slices() -> None:
         nested.from_arrow(a)
     with pytest.raises(RuntimeError, match="must hold numbers"):
         nested.from_arrow(pa.array([["a"]]))
+
+
+@pytest.mark.parametrize("dtype", [ct.float16, ct.bfloat16])
+def test_linear_of_16_bits_rounds_once(dtype: Any) -> None:
+    rng = np.random.default_rng(0)
+    x, w, b = (ct.tensor(rng.normal(size=s)).to(dtype) for s in ((40, 64), (2, 32, 64), (2, 32)))
+    n = nested.nested_tensor([x[:13], x[13:]])
+    d = [v.double() for v in (x, w, b)]
+    want = (d[0] @ d[1].mT + d[2].unsqueeze(1)).to(dtype)
+    for got in (
+        ct.stack([F.linear(n, w[i], b[i]).values() for i in range(2)]),
+        ct.stack([y.values() for y in ct.vmap(lambda w, b: F.linear(n, w, b))(w, b)]),
+    ):
+        assert (got != want).double().mean() < 0.005, "float32 may be half way between two"
