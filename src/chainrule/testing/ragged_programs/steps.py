@@ -156,7 +156,8 @@ REDUCE_ONE: dict[str, tuple[int, Callable[..., Any]]] = {
 }  # fmt: skip
 COUNT: dict[str, Callable[..., Any]] = {
     "argmax": lambda x, d, k: x.argmax(d, keepdim=k), "argmin": lambda x, d, k: x.argmin(d, keepdim=k),
-    "place of max or": lambda x, d, k: x.argmax(d, keepdim=k, fill=-1), "any": lambda x, d, k: (x > 0).any(d, keepdim=k), "all": lambda x, d, k: (x > 0).all(d, keepdim=k),
+    "place of max or": lambda x, d, k: x.argmax(d, keepdim=k, fill=-1),
+    "any": lambda x, d, k: (x > 0).any(d, keepdim=k), "all": lambda x, d, k: (x > 0).all(d, keepdim=k),
     "count": lambda x, d, k: (x > 0).sum(d, keepdim=k),
 }  # fmt: skip
 
