@@ -201,6 +201,14 @@ def test_sums_over_all_components_keep_their_digits() -> None:
     assert nested.segment_sum(x.values()[:, 0].contiguous(), ct.zeros(n + 4, dtype=ct.int64), 1).item() == n + 4
 
 
+def test_sums_of_components_keep_their_digits() -> None:
+    r = np.random.default_rng(0).random(3_000_000).astype(np.float32)
+    x = nested.nested_tensor([r, r[:100]])
+    want = r.sum(dtype=np.float64)
+    assert abs(x.sum(1)[0].item() / want - 1) < 7e-8
+    assert abs(x.unsqueeze(-1).sum(1)[0].item() / want - 1) < 2e-7
+
+
 def test_variances_of_components_keep_their_digits() -> None:
     r = (np.random.default_rng(0).normal(size=(10000, 2)) + 1e4).astype(np.float32)
     x = nested.nested_tensor([r, r[:100]])
