@@ -19,7 +19,7 @@ from ...core.tensor import Tensor
 from ..elementwise.elementary import maximum, minimum
 from ..index.getitem import gather_p
 from .empties import index_or, with_entry
-from .reductions import FILL, amax_p, amin_p, published, widen
+from .reductions import axes, evenly, published, widen
 from .scan import ValuesIndices
 
 
@@ -56,6 +56,42 @@ def chosen(name: str, p: Any, input: Tensor, dim: Any, keepdim: bool, **kw: Any)
         v, i = entries(input.reshape(1), p(input.reshape(1), dim=-1, **kw), -1, False)
         return ValuesIndices(v, i)
     return ValuesIndices(*entries(input, p(input, dim=d, **kw), d, keepdim))
+
+
+FILL = (
+    "Where there are no entries, as in an empty component of a nest, the result is `fill`; without it that is an error."
+)
+
+
+def _over_dims(name: str, fn: Any) -> Any:
+    p = evenly(name, fn)
+
+    def public_form(input: Tensor, dim: Any = (), keepdim: bool = False, *, fill: Any = None) -> Tensor:
+        if input.dtype.category == dt.COMPLEX:
+            raise RuntimeError(f"{name}: not implemented for complex input")
+        ds = axes(dim, input.ndim)
+        if fill is not None:
+            input = with_entry(name, input, ds, fill)
+        s = input.shape
+        if dim in ((), None) and 0 in s:
+            raise RuntimeError(
+                f"{name}(): Expected reduction dim to be specified for input.numel() == 0; input has shape {list(s)}"
+            )
+        for d in ds:
+            if s[d] == 0:
+                raise IndexError(
+                    f"{name}(): Expected reduction dim {d + len(s)} to have non-zero size (input has shape {list(s)})."
+                )
+        return p(input, dim=ds, keepdim=keepdim, old=tuple(s))
+
+    public_form.__name__ = name
+    what = "largest" if name == "amax" else "smallest"
+    public_form.__doc__ = f"The {what} entry over `dim` (one, several or all); ties share the gradient.\n\n{FILL}"
+    return p, published(name, public_form)
+
+
+amax_p, amax = _over_dims("amax", np.maximum.reduce)
+amin_p, amin = _over_dims("amin", np.minimum.reduce)
 
 
 @op("argmax", differentiable=False)
@@ -161,6 +197,10 @@ aminmax = published("aminmax", _aminmax)
 
 # -- samples ------------------------------------------------------------------------------------------------------------
 
+for _n in ("amax", "amin"):
+    sample(_n, S(2, 3), dim=-1, cx=False)
+    sample(_n, S(2, 3, 2), dim=(0, -1), keepdim=True, cx=False)
+    sample(_n, S(), 0, cx=False)
 for _n in ("max", "min"):
     sample(_n, S(2, 3), cx=False)
     sample(_n, S(), cx=False)

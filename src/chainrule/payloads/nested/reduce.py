@@ -46,8 +46,8 @@ def _extremum(p: Any, ufunc: Any, low: bool) -> None:
         return reduce_nested(ufunc, x, dim, keepdim, _limit(x.dtype, low), p.name)
 
 
-_extremum(reduce.amax_p, np.maximum, True)
-_extremum(reduce.amin_p, np.minimum, False)
+_extremum(extrema.amax_p, np.maximum, True)
+_extremum(extrema.amin_p, np.minimum, False)
 
 # -- moments and norms ----------------------------------------------------------------------------------------------------
 
