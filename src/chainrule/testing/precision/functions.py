@@ -323,12 +323,13 @@ def write(rows: list[Row], docs: Path) -> None:
     for family in dict.fromkeys(r.family for r in rows):
         lines += [f"### {family.capitalize()}", "", *table([r for r in rows if r.family == family]), ""]
     lines += ["### Over the limit although another library does better", ""]
-    for r in rows:
-        if r.short:
-            at = ", ".join(f"{v:.6g}" for v in r.at)
-            lines.append(
-                f"* `{r.label}`, {r.order}, {r.dtype}: {_number(r.ours)} at {at}; {r.reason or 'no reason known'}."
-            )
+    short = [r for r in rows if r.short]
+    for r in short:
+        at = ", ".join(f"{v:.6g}" for v in r.at)
+        lines.append(
+            f"* `{r.label}`, {r.order}, {r.dtype}: {_number(r.ours)} at {at}; {r.reason or 'no reason known'}."
+        )
+    lines += [] if short else ["None."]
     page = docs / "precision.md"
     text = page.read_text()
     before, after = text[: text.index(BEGIN)], text[text.index(END) :]
