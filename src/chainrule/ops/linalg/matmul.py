@@ -150,7 +150,8 @@ def _rows(x: Tensor) -> Tensor:
         return Tensor(matrix)
     s = sizes_of(x)
     rows: Any = math.prod(s[:-1])
-    return x.reshape(rows if is_ragged(rows) else int(rows), s[-1])
+    width = getattr(s[-1], "most", s[-1])  # a ragged size here is that of a shared matrix in every component
+    return x.reshape(rows if is_ragged(rows) else int(rows), width)
 
 
 def _matmul_ga(g: Any, y: Any, a: Any, b: Any) -> Any:

@@ -112,8 +112,8 @@ def _over(name: str, p: Any, identity: Any, what: str) -> None:
     _named(name)(form)
 
 
-_over("amax", lambda x, d, k: reduce.amax(x, () if d is None else d, k), lowest, "largest entry")
-_over("amin", lambda x, d, k: reduce.amin(x, () if d is None else d, k), highest, "smallest entry")
+_over("amax", lambda x, d, k: extrema.amax(x, () if d is None else d, k), lowest, "largest entry")
+_over("amin", lambda x, d, k: extrema.amin(x, () if d is None else d, k), highest, "smallest entry")
 
 
 def _arg(name: str, f: Any, identity: Any, what: str) -> None:

@@ -16,6 +16,7 @@ from ...ops.shape import functional as copies
 from ...ops.shape import pad
 from ...ops.shape import views as shape
 from .array import NestedArray, count_of, differ, flat, nest_at, pack, pick, pointwise_nested, spread_rows
+from .permute import permuted
 from .sizes import Geometry, RaggedInt, bound, geometry_of, is_ragged, packing_of
 
 ndarray = np.ndarray
@@ -89,29 +90,6 @@ def permute_nested(x: NestedArray, *, dims: tuple[int, ...]) -> Any:
     y.geometry = Geometry(g.packing, y.rows.shape[at + 1 :])
     now = [*packed, *rest]
     return permuted(y, [now.index(d) for d in after])
-
-
-def permuted(x: NestedArray, perm: list[int]) -> NestedArray:
-    """Elements gathered in the order of permuted dims of the components; the order is found once for a geometry."""
-    g = x.geometry
-    key = ("permute", g.trail, *perm)
-    found = g.packing.memo.get(key)
-    if found is None:
-        cols = tuple(g.columns[p] for p in perm)
-        h = geometry_of(cols, g.n)
-        # Whole blocks of dims that stay last move together.
-        still = 0
-        while still < len(g.trail) and still < len(h.trail) and perm[g.k - 1 - still] == g.k - 1 - still:
-            still += 1
-        width = int(np.prod(g.trail[len(g.trail) - still :]))
-        blocks = Geometry(g.packing, g.trail[: len(g.trail) - still])
-        owner, coords = geometry_of(cols[: g.k - still], g.n).elements()
-        back = [perm.index(d) for d in range(g.k - still)]
-        found = g.packing.memo[key] = (blocks.element_at(owner, [coords[b] for b in back]), width, h)
-    order, width, h = found
-    lead = x.lead
-    flat_blocks = np.ascontiguousarray(x.rows).reshape(*lead, g.packing.total * g.width // width if width else 0, width)
-    return NestedArray(flat_blocks.take(order if width else order[:0], axis=-2).reshape(*lead, *h.rows), h)
 
 
 def broadcast(x: Any, full: tuple[Any, ...]) -> Any:
