@@ -20,7 +20,7 @@ from ...core.shapes import broadcast_shapes, wrap_dim, zeros
 from ...core.sizes import SEEN, is_ragged
 from ...core.tensor import Tensor
 from ...core.views import assign
-from ..elementwise.elementary import where_p
+from ..elementwise.select import where_p
 from ..shape.in_each import in_each
 from ..shape.views import slice_p
 

@@ -20,7 +20,7 @@ from ...core.shapes import broadcast_shapes, sizes_of
 from ...core.sizes import is_ragged
 from ...core.tensor import Tensor
 from ...core.types import FLOAT_NUMS, REAL_NUMS
-from ..elementwise.elementary import scaled
+from ..elementwise.operators import scaled
 from ..shape.in_each import same_size
 from . import vectors
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...core.errors import ChainruleError
 from ...core.tensor import Tensor
-from ..elementwise.elementary import where
+from ..elementwise.select import where
 from ..shape.create import full, full_like
 from ..shape.views import cat
 

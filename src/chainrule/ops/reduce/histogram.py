@@ -15,7 +15,7 @@ from ...core.dispatch import innermost
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.tensor import Tensor
-from ..elementwise.elementary import where
+from ..elementwise.select import where
 from ..index.getitem import add_rows_p
 from ..shape.create import ones_like
 

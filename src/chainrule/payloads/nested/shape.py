@@ -10,7 +10,7 @@ from ...core import dtypes as dt
 from ...core import primitives
 from ...core.errors import ChainruleError
 from ...core.op import OPS
-from ...ops.elementwise import elementary as pointwise
+from ...ops.elementwise.select import where_p
 from ...ops.reduce import reductions as reduce
 from ...ops.shape import functional as copies
 from ...ops.shape import pad
@@ -25,7 +25,7 @@ ndarray = np.ndarray
 
 primitives.detach_p.on(NestedArray)(lambda x: x)
 primitives.clone_p.on(NestedArray)(lambda x, order="K": x.copy())
-pointwise.where_p.on(NestedArray)(lambda c, a, b: pointwise_nested(np.where, [c, a, b], "where"))
+where_p.on(NestedArray)(lambda c, a, b: pointwise_nested(np.where, [c, a, b], "where"))
 
 # -- shape ------------------------------------------------------------------------------------------------------------
 
