@@ -23,7 +23,7 @@ def get_total_norm(
 ) -> Tensor:
     """The norm of all tensors as one vector."""
     from ...ops.linalg.norms import vector_norm
-    from ...ops.shape.views import stack
+    from ...ops.shape.slices import stack
 
     ts = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     if not ts:
@@ -56,7 +56,7 @@ def clip_grad_value_(parameters: Any, clip_value: float, foreach: Any = None) ->
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     """All parameters, one after the other, as a vector."""
-    from ...ops.shape.views import cat
+    from ...ops.shape.slices import cat
 
     return cat([p.reshape(-1) for p in parameters])
 

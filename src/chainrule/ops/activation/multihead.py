@@ -13,7 +13,7 @@ from ...core.tensor import Tensor
 from ..elementwise.select import where
 from ..linalg.matmul import linear, matmul, rounded_once
 from ..reduce.reductions import softmax
-from ..shape.views import cat
+from ..shape.slices import cat
 
 
 def _project(query: Tensor, key: Tensor, value: Tensor, w: Any, b: Any) -> tuple[Tensor, Tensor, Tensor]:

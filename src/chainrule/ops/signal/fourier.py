@@ -32,7 +32,7 @@ from ..elementwise.convert import cast
 from ..elementwise.parts import conj, real
 from ..shape.create import finish
 from ..shape.pad import constant_pad_p
-from ..shape.views import roll_p
+from ..shape.slices import roll_p
 
 Dims = tuple[int, ...]
 
