@@ -33,6 +33,7 @@ class _Running(_Affine):
     statistics and those of the batch count in evaluation too.
     """
 
+    _version = 2
     ranks: tuple[int, ...] = ()
 
     def __init__(
@@ -86,19 +87,12 @@ class _Running(_Affine):
             return self.momentum
         return 1 / self.num_batches_tracked.to(self.running_mean.dtype)
 
-    def _load_own(
-        self,
-        state: dict[str, Any],
-        prefix: str,
-        missing: list[str],
-        unexpected: list[str],
-        errors: list[str],
-        by_assignment: bool,
-    ) -> None:
-        key = prefix + "num_batches_tracked"
-        if self.num_batches_tracked is not None and key not in state:
-            state[key] = self.num_batches_tracked  # states from before there was a count
-        super()._load_own(state, prefix, missing, unexpected, errors, by_assignment)
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any, *rest: Any) -> None:
+        key, version = prefix + "num_batches_tracked", local_metadata.get("version")
+        if (version is None or version < 2) and self.track_running_stats and key not in state_dict:
+            known = self.num_batches_tracked  # states from before there was a count
+            state_dict[key] = known if known is not None else Tensor(np.zeros((), np.int64))
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
 
     def extra_repr(self) -> str:
         """The options."""

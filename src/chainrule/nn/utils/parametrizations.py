@@ -67,7 +67,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
             f"weight_norm: Cannot register two weight_norm parametrizations on the same parameter {name}"
         )
     register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
-    module._hook("load_pre", _Rename(name))
+    module.register_load_state_dict_pre_hook(_Rename(name))
     return module
 
 
