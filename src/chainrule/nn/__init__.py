@@ -4,12 +4,13 @@ from . import functional, init, modules, parameter, utils
 from .functional_call import functional_call, stack_module_state
 from .module import Module as Module
 from .modules import *
-from .modules.thin import *
-from .parameter import Buffer, Parameter
+from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
 __all__ = [
     "Buffer",
     "Parameter",
+    "UninitializedBuffer",
+    "UninitializedParameter",
     "functional",
     "functional_call",
     "init",

@@ -113,28 +113,32 @@ def calculate_gain(nonlinearity: str, param: Any = None) -> float:
     return _GAINS[nonlinearity](param)
 
 
-def _fans(tensor: Tensor) -> tuple[int, int]:
+def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
+    """How many inputs an output of this weight has, and how many outputs an input."""
     if tensor.ndim < 2:
-        raise ValueError(f"fan in and fan out need a tensor of at least 2 dimensions, got shape {tuple(tensor.shape)}")
+        raise ValueError(
+            f"Fan in and fan out can not be computed for tensor with fewer than 2 dimensions, got shape {tuple(tensor.shape)}"
+        )
     field = math.prod(tensor.shape[2:])
     return tensor.shape[1] * field, tensor.shape[0] * field
 
 
-def _fan(tensor: Tensor, mode: str) -> int:
+def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
+    mode = mode.lower()
     if mode not in ("fan_in", "fan_out"):
-        raise ValueError(f"mode {mode!r} not supported, please use one of fan_in, fan_out")
-    return _fans(tensor)[mode == "fan_out"]
+        raise ValueError(f"Mode {mode} not supported, please use one of fan_in, fan_out")
+    return _calculate_fan_in_and_fan_out(tensor)[mode == "fan_out"]
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
     """Uniform in +-gain sqrt(6 / (fan_in + fan_out))."""
-    a = gain * math.sqrt(6 / sum(_fans(tensor)))
+    a = gain * math.sqrt(6 / sum(_calculate_fan_in_and_fan_out(tensor)))
     return uniform_(tensor, -a, a, generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
     """Normal with standard deviation gain sqrt(2 / (fan_in + fan_out))."""
-    return normal_(tensor, 0.0, gain * math.sqrt(2 / sum(_fans(tensor))), generator)
+    return normal_(tensor, 0.0, gain * math.sqrt(2 / sum(_calculate_fan_in_and_fan_out(tensor))), generator)
 
 
 def kaiming_uniform_(
@@ -143,7 +147,7 @@ def kaiming_uniform_(
     """Uniform in +-gain sqrt(3 / fan)."""
     if not tensor.numel():
         return tensor
-    bound = calculate_gain(nonlinearity, a) * math.sqrt(3 / _fan(tensor, mode))
+    bound = calculate_gain(nonlinearity, a) * math.sqrt(3 / _calculate_correct_fan(tensor, mode))
     return uniform_(tensor, -bound, bound, generator)
 
 
@@ -153,7 +157,7 @@ def kaiming_normal_(
     """Normal with standard deviation gain / sqrt(fan)."""
     if not tensor.numel():
         return tensor
-    return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode)), generator)
+    return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode)), generator)
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:

@@ -17,7 +17,7 @@ from ...core.imperative import no_grad
 from ...core.tensor import Tensor
 from ...core.views import assign
 from ..module import Module
-from ..modules.containers import ModuleDict, ModuleList
+from ..modules.container import ModuleDict, ModuleList
 from ..parameter import Parameter
 from .computed import Computed, install, plain_class, uninstall
 
