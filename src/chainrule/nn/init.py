@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -186,6 +188,36 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
     w[order < math.ceil(sparsity * rows)] = 0
     return _fill(tensor, w)
 
+
+def _older(f: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The function by its name of PyTorch's first days, without the underscore."""
+
+    @functools.wraps(f)
+    def call(*args: Any, **kw: Any) -> Tensor:
+        warnings.warn(
+            f"`nn.init.{call.__name__}` is now deprecated in favor of `nn.init.{f.__name__}`.", FutureWarning, stacklevel=2
+        )
+        return f(*args, **kw)
+
+    call.__name__ = f.__name__.rstrip("_")
+    return call
+
+
+uniform, normal, constant, eye, dirac = map(_older, (uniform_, normal_, constant_, eye_, dirac_))
+xavier_uniform, xavier_normal = _older(xavier_uniform_), _older(xavier_normal_)
+kaiming_uniform, kaiming_normal = _older(kaiming_uniform_), _older(kaiming_normal_)
+orthogonal, sparse = _older(orthogonal_), _older(sparse_)
+
+
+def _no_grad_fill_(tensor: Tensor, val: float) -> Tensor:
+    return constant_(tensor, val)
+
+
+def _no_grad_zero_(tensor: Tensor) -> Tensor:
+    return zeros_(tensor)
+
+
+_no_grad_uniform_, _no_grad_normal_, _no_grad_trunc_normal_ = uniform_, normal_, trunc_normal_
 
 __all__ = [
     "calculate_gain",
