@@ -202,3 +202,60 @@ def test_path_and_bases(name: str) -> None:
         if home.startswith("torch.nn") and base.__name__ not in ("_ConvTransposeMixin", "_LazyProtocol"):
             b = getattr(importlib.import_module(home.replace("torch", "chainrule", 1)), base.__name__)
             assert issubclass(mine, b), (name, base)
+
+
+def transformed() -> list[Any]:
+    """One sample of each module that has values to differentiate."""
+    skip = {*RANDOM, "CTCLoss"}  # the loss's samples are integers and lengths
+    return [p for p in samples() if p.values[0].module_cls.__name__ not in skip and p.values[1]]
+
+
+@pytest.mark.parametrize("info, training", transformed())
+def test_transforms(info: Any, training: bool) -> None:
+    """Inside grad, jvp and vmap, as a function of parameters and inputs: forward mode is the gradient's product, vmap a loop."""
+    name = info.module_cls.__name__
+    torch.manual_seed(0)
+    found = list(
+        info.module_inputs_func(info, device="cpu", dtype=torch.float64, requires_grad=True, training=training)
+    )
+    for sample in found:
+        if any(t.is_nested or t.is_complex() for t in tensors(sample.forward_input.args, torch.Tensor)):
+            continue
+        _, m = build(info, sample)
+        args, kw = ours(leaves(sample.forward_input.args)), ours(leaves(dict(sample.forward_input.kwargs)))
+        m.eval() if "Transformer" in name else m.train()
+        y = m(*args, **kw)  # lazy ones become what they are
+        if all(bool(t.isfinite().all()) for t in tensors(y, cr.Tensor)):
+            break
+    params = {k: v.detach() for k, v in m.named_parameters()}
+    state = {k: v.detach() for k, v in m.named_buffers()}
+    free = [k for k, a in enumerate(args) if isinstance(a, cr.Tensor) and a.requires_grad]
+    rng = np.random.default_rng(0)
+    weights: list[Any] = []
+
+    def f(p: Any, xs: Any, state: Any = state) -> Any:
+        full = [a.detach() if isinstance(a, cr.Tensor) else a for a in args]
+        for k, x in zip(free, xs, strict=True):
+            full[k] = x
+        own = {k: v.clone() for k, v in state.items()}
+        ys = floating(tensors(cr.func.functional_call(m, (p, own), tuple(full), kw), cr.Tensor))
+        if not weights:
+            weights.extend(cr.tensor(rng.standard_normal(tuple(y.shape))) for y in ys)
+        return sum((y * w).sum() for y, w in zip(ys, weights, strict=True))
+
+    xs = [args[k].detach() for k in free]
+    y = f(params, xs)
+    grads = cr.func.grad(f, argnums=(0, 1))(params, xs)
+    t = {k: cr.tensor(rng.standard_normal(tuple(v.shape))) for k, v in params.items()}
+    ts = [cr.tensor(rng.standard_normal(tuple(x.shape))) for x in xs]
+    z, dz = cr.func.jvp(f, (params, xs), (t, ts))
+    want = sum(float((grads[0][k] * t[k]).sum()) for k in t) + sum(float((g * d).sum()) for g, d in zip(grads[1], ts, strict=True))
+    assert float(z) == pytest.approx(float(y), rel=1e-12, abs=1e-12)
+    assert float(dz) == pytest.approx(want, rel=1e-8, abs=1e-10), name
+    p2 = {k: cr.stack([v, v + 0.01 * t[k]]) for k, v in params.items()}
+    x2 = [cr.stack([x, x]) for x in xs]
+    if p2 or x2:
+        both = cr.func.vmap(f)(p2, x2, {k: cr.stack([v, v]) for k, v in state.items()})
+        for k in range(2):
+            one = f({n: v[k] for n, v in p2.items()}, [x[k] for x in x2])
+            assert float(both[k]) == pytest.approx(float(one), rel=1e-9, abs=1e-12), name

@@ -63,10 +63,13 @@ class Module(State, Conversion):
     # -- attributes ---------------------------------------------------------------------------------------------------
     def __getattr__(self, name: str) -> Any:
         d = self.__dict__
-        for kind in _KINDS:
-            if kind in d and name in d[kind]:
-                return d[kind][name]
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        if "_parameters" in d and name in d["_parameters"]:
+            return d["_parameters"][name]
+        if "_buffers" in d and name in d["_buffers"]:
+            return d["_buffers"][name]
+        if "_modules" in d and name in d["_modules"]:
+            return d["_modules"][name]
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)
 
     def __setattr__(self, name: str, value: Any) -> None:
         d = self.__dict__

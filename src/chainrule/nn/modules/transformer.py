@@ -6,8 +6,10 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ...core import dtypes as dt
-from ...core.dispatch import active_vmaps
+from ...core.dispatch import active_vmaps, grad_enabled
 from ...core.registry import PUBLIC
 from ...core.tensor import Tensor
 from .. import functional as F
@@ -226,8 +228,11 @@ class TransformerEncoder(Module):
         super().__init__()
         self.layers = _get_clones(encoder_layer, num_layers)
         self.num_layers, self.norm = num_layers, norm
-        self.enable_nested_tensor = self.use_nested_tensor = enable_nested_tensor
-        self.mask_check = mask_check
+        self.enable_nested_tensor, self.mask_check = enable_nested_tensor, mask_check
+        a = getattr(encoder_layer, "self_attn", None)
+        plain = type(encoder_layer) is TransformerEncoderLayer and not encoder_layer.norm_first
+        fits = plain and a.batch_first and a.in_proj_bias is not None and not a.num_heads % 2
+        self.use_nested_tensor = bool(enable_nested_tensor and fits)
 
     def forward(
         self,
@@ -240,10 +245,31 @@ class TransformerEncoder(Module):
         padding = _as_numbers(src_key_padding_mask, "src_key_padding_mask", src.dtype)
         numbers = _as_numbers(mask, "mask", src.dtype)
         causal = _detect_is_causal_mask(mask, is_causal, _get_seq_len(src, self._batch_first()))
+        lengths = self._lengths(src, mask, src_key_padding_mask)
         x = src
+        if lengths is not None:
+            from ...nested import from_padded
+
+            x, padding = from_padded(src, lengths.tolist()), None
         for layer in self.layers:
             x = layer(x, src_mask=numbers, is_causal=causal, src_key_padding_mask=padding)
+        if lengths is not None:
+            x = x.to_padded_tensor(0.0, tuple(src.shape))
         return x if self.norm is None else self.norm(x)
+
+    def _lengths(self, src: Tensor, mask: Any, padding: Any) -> Any:
+        """The lengths of the sequences, where they can be computed without their padding, as PyTorch does: in evaluation,
+        nothing recorded, a boolean mask of padding that begins behind the sequence. The padding of the result is then 0."""
+        if padding is None or mask is not None or not self.use_nested_tensor or self.training or src.ndim != 3:
+            return None
+        if src._interp is not None or padding._interp is not None or padding.dtype is not dt.bool_:
+            return None
+        if grad_enabled() and any(p.requires_grad for p in self.parameters()):
+            return None
+        keep = ~padding._value
+        lengths = keep.sum(1)
+        aligned = bool((keep == (np.arange(keep.shape[1]) < lengths[:, None])).all())
+        return lengths if aligned and lengths.size and lengths.min() > 0 else None
 
     def _batch_first(self) -> bool:
         first = self.layers[0] if len(self.layers) else None

@@ -42,6 +42,7 @@ def clip_grad_norm_(
     parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: Any = None
 ) -> Tensor:
     """Scale the gradients so that their norm, as one vector, is at most `max_norm`; returns the norm before."""
+    parameters = [parameters] if isinstance(parameters, Tensor) else list(parameters)
     total = get_total_norm(_grads(parameters), norm_type, error_if_nonfinite)
     clip_grads_with_norm_(parameters, max_norm, total)
     return total

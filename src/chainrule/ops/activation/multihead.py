@@ -14,6 +14,7 @@ from ..elementwise.elementary import where
 from ..linalg.matmul import linear, matmul, rounded_once
 from ..reduce.reductions import softmax
 from ..shape.views import cat
+from .attention import weights as safe_weights
 
 
 def _project(query: Tensor, key: Tensor, value: Tensor, w: Any, b: Any) -> tuple[Tensor, Tensor, Tensor]:
@@ -104,7 +105,8 @@ def multi_head_attention_forward(
     if padding is not None:
         p = _wider(padding, extra).reshape(batch, 1, 1, source)
         scores = (scores.reshape(batch, num_heads, length, source) + p).reshape(batch * num_heads, length, source)
-    weights = softmax(scores, -1)
+    # Where only the values are wanted, a query that may see no key gets 0, as in scaled_dot_product_attention.
+    weights = softmax(scores, -1) if need_weights else safe_weights(scores, mask is not None or padding is not None)
     if training and dropout_p > 0:
         from ..random.dropout import native_dropout
 
