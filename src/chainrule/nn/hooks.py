@@ -218,17 +218,30 @@ def _replace(things: Any, make: Any) -> Any:
     return type(things)(*items) if hasattr(things, "_fields") else type(things)(items)
 
 
+class _Shape:
+    """What is needed of an argument to make zeros like it, without keeping it."""
+
+    def __init__(self, x: Tensor) -> None:
+        self.shape, self.dtype = tuple(x.shape), x.dtype
+
+    def zeros(self) -> Tensor:
+        from ..core.shapes import zeros
+
+        return zeros(self.shape, self.dtype)
+
+
 class Watch:
     """Follows the gradients of one call of a module, for its backward hooks."""
 
     def __init__(self, module: Any, pre: list[Any], post: list[Any]) -> None:
         self.module, self.pre, self.post = module, pre, post
-        self.count, self.has_input = 0, False
+        self.args: tuple[Any, ...] = ()
+        self.has_input = False
         self.grad_out: Any = None
 
     def inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments as new tensors whose gradients are seen."""
-        self.count = len(args)
+        self.args = tuple(_Shape(a) if isinstance(a, Tensor) else None for a in args) if self.post else (None,) * len(args)
 
         def make(xs: list[Tensor], places: list[int], n: int) -> tuple[Tensor, ...]:
             self.has_input = True
@@ -242,7 +255,8 @@ class Watch:
         grads: Any = [None] * n
         for k, g in zip(places, gs, strict=True):
             grads[k] = g
-        grads = tuple(grads)
+        # PyTorch shows zeros for the tensors that nothing depends on, and None for what is no tensor.
+        grads = tuple(g if g is not None or a is None else a.zeros() for g, a in zip(grads, self.args, strict=True))
         for f in self.post:
             r = f(self.module, grads, self.grad_out)
             if r is None:
@@ -277,7 +291,7 @@ class Watch:
             grads = r
         self.grad_out = grads
         if not self.has_input:
-            none = (None,) * self.count
+            none = (None,) * len(self.args)
             for f in self.post:
                 r = f(self.module, none, grads)
                 if r is not None and any(x is not None for x in (r if isinstance(r, tuple) else (r,))):
