@@ -121,6 +121,10 @@ class Conversion:
 
     def share_memory(self: C) -> C:
         """Parameters and buffers in memory that other processes see, where tensors can do that."""
+        for m in self.modules():
+            for x in (*m._parameters.values(), *m._buffers.values()):
+                if is_lazy(x):
+                    x.share_memory_()  # says why not
         return self._apply(lambda x: x.share_memory_() if hasattr(x, "share_memory_") else x)
 
     # -- modes --------------------------------------------------------------------------------------------------------

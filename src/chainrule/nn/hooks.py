@@ -21,6 +21,10 @@ class Handle:
     def __init__(self, table: Table, key: int, marks: tuple[Table, ...] = ()) -> None:
         self._table, self.id, self._marks = table, key, marks
 
+    def hooks_dict_ref(self) -> Table:
+        """The table that the hook is in."""
+        return self._table
+
     def remove(self) -> None:
         """Take the hook away."""
         for table in (self._table, *self._marks):
@@ -181,32 +185,55 @@ def call(module: Any, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
 # -- gradients on their way through a module --------------------------------------------------------------------------
 
 
+class _Boundary:
+    """Made when first needed: an autograd.Function imports what this file is imported by."""
+
+    function: Any = None
+
+    @classmethod
+    def get(cls) -> Any:
+        if cls.function is None:
+            from ..autograd.function import Function
+
+            class ModuleBoundary(Function):
+                """The tensors themselves; on the way back all their cotangents at once, None for zero, go through `see`."""
+
+                @staticmethod
+                def forward(see: Any, *xs: Tensor) -> tuple[Tensor, ...]:
+                    return tuple(x.view_as(x) for x in xs)
+
+                @staticmethod
+                def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+                    ctx.see = inputs[0]
+                    ctx.set_materialize_grads(False)
+
+                @staticmethod
+                def backward(ctx: Any, *gs: Any) -> Any:
+                    return None, *ctx.see(gs)
+
+                @staticmethod
+                def jvp(ctx: Any, _: Any, *ts: Any) -> Any:
+                    return ts
+
+            cls.function = ModuleBoundary
+        return cls.function
+
+
 def _through(xs: list[Tensor], see: Any) -> tuple[Tensor, ...]:
-    """The tensors themselves; on the way back, all their cotangents at once (None for those that are zero) go through `see`."""
-    from ..autograd.function import Function
-
-    class ModuleBoundary(Function):
-        @staticmethod
-        def forward(*ys: Tensor) -> tuple[Tensor, ...]:
-            return tuple(y.view_as(y) for y in ys)
-
-        @staticmethod
-        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-            ctx.set_materialize_grads(False)
-
-        @staticmethod
-        def backward(ctx: Any, *gs: Any) -> Any:
-            return see(gs)
-
-        @staticmethod
-        def jvp(ctx: Any, *ts: Any) -> Any:
-            return ts
-
-    return ModuleBoundary.apply(*xs)
+    return _Boundary.get().apply(see, *xs)
 
 
 def _replace(things: Any, make: Any) -> Any:
     """`things` (a tensor, tuple, named tuple or list) with those of its tensors that carry gradients made anew together."""
+    if not isinstance(things, Tensor | tuple | list):
+        import warnings
+
+        warnings.warn(
+            "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors "
+            f"but received {type(things)}",
+            stacklevel=4,
+        )
+        return things
     several = isinstance(things, tuple | list)
     items = list(things) if several else [things]
     places = [k for k, x in enumerate(items) if isinstance(x, Tensor) and x.requires_grad]

@@ -86,10 +86,18 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     return _fill(tensor, w)
 
 
+def _slope(p: Any) -> float:
+    if p is None:
+        return 0.01
+    if isinstance(p, bool) or not isinstance(p, int | float):
+        raise ValueError(f"negative_slope {p} not a valid number")
+    return p
+
+
 _GAINS: dict[str, Callable[[Any], float]] = {
     "tanh": lambda p: 5 / 3,
     "relu": lambda p: math.sqrt(2),
-    "leaky_relu": lambda p: math.sqrt(2 / (1 + (0.01 if p is None else float(p)) ** 2)),
+    "leaky_relu": lambda p: math.sqrt(2 / (1 + _slope(p) ** 2)),
     "selu": lambda p: 3 / 4,
 }
 _LINEAR = {
@@ -143,11 +151,18 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> 
     return normal_(tensor, 0.0, gain * math.sqrt(2 / sum(_calculate_fan_in_and_fan_out(tensor))), generator)
 
 
+def _empty(tensor: Tensor) -> bool:
+    if tensor.numel():
+        return False
+    warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
+    return True
+
+
 def kaiming_uniform_(
     tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
 ) -> Tensor:
     """Uniform in +-gain sqrt(3 / fan)."""
-    if not tensor.numel():
+    if _empty(tensor):
         return tensor
     bound = calculate_gain(nonlinearity, a) * math.sqrt(3 / _calculate_correct_fan(tensor, mode))
     return uniform_(tensor, -bound, bound, generator)
@@ -157,7 +172,7 @@ def kaiming_normal_(
     tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
 ) -> Tensor:
     """Normal with standard deviation gain / sqrt(fan)."""
-    if not tensor.numel():
+    if _empty(tensor):
         return tensor
     return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode)), generator)
 

@@ -121,6 +121,10 @@ _ADVICE = (
 )
 
 
+class _NoShape(RuntimeError, ValueError):
+    """PyTorch raises the one where the shape is asked for and the other in an op; here an op asks for the shape."""
+
+
 class _Unknown(Interpreter):
     """Stands above all levels and refuses every op: its tensors have a type but no shape and no values."""
 
@@ -131,7 +135,9 @@ class _Unknown(Interpreter):
         raise ValueError(f"Attempted to use an uninitialized parameter in {op.name}. {_ADVICE}")
 
     def shape_of(self, x: Tensor) -> Any:
-        raise RuntimeError(f"Can't access the shape of an uninitialized parameter or buffer. {_ADVICE}")
+        raise _NoShape(
+            f"Attempted to use an uninitialized parameter: can't access the shape of an uninitialized parameter or buffer. {_ADVICE}"
+        )
 
     strides_of = shape_of
 
@@ -157,7 +163,7 @@ class UninitializedTensorMixin:
         x: Any = self
         d = x.dtype if dtype is None else dt.as_dtype(dtype)
         on = x.requires_grad
-        x._value, x._interp, x._aux = np.zeros(tuple(shape), d.np), None, None
+        x._value, x._interp, x._aux = np.zeros((shape,) if isinstance(shape, int) else tuple(shape), d.np), None, None
         x.__class__ = self.cls_to_become
         x.requires_grad_(on)
 

@@ -84,7 +84,7 @@ class State:
                 m.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
         for f in list(self._state_dict_hooks.values()):
             r = f(self, destination, prefix, local)
-            if isinstance(f, _MayNotReplace):
+            if getattr(f, "_from_public_api", False):
                 if r is not None:
                     raise RuntimeError("state_dict post-hook must return None")
             elif r is not None:
@@ -136,7 +136,8 @@ class State:
                 f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from checkpoint '
                 f"but received {type(new)}"
             )
-        lazy, known = is_lazy(x), not is_lazy(x) and not is_lazy(new)
+        lazy = is_lazy(x)
+        known = not lazy and bool(new.shape or True)  # the shape of one that has none raises
         if known and x.ndim == 0 and new.ndim == 1 and new.numel() == 1:
             new = new[0]  # as very old states have it
         if known and new.shape != x.shape:
@@ -153,8 +154,8 @@ class State:
                     self._buffers[name] = new
                 elif known:
                     assign(x, new.detach().to(x.dtype), "load_state_dict")
-                elif not (lazy and is_lazy(new)):
-                    raise RuntimeError("one of the two has no shape yet")
+                elif not is_lazy(new):
+                    raise RuntimeError("it has no shape yet")
         except Exception as e:
             shape = "unknown" if lazy else x.shape
             return f'While copying the parameter named "{key}", whose dimensions in the model are {shape}, an exception occurred : {e.args}.'
@@ -210,10 +211,15 @@ class State:
 
     def register_state_dict_post_hook(self, hook: Any) -> Handle:
         """Call ``hook(module, state_dict, prefix, local_metadata)`` after ``state_dict``."""
-        return add(self._state_dict_hooks, _MayNotReplace(hook))
+        hook._from_public_api = True
+        return add(self._state_dict_hooks, hook)
 
     def _register_state_dict_hook(self, hook: Any) -> Handle:
         """As `register_state_dict_post_hook`; what the hook returns takes the state's place."""
+        if getattr(hook, "_from_public_api", False):
+            raise RuntimeError(
+                "Cannot register the same function as the state dict post hook that was previously registered via register_state_dict_post_hook"
+            )
         return add(self._state_dict_hooks, hook)
 
     def register_load_state_dict_pre_hook(self, hook: Any) -> Handle:
@@ -227,16 +233,6 @@ class State:
     def register_load_state_dict_post_hook(self, hook: Any) -> Handle:
         """Call ``hook(module, result)`` after loading; it may change the lists of `result`."""
         return add(self._load_state_dict_post_hooks, hook)
-
-
-class _MayNotReplace:
-    """A hook whose result is checked to be None."""
-
-    def __init__(self, hook: Any) -> None:
-        self.hook = hook
-
-    def __call__(self, *args: Any) -> Any:
-        return self.hook(*args)
 
 
 class _OfModule:

@@ -11,9 +11,16 @@ from ..hooks import (
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
 )
+from ..hooks import EVERYWHERE as _EVERYWHERE
 from ..module import Module
 from ..state import EXTRA as _EXTRA_STATE_KEY_SUFFIX  # noqa: F401
 from ..state import LoadResult as _IncompatibleKeys  # noqa: F401
+
+
+_global_forward_pre_hooks, _global_forward_hooks = _EVERYWHERE.forward_pre, _EVERYWHERE.forward
+_global_forward_hooks_always_called = _EVERYWHERE.forward_always
+_global_forward_hooks_with_kwargs = _EVERYWHERE.forward_with_kwargs
+_global_backward_hooks, _global_backward_pre_hooks = _EVERYWHERE.backward, _EVERYWHERE.backward_pre
 
 
 def _has_any_global_hook() -> bool:
