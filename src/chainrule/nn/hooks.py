@@ -319,6 +319,13 @@ class Watch:
         self.grad_out = grads
         if not self.has_input:
             none = (None,) * len(self.args)
+            if self.post:
+                import warnings
+
+                warnings.warn(
+                    "Full backward hook is firing when gradients are computed with respect to module outputs since no inputs require gradients.",
+                    stacklevel=2,
+                )
             for f in self.post:
                 r = f(self.module, none, grads)
                 if r is not None and any(x is not None for x in (r if isinstance(r, tuple) else (r,))):

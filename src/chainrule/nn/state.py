@@ -16,13 +16,20 @@ from .parameter import Parameter, is_lazy
 EXTRA = "_extra_state"
 
 
-class LoadResult(NamedTuple("LoadResult", [("missing_keys", list[str]), ("unexpected_keys", list[str])])):
+class _IncompatibleKeys(NamedTuple):
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+
+class LoadResult(_IncompatibleKeys):
     """The names that a state lacked, and those that it had too many."""
 
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return "<All keys matched successfully>" if not self.missing_keys and not self.unexpected_keys else super().__repr__()
+        if not self.missing_keys and not self.unexpected_keys:
+            return "<All keys matched successfully>"
+        return f"_IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
 
     __str__ = __repr__
 
@@ -104,7 +111,8 @@ class State:
     ) -> None:
         """Take this module's own tensors from `state_dict`; override to rename or convert old ones."""
         for f in list(self._load_state_dict_pre_hooks.values()):
-            f(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+            rest = (state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+            f.hook(self, *rest) if isinstance(f, _WithModule) else f(*rest)
         own = dict(self._own_state())
         for name, x in own.items():
             key = prefix + name
@@ -228,18 +236,15 @@ class State:
 
     def _register_load_state_dict_pre_hook(self, hook: Any, with_module: bool = False) -> Handle:
         """As `register_load_state_dict_pre_hook`, without the module unless it is asked for."""
-        return add(self._load_state_dict_pre_hooks, _OfModule(hook, self) if with_module else hook)
+        return add(self._load_state_dict_pre_hooks, _WithModule(hook) if with_module else hook)
 
     def register_load_state_dict_post_hook(self, hook: Any) -> Handle:
         """Call ``hook(module, result)`` after loading; it may change the lists of `result`."""
         return add(self._load_state_dict_post_hooks, hook)
 
 
-class _OfModule:
-    """A hook with the module as its first argument; a copy of the module has one of its own."""
+class _WithModule:
+    """Marks a hook whose first argument is the module; it does not hold the module, which holds it."""
 
-    def __init__(self, hook: Any, module: Any) -> None:
-        self.hook, self.module = hook, module
-
-    def __call__(self, *args: Any) -> Any:
-        return self.hook(self.module, *args)
+    def __init__(self, hook: Any) -> None:
+        self.hook = hook
