@@ -131,7 +131,9 @@ def test_values_and_gradients(info: Any, training: bool) -> None:
         if name in RANDOM:
             torch.manual_seed(0)
             for a, b in zip(
-                tensors(mine(*ours(args), **ours(kw)), cr.Tensor), tensors(theirs(*args, **kw), torch.Tensor), strict=True
+                tensors(mine(*ours(args), **ours(kw)), cr.Tensor),
+                tensors(theirs(*args, **kw), torch.Tensor),
+                strict=True,
             ):
                 assert tuple(a.shape) == tuple(b.shape)
             continue
@@ -249,7 +251,9 @@ def test_transforms(info: Any, training: bool) -> None:
     t = {k: cr.tensor(rng.standard_normal(tuple(v.shape))) for k, v in params.items()}
     ts = [cr.tensor(rng.standard_normal(tuple(x.shape))) for x in xs]
     z, dz = cr.func.jvp(f, (params, xs), (t, ts))
-    want = sum(float((grads[0][k] * t[k]).sum()) for k in t) + sum(float((g * d).sum()) for g, d in zip(grads[1], ts, strict=True))
+    want = sum(float((grads[0][k] * t[k]).sum()) for k in t) + sum(
+        float((g * d).sum()) for g, d in zip(grads[1], ts, strict=True)
+    )
     assert float(z) == pytest.approx(float(y), rel=1e-12, abs=1e-12)
     assert float(dz) == pytest.approx(want, rel=1e-8, abs=1e-10), name
     p2 = {k: cr.stack([v, v + 0.01 * t[k]]) for k, v in params.items()}

@@ -196,7 +196,12 @@ def states_in_and_out(L: Any) -> Any:
     out += [error(lambda: n.load_state_dict(few)), error(lambda: n.load_state_dict({**s, "a.weight": L.zeros(5, 5)}))]
     before = n.a.weight
     n.load_state_dict({k: v.double() for k, v in s.items()}, assign=True)
-    out += [n.a.weight is before, str(n.a.weight.dtype).split(".")[-1], type(n.a.weight).__name__, n.a.weight.requires_grad]
+    out += [
+        n.a.weight is before,
+        str(n.a.weight.dtype).split(".")[-1],
+        type(n.a.weight).__name__,
+        n.a.weight.requires_grad,
+    ]
     out += [list(m.state_dict(prefix="p.")), m.state_dict(keep_vars=True)["a.weight"] is m.a.weight]
     return out
 
@@ -268,7 +273,9 @@ def hooks_of_states(L: Any) -> Any:
     m = net(L)
     log: list[Any] = []
     m.b.register_state_dict_pre_hook(lambda mod, prefix, keep: log.append(("pre", prefix, keep)))
-    m.b.register_state_dict_post_hook(lambda mod, s, prefix, meta: log.append(("post", len(s), prefix, meta["version"])))
+    m.b.register_state_dict_post_hook(
+        lambda mod, s, prefix, meta: log.append(("post", len(s), prefix, meta["version"]))
+    )
     m._register_state_dict_hook(lambda mod, s, prefix, meta: OrderedDict((k.upper(), v) for k, v in s.items()))
     s = m.state_dict()
     m.b.register_load_state_dict_pre_hook(lambda mod, st, prefix, *_: log.append((type(mod).__name__, prefix, len(st))))
@@ -332,7 +339,9 @@ def global_hooks(L: Any) -> Any:
     handles = [
         g.register_module_forward_pre_hook(lambda mod, args: log.append(("pre", type(mod).__name__))),
         g.register_module_forward_hook(lambda mod, args, out: log.append(("post", type(mod).__name__))),
-        g.register_module_full_backward_hook(lambda mod, gi, go: log.append(("back", type(mod).__name__, len(gi), len(go)))),
+        g.register_module_full_backward_hook(
+            lambda mod, gi, go: log.append(("back", type(mod).__name__, len(gi), len(go)))
+        ),
         g.register_module_full_backward_pre_hook(lambda mod, go: log.append(("before", type(mod).__name__))),
     ]
     m(ramp(L, 3, 2, grad=True)).sum().backward()
@@ -357,7 +366,9 @@ def hooks_of_gradients(L: Any) -> Any:
     log: list[Any] = []
     m = L.nn.Bilinear(2, 2, 1)
     m.weight.data, m.bias.data = ramp(L, 1, 2, 2), L.zeros(1)
-    m.register_full_backward_hook(lambda mod, gi, go: log.append([[None if g is None else numbers(g) for g in gs] for gs in (gi, go)]))
+    m.register_full_backward_hook(
+        lambda mod, gi, go: log.append([[None if g is None else numbers(g) for g in gs] for gs in (gi, go)])
+    )
     m.register_full_backward_pre_hook(lambda mod, go: (go[0] * 10,))
     x, y = ramp(L, 2, 2, grad=True), ramp(L, 2, 2)
     m(x, y).sum().backward()
@@ -385,7 +396,9 @@ def hooks_of_several_results(L: Any) -> Any:
             return Pair(x * y, x + 1)
 
     m = Two()
-    m.register_full_backward_hook(lambda mod, gi, go: log.append([[None if g is None else numbers(g) for g in gs] for gs in (gi, go)]))
+    m.register_full_backward_hook(
+        lambda mod, gi, go: log.append([[None if g is None else numbers(g) for g in gs] for gs in (gi, go)])
+    )
     m.register_full_backward_pre_hook(lambda mod, go: log.append([g is None for g in go]))
     x, y = ramp(L, 2, grad=True), ramp(L, 2, grad=True)
     out = m(x, y)
@@ -443,7 +456,14 @@ def copies(L: Any) -> Any:
     s = copy.copy(m)
     out = []
     for n in (c, p, s):
-        out += [n.tied is n.a.weight, n.a is m.a, numbers(n.a.weight), list(n.state_dict()), repr(n) == repr(m), type(n.a.weight).__name__]
+        out += [
+            n.tied is n.a.weight,
+            n.a is m.a,
+            numbers(n.a.weight),
+            list(n.state_dict()),
+            repr(n) == repr(m),
+            type(n.a.weight).__name__,
+        ]
     out += [sorted(p._non_persistent_buffers_set), numbers(p.loose)]
     file = io.BytesIO()
     L.save(m.state_dict(), file)
@@ -483,13 +503,20 @@ def lists_of_parameters(L: Any) -> Any:
     p.append(L.ones(3)).extend([L.ones(1)])
     p[1] = L.ones(2, 2)
     p += [3]
-    out = [repr(p), len(p), [n for n, _ in p.named_parameters()], type(p[0]).__name__, len(p[1:3]), list(p.state_dict())]
+    out = [
+        repr(p),
+        len(p),
+        [n for n, _ in p.named_parameters()],
+        type(p[0]).__name__,
+        len(p[1:3]),
+        list(p.state_dict()),
+    ]
     d = L.nn.ParameterDict({"a": L.ones(2), "b": L.nn.Parameter(L.zeros(1)), "c": 3})
     d.setdefault("d", L.ones(1))
     out += [repr(d), list(d), len(d), d.get("z", 5), list(reversed(d)), d.popitem()[0], d.pop("c"), list(d.copy())]
     out += [list(d | L.nn.ParameterDict({"q": L.ones(1)})), list(d.fromkeys(["u", "v"])), "a" in d]
     d.update({"r": L.ones(1)})
-    out += [[n for n, _ in d.named_parameters()], list(d.values())[0] is d["a"], [k for k, _ in d.items()]]
+    out += [[n for n, _ in d.named_parameters()], next(iter(d.values())) is d["a"], [k for k, _ in d.items()]]
     d.clear()
     return [*out, len(d)]
 
@@ -527,7 +554,13 @@ def subclasses(L: Any) -> Any:
 @story
 def lazy_modules(L: Any) -> Any:
     m = L.nn.Sequential(L.nn.LazyConv2d(4, 3), L.nn.LazyBatchNorm2d(), L.nn.Flatten(), L.nn.LazyLinear(5))
-    before = [repr(m), type(m[0].weight).__name__, type(m[1].running_mean).__name__, m[3].has_uninitialized_params(), repr(m[3].weight)]
+    before = [
+        repr(m),
+        type(m[0].weight).__name__,
+        type(m[1].running_mean).__name__,
+        m[3].has_uninitialized_params(),
+        repr(m[3].weight),
+    ]
     refused = [
         error(lambda: m[3].weight.shape), error(lambda: m[3].weight + 1), error(lambda: m[0].weight.materialize()),
         isinstance(m[0].weight, L.nn.Parameter), m[3].weight.requires_grad, m[3].weight.is_leaf,
@@ -540,21 +573,49 @@ def lazy_modules(L: Any) -> Any:
     for n in (m, c, p):
         n(x if n is m else x.float())
     after = [repr(n) for n in (m, c, p)]
-    types = [type(k).__name__ for k in m] + [type(m[0].weight).__name__, str(m[3].weight.dtype).split(".")[1], list(m[3].weight.shape)]
+    types = [type(k).__name__ for k in m] + [
+        type(m[0].weight).__name__,
+        str(m[3].weight.dtype).split(".")[1],
+        list(m[3].weight.shape),
+    ]
     fresh = L.nn.Sequential(L.nn.LazyConv2d(4, 3), L.nn.LazyBatchNorm2d(), L.nn.Flatten(), L.nn.LazyLinear(5))
     fresh.load_state_dict(m.float().state_dict())
     L.optim.SGD(fresh.parameters(), lr=0.1)
-    return [before, refused, list(state), after, types, error(lambda: L.nn.LazyConv1d(2, 2)(L.ones(1))), list(fresh[3].weight.shape)]
+    return [
+        before,
+        refused,
+        list(state),
+        after,
+        types,
+        error(lambda: L.nn.LazyConv1d(2, 2)(L.ones(1))),
+        list(fresh[3].weight.shape),
+    ]
 
 
 @story
 def uninitialized_tensors(L: Any) -> Any:
     P, B = L.nn.parameter.UninitializedParameter, L.nn.parameter.UninitializedBuffer
     p, b = P(), B()
-    out = [repr(p), repr(b), L.nn.parameter.is_lazy(p), p.requires_grad, b.requires_grad, copy.deepcopy(p).requires_grad]
+    out = [
+        repr(p),
+        repr(b),
+        L.nn.parameter.is_lazy(p),
+        p.requires_grad,
+        b.requires_grad,
+        copy.deepcopy(p).requires_grad,
+    ]
     p.materialize((2, 3), dtype=L.float64)
     b.materialize((2,))
-    return [*out, type(p).__name__, list(p.shape), str(p.dtype).split(".")[1], p.requires_grad, p.is_leaf, type(b).__name__, list(b.shape)]
+    return [
+        *out,
+        type(p).__name__,
+        list(p.shape),
+        str(p.dtype).split(".")[1],
+        p.requires_grad,
+        p.is_leaf,
+        type(b).__name__,
+        list(b.shape),
+    ]
 
 
 @story
@@ -620,10 +681,17 @@ def tools(L: Any) -> Any:
     u.vector_to_parameters(v * 2, m.parameters())
     out = [numbers(m.a.weight), list(v.shape)]
     m(ramp(L, 3, 2)).pow(2).sum().backward()
-    out += [numbers(u.clip_grad_norm_(m.parameters(), 0.5)), numbers(u.get_total_norm([p.grad for p in m.parameters()]))]
+    out += [
+        numbers(u.clip_grad_norm_(m.parameters(), 0.5)),
+        numbers(u.get_total_norm([p.grad for p in m.parameters()])),
+    ]
     u.clip_grad_value_(m.parameters(), 0.01)
     u.clip_grads_with_norm_(m.parameters(), 0.001, L.tensor(1.0))
-    out += [numbers(m.a.weight.grad), list(u.skip_init(L.nn.Linear, 2, 3).weight.shape), error(lambda: u.skip_init(L.nn.ReLU))]
+    out += [
+        numbers(m.a.weight.grad),
+        list(u.skip_init(L.nn.Linear, 2, 3).weight.shape),
+        error(lambda: u.skip_init(L.nn.ReLU)),
+    ]
     from importlib import import_module
 
     w = import_module(f"{L.__name__}.nn.modules.utils")
@@ -632,7 +700,13 @@ def tools(L: Any) -> Any:
     w.consume_prefix_in_state_dict_if_present(s, "module.")
     x, k = ramp(L, 1, 2, 4, 4), ramp(L, 3, 2, 2, 2)
     y = L.nn.functional.conv2d(x, k, stride=2)
-    out += [list(s), w._pair(3), w._triple((1, 2, 3)), w._reverse_repeat_tuple((1, 2), 2), w._list_with_default([None, 3], [4, 5, 6])]
+    out += [
+        list(s),
+        w._pair(3),
+        w._triple((1, 2, 3)),
+        w._reverse_repeat_tuple((1, 2), 2),
+        w._list_with_default([None, 3], [4, 5, 6]),
+    ]
     out += [numbers(g.conv2d_input(x.shape, k, y, stride=2)), numbers(g.conv2d_weight(x, k.shape, y, stride=2))]
     d = L.nn.DataParallel(L.nn.Linear(2, 2))
     return [*out, list(d(ramp(L, 3, 2)).shape), list(d.state_dict()), repr(d)]
@@ -731,8 +805,13 @@ def test_every_initialiser() -> None:
     rng = {"uniform_": (-1, 2), "normal_": (1, 2), "trunc_normal_": (0.5, 2, -1, 1), "xavier_uniform_": (2,), "xavier_normal_": (2,),
            "kaiming_uniform_": (0.5,), "kaiming_normal_": (0.5, "fan_out"), "constant_": (3,), "ones_": (), "zeros_": ()}  # fmt: skip
     for name, args in rng.items():
-        a, b = getattr(cr.nn.init, name)(cr.empty(100, 200), *args), getattr(torch.nn.init, name)(torch.empty(100, 200), *args)
-        assert float(a.mean()) == pytest.approx(float(b.mean()), abs=0.05) and float(a.std()) == pytest.approx(float(b.std()), abs=0.05), name
+        a, b = (
+            getattr(cr.nn.init, name)(cr.empty(100, 200), *args),
+            getattr(torch.nn.init, name)(torch.empty(100, 200), *args),
+        )
+        assert float(a.mean()) == pytest.approx(float(b.mean()), abs=0.05) and float(a.std()) == pytest.approx(
+            float(b.std()), abs=0.05
+        ), name
     for groups in (1, 2):
         a, b = cr.nn.init.dirac_(cr.empty(4, 3, 3, 3), groups), torch.nn.init.dirac_(torch.empty(4, 3, 3, 3), groups)
         assert a.tolist() == b.tolist()

@@ -73,7 +73,9 @@ class Conversion:
         """Convert floating parameters and buffers: ``to(dtype)``, ``to(device)``, ``to(tensor)``."""
         device, dtype, rest = _plan(args, kw)
         if dtype is not None and dtype.category < dt.FLOAT:
-            raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}")
+            raise TypeError(
+                f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
+            )
         rest.pop("non_blocking", None)
 
         def convert(x: Tensor) -> Tensor:
@@ -111,7 +113,9 @@ class Conversion:
 
     def cuda(self: C, device: Any = None) -> C:
         """The module on a GPU."""
-        return self._apply(lambda x: x.to("cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device))
+        return self._apply(
+            lambda x: x.to("cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device)
+        )
 
     def to_empty(self: C, *, device: Any, recurse: bool = True) -> C:
         """Parameters and buffers of the same shapes on `device`, their values left to chance."""

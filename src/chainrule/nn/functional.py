@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 # Private names that code written for PyTorch imports from here, and where they live.
-_ELSEWHERE = {"_pair": "modules.utils", "_single": "modules.utils", "_triple": "modules.utils", "_Reduction": "_reduction"}
+_ELSEWHERE = {
+    "_pair": "modules.utils",
+    "_single": "modules.utils",
+    "_triple": "modules.utils",
+    "_Reduction": "_reduction",
+}
 
 
 def __getattr__(name: str) -> Any:

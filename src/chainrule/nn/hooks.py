@@ -268,7 +268,9 @@ class Watch:
 
     def inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments as new tensors whose gradients are seen."""
-        self.args = tuple(_Shape(a) if isinstance(a, Tensor) else None for a in args) if self.post else (None,) * len(args)
+        self.args = (
+            tuple(_Shape(a) if isinstance(a, Tensor) else None for a in args) if self.post else (None,) * len(args)
+        )
 
         def make(xs: list[Tensor], places: list[int], n: int) -> tuple[Tensor, ...]:
             self.has_input = True

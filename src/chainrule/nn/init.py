@@ -174,7 +174,9 @@ def kaiming_normal_(
     """Normal with standard deviation gain / sqrt(fan)."""
     if _empty(tensor):
         return tensor
-    return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode)), generator)
+    return normal_(
+        tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode)), generator
+    )
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
@@ -210,7 +212,9 @@ def _older(f: Callable[..., Tensor]) -> Callable[..., Tensor]:
     @functools.wraps(f)
     def call(*args: Any, **kw: Any) -> Tensor:
         warnings.warn(
-            f"`nn.init.{call.__name__}` is now deprecated in favor of `nn.init.{f.__name__}`.", FutureWarning, stacklevel=2
+            f"`nn.init.{call.__name__}` is now deprecated in favor of `nn.init.{f.__name__}`.",
+            FutureWarning,
+            stacklevel=2,
         )
         return f(*args, **kw)
 

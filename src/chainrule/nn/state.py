@@ -145,7 +145,7 @@ class State:
                 f"but received {type(new)}"
             )
         lazy = is_lazy(x)
-        known = not lazy and bool(new.shape or True)  # the shape of one that has none raises
+        known = not lazy and True  # the shape of one that has none raises
         if known and x.ndim == 0 and new.ndim == 1 and new.numel() == 1:
             new = new[0]  # as very old states have it
         if known and new.shape != x.shape:

@@ -24,7 +24,9 @@ def sdpa_kernel(backends: Any, set_priority: bool = False) -> Iterator[None]:
     """Taken and checked; there is one way to compute attention here."""
     for b in backends if isinstance(backends, list | tuple) else [backends]:
         if not isinstance(b, SDPBackend):
-            raise AssertionError(f"Backends must be an instance of SDPBackend or a list of SDPBackend instances, got {b!r}")
+            raise AssertionError(
+                f"Backends must be an instance of SDPBackend or a list of SDPBackend instances, got {b!r}"
+            )
     yield
 
 

@@ -74,7 +74,9 @@ class _Listed(Module):
     def extend(self, modules: Iterable[Module]) -> Any:
         """Add several modules at the end."""
         if not isinstance(modules, Iterable):
-            raise TypeError(f"{type(self).__name__}.extend should be called with an iterable, but got {type(modules).__name__}")
+            raise TypeError(
+                f"{type(self).__name__}.extend should be called with an iterable, but got {type(modules).__name__}"
+            )
         for m in list(modules):
             self.append(m)
         return self
@@ -110,9 +112,7 @@ class Sequential(_Listed):
 
     def _check(self, other: Any, what: str) -> None:
         if not isinstance(other, Sequential):
-            raise ValueError(
-                f"{what} operator supports only objects of Sequential class, but {type(other)} is given."
-            )
+            raise ValueError(f"{what} operator supports only objects of Sequential class, but {type(other)} is given.")
 
     def __add__(self, other: Any) -> Sequential:
         self._check(other, "add")
@@ -299,9 +299,7 @@ class ParameterList(Module):
     def extend(self, values: Iterable[Any]) -> ParameterList:
         """Add several at the end."""
         if isinstance(values, Tensor) or not isinstance(values, Iterable):
-            raise TypeError(
-                f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}"
-            )
+            raise TypeError(f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}")
         for v in list(values):
             self.append(v)
         return self
@@ -435,7 +433,14 @@ class ParameterDict(Module):
 
 def _legacy_name(p: Any) -> str:
     """The name of PyTorch's class of tensors of this type."""
-    names = {"float32": "Float", "float64": "Double", "float16": "Half", "int64": "Long", "int32": "Int", "bfloat16": "BFloat16"}
+    names = {
+        "float32": "Float",
+        "float64": "Double",
+        "float16": "Half",
+        "int64": "Long",
+        "int32": "Int",
+        "bfloat16": "BFloat16",
+    }
     return f"torch.{names.get(p.dtype.name, p.dtype.name.capitalize())}Tensor" if isinstance(p, Tensor) else ""
 
 

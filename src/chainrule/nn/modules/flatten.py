@@ -29,7 +29,11 @@ class Unflatten(Module):
 
     def __init__(self, dim: int, unflattened_size: Any) -> None:
         super().__init__()
-        named = bool(unflattened_size) and isinstance(unflattened_size, tuple | list) and isinstance(unflattened_size[0], tuple)
+        named = (
+            bool(unflattened_size)
+            and isinstance(unflattened_size, tuple | list)
+            and isinstance(unflattened_size[0], tuple)
+        )
         if named or isinstance(dim, str):
             raise TypeError("Unflatten: named dims are not supported; give the number of the dim and the new sizes")
         if not isinstance(unflattened_size, tuple | list) or not all(isinstance(n, int) for n in unflattened_size):

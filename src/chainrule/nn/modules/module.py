@@ -1,6 +1,7 @@
 """Module and the hooks of all modules, under PyTorch's path."""
 
 from ..hooks import CALLS as _CALLS
+from ..hooks import EVERYWHERE as _EVERYWHERE
 from ..hooks import (
     register_module_backward_hook,
     register_module_buffer_registration_hook,
@@ -11,11 +12,9 @@ from ..hooks import (
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
 )
-from ..hooks import EVERYWHERE as _EVERYWHERE
 from ..module import Module
 from ..state import EXTRA as _EXTRA_STATE_KEY_SUFFIX  # noqa: F401
 from ..state import LoadResult as _IncompatibleKeys  # noqa: F401
-
 
 _global_forward_pre_hooks, _global_forward_hooks = _EVERYWHERE.forward_pre, _EVERYWHERE.forward
 _global_forward_hooks_always_called = _EVERYWHERE.forward_always

@@ -52,7 +52,11 @@ class MultiheadAttention(Module):
             return blank(*shape, dtype=dtype, device=device) if there else None
 
         e, same = embed_dim, self._qkv_same_embed_dim
-        for name, shape in (("q_proj_weight", (e, e)), ("k_proj_weight", (e, self.kdim)), ("v_proj_weight", (e, self.vdim))):
+        for name, shape in (
+            ("q_proj_weight", (e, e)),
+            ("k_proj_weight", (e, self.kdim)),
+            ("v_proj_weight", (e, self.vdim)),
+        ):
             self.register_parameter(name, weight(*shape, there=not same))
         self.register_parameter("in_proj_weight", weight(3 * e, e, there=same))
         self.register_parameter("in_proj_bias", weight(3 * e, there=bias))
@@ -92,7 +96,9 @@ class MultiheadAttention(Module):
     ) -> tuple[Tensor, Tensor | None]:
         """The attention, and with `need_weights` the weights, those of the heads averaged or not."""
         if query.is_nested or key.is_nested or value.is_nested:
-            return self._nested(query, key, value, key_padding_mask, need_weights, attn_mask, average_attn_weights, is_causal)
+            return self._nested(
+                query, key, value, key_padding_mask, need_weights, attn_mask, average_attn_weights, is_causal
+            )
         swap = self.batch_first and query.ndim == 3
         if swap:
             if key is value:
@@ -181,7 +187,9 @@ class MultiheadAttention(Module):
         if attn_mask is None:
             return key_padding_mask, None if key_padding_mask is None else 1
         batch, length = query.shape[:2]
-        merged = attn_mask.view(batch, -1, length, length) if attn_mask.ndim == 3 else attn_mask.view(1, 1, length, length)
+        merged = (
+            attn_mask.view(batch, -1, length, length) if attn_mask.ndim == 3 else attn_mask.view(1, 1, length, length)
+        )
         merged = merged.expand(batch, self.num_heads, -1, -1)
         if key_padding_mask is not None:
             pads = key_padding_mask.view(batch, 1, 1, length).expand(-1, self.num_heads, -1, -1)

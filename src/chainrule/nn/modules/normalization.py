@@ -79,7 +79,9 @@ class LayerNorm(_Affine):
         super().__init__()
         self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
-        self.register_parameter("weight", blank(*self.normalized_shape, dtype=dtype, device=device) if elementwise_affine else None)
+        self.register_parameter(
+            "weight", blank(*self.normalized_shape, dtype=dtype, device=device) if elementwise_affine else None
+        )
         self.register_parameter(
             "bias", blank(*self.normalized_shape, dtype=dtype, device=device) if elementwise_affine and bias else None
         )
@@ -108,7 +110,9 @@ class RMSNorm(Module):
         super().__init__()
         self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
-        self.register_parameter("weight", blank(*self.normalized_shape, dtype=dtype, device=device) if elementwise_affine else None)
+        self.register_parameter(
+            "weight", blank(*self.normalized_shape, dtype=dtype, device=device) if elementwise_affine else None
+        )
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

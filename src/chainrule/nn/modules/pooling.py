@@ -229,9 +229,7 @@ def _check_fractional(name: str, size: Any, ratio: Any) -> None:
         raise ValueError(f"{name}: output_ratio must be between 0 and 1 (got {ratio})")
 
 
-@thin(
-    "lp_pool1d", text="norm_type={norm_type}, kernel_size={kernel_size}, stride={stride}, ceil_mode={ceil_mode}"
-)
+@thin("lp_pool1d", text="norm_type={norm_type}, kernel_size={kernel_size}, stride={stride}, ceil_mode={ceil_mode}")
 class LPPool1d(_LPPoolNd):
     """``(sum x^p)^(1/p)`` over windows of the last dim."""
 
@@ -241,9 +239,7 @@ class LPPool1d(_LPPoolNd):
     ceil_mode: bool = False
 
 
-@thin(
-    "lp_pool2d", text="norm_type={norm_type}, kernel_size={kernel_size}, stride={stride}, ceil_mode={ceil_mode}"
-)
+@thin("lp_pool2d", text="norm_type={norm_type}, kernel_size={kernel_size}, stride={stride}, ceil_mode={ceil_mode}")
 class LPPool2d(_LPPoolNd):
     """``(sum x^p)^(1/p)`` over windows of the last 2 dims."""
 
@@ -253,9 +249,7 @@ class LPPool2d(_LPPoolNd):
     ceil_mode: bool = False
 
 
-@thin(
-    "lp_pool3d", text="norm_type={norm_type}, kernel_size={kernel_size}, stride={stride}, ceil_mode={ceil_mode}"
-)
+@thin("lp_pool3d", text="norm_type={norm_type}, kernel_size={kernel_size}, stride={stride}, ceil_mode={ceil_mode}")
 class LPPool3d(_LPPoolNd):
     """``(sum x^p)^(1/p)`` over windows of the last 3 dims."""
 

@@ -79,7 +79,15 @@ class Embedding(Module):
             )
         rows, columns = embeddings.shape
         return cls(
-            rows, columns, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, _weight=embeddings, _freeze=freeze
+            rows,
+            columns,
+            padding_idx,
+            max_norm,
+            norm_type,
+            scale_grad_by_freq,
+            sparse,
+            _weight=embeddings,
+            _freeze=freeze,
         )
 
     def extra_repr(self) -> str:
@@ -160,7 +168,16 @@ class EmbeddingBag(Module):
             )
         rows, columns = embeddings.shape
         bag = cls(
-            rows, columns, max_norm, norm_type, scale_grad_by_freq, mode, sparse, embeddings, include_last_offset, padding_idx
+            rows,
+            columns,
+            max_norm,
+            norm_type,
+            scale_grad_by_freq,
+            mode,
+            sparse,
+            embeddings,
+            include_last_offset,
+            padding_idx,
         )
         bag.weight.requires_grad_(not freeze)
         return bag
@@ -172,7 +189,9 @@ class EmbeddingBag(Module):
 
 def _check_table(name: str, weight: Tensor, rows: int, columns: int) -> None:
     if list(weight.shape) != [rows, columns]:
-        raise AssertionError(f"{name}: Shape of weight does not match num_embeddings and embedding_dim, got {list(weight.shape)}")
+        raise AssertionError(
+            f"{name}: Shape of weight does not match num_embeddings and embedding_dim, got {list(weight.shape)}"
+        )
 
 
 def _shown(m: Any, head: str, tail: str = "") -> str:

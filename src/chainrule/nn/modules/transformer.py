@@ -44,7 +44,9 @@ def _detect_is_causal_mask(mask: Tensor | None, is_causal: bool | None = None, s
         return is_causal
     if mask is None or active_vmaps():
         return False
-    causal = _generate_square_subsequent_mask(mask.shape[-2] if size is None else size, dtype=mask.dtype if mask.dtype.category == dt.FLOAT else None)
+    causal = _generate_square_subsequent_mask(
+        mask.shape[-2] if size is None else size, dtype=mask.dtype if mask.dtype.category == dt.FLOAT else None
+    )
     if mask.dtype is dt.bool_:
         causal = causal != 0
     return tuple(mask.shape) == tuple(causal.shape) and bool((mask == causal).all())
@@ -74,7 +76,9 @@ class _Layer(Module):
 
     activation: Any
 
-    def _set(self, d_model: int, dim_feedforward: int, dropout: float, bias: bool, activation: Activation, **kw: Any) -> None:
+    def _set(
+        self, d_model: int, dim_feedforward: int, dropout: float, bias: bool, activation: Activation, **kw: Any
+    ) -> None:
         self.linear1 = Linear(d_model, dim_feedforward, bias, **kw)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias, **kw)

@@ -22,7 +22,9 @@ class Upsample(Module):
     ) -> None:
         super().__init__()
         several = isinstance(scale_factor, tuple)
-        self.scale_factor = tuple(float(f) for f in scale_factor) if several else float(scale_factor) if scale_factor else None
+        self.scale_factor = (
+            tuple(float(f) for f in scale_factor) if several else float(scale_factor) if scale_factor else None
+        )
         self.name, self.size, self.mode = type(self).__name__, size, mode
         self.align_corners, self.recompute_scale_factor = align_corners, recompute_scale_factor
 

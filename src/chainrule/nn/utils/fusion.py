@@ -11,7 +11,9 @@ from ..module import Module
 from ..parameter import Parameter
 
 
-def _fused(w: Tensor, b: Any, mean: Tensor, var: Tensor, eps: float, bn_w: Any, bn_b: Any, shape: tuple[int, ...]) -> Any:
+def _fused(
+    w: Tensor, b: Any, mean: Tensor, var: Tensor, eps: float, bn_w: Any, bn_b: Any, shape: tuple[int, ...]
+) -> Any:
     """``w s`` and ``(b - mean) s + bn_b`` with ``s = bn_w / sqrt(var + eps)`` along the dim of the outputs."""
     b = PUBLIC["zeros_like"](mean) if b is None else b
     bn_w = PUBLIC["ones_like"](mean) if bn_w is None else bn_w

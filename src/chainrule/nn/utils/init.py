@@ -14,7 +14,9 @@ def skip_init(module_cls: type[Module], *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError(f"Expected a Module; got {module_cls}")
     if "device" not in inspect.signature(module_cls).parameters:
         raise RuntimeError("Module must support a 'device' arg to skip initialization")
-    kept = {name: value for name, value in vars(module_cls).items() if name in ("reset_parameters", "_reset_parameters")}
+    kept = {
+        name: value for name, value in vars(module_cls).items() if name in ("reset_parameters", "_reset_parameters")
+    }
     quiet = type(module_cls.__name__, (module_cls,), {name: lambda self: None for name in kept})
     m = quiet(*args, **kwargs)
     m.__class__ = module_cls

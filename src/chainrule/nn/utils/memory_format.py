@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
-
-from typing import Any
+from typing import Any, TypeVar
 
 from ...core.imperative import no_grad
 from ...core.views import assign

@@ -24,16 +24,12 @@ def _validate_pruning_amount_init(amount: Any) -> None:
     if (_is_number(amount, numbers.Integral) and amount < 0) or (
         not _is_number(amount, numbers.Integral) and not 0 <= amount <= 1
     ):
-        raise ValueError(
-            f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer"
-        )
+        raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
 
 
 def _validate_pruning_amount(amount: Any, tensor_size: int) -> None:
     if _is_number(amount, numbers.Integral) and amount > tensor_size:
-        raise ValueError(
-            f"amount={amount} should be smaller than the number of parameters to prune={tensor_size}"
-        )
+        raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={tensor_size}")
 
 
 def _compute_nparams_toprune(amount: Any, tensor_size: int) -> int:
@@ -96,9 +92,7 @@ class BasePruningMethod(ABC):
         orig = getattr(module, name)
         scores = orig if importance_scores is None else importance_scores
         if scores.shape != orig.shape:
-            raise AssertionError(
-                f"importance_scores should have the same shape as parameter {name} of {module}"
-            )
+            raise AssertionError(f"importance_scores should have the same shape as parameter {name} of {module}")
         first = not isinstance(method, PruningContainer)
         if first:
             default = PUBLIC["ones_like"](orig)
@@ -324,9 +318,7 @@ def random_structured(module: Module, name: str, amount: Any, dim: int) -> Modul
     return module
 
 
-def ln_structured(
-    module: Module, name: str, amount: Any, n: Any, dim: int, importance_scores: Any = None
-) -> Module:
+def ln_structured(module: Module, name: str, amount: Any, n: Any, dim: int, importance_scores: Any = None) -> Module:
     """Prune the slices along `dim` of least n-norm."""
     LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
     return module
@@ -350,7 +342,9 @@ def global_unstructured(
         raise TypeError("global_unstructured(): importance_scores must be of type dict")
     every = [scores.get((m, n), getattr(m, n)).detach().reshape(-1) for m, n in places]
     masks = [getattr(m, n + "_mask", None) for m, n in places]
-    masks = [PUBLIC["ones_like"](getattr(m, n).detach()) if k is None else k for k, (m, n) in zip(masks, places, strict=True)]
+    masks = [
+        PUBLIC["ones_like"](getattr(m, n).detach()) if k is None else k for k, (m, n) in zip(masks, places, strict=True)
+    ]
     method = pruning_method(**kwargs)
     method._tensor_name = "temp"
     if method.PRUNING_TYPE != "unstructured":
@@ -373,13 +367,9 @@ def remove(module: Module, name: str) -> Module:
             hook.remove(module)
             del module._forward_pre_hooks[key]
             return module
-    raise ValueError(
-        f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed"
-    )
+    raise ValueError(f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed")
 
 
 def is_pruned(module: Module) -> bool:
     """Whether this module or one below it is pruned."""
-    return any(
-        isinstance(hook, BasePruningMethod) for m in module.modules() for hook in m._forward_pre_hooks.values()
-    )
+    return any(isinstance(hook, BasePruningMethod) for m in module.modules() for hook in m._forward_pre_hooks.values())

@@ -42,7 +42,9 @@ def _check(query: Tensor, key: Tensor, value: Tensor, embed: int, heads: int, at
     """Whether the input is batched, after PyTorch's checks."""
     n, what = query.ndim, "multi_head_attention_forward"
     if n not in (2, 3):
-        raise AssertionError(f"{what}: query should be unbatched 2D or batched 3D tensor but received {n}-D query tensor")
+        raise AssertionError(
+            f"{what}: query should be unbatched 2D or batched 3D tensor but received {n}-D query tensor"
+        )
     if key.ndim != n or value.ndim != n:
         kind = "batched (3-D)" if n == 3 else "unbatched (2-D)"
         raise AssertionError(
@@ -61,9 +63,7 @@ def _check(query: Tensor, key: Tensor, value: Tensor, embed: int, heads: int, at
         if n == 2 and attn_mask.ndim == 3 and tuple(attn_mask.shape) != shape:
             raise AssertionError(f"{what}: Expected `attn_mask` shape to be {shape} but got {tuple(attn_mask.shape)}")
     if query.shape[-1] != embed:
-        raise AssertionError(
-            f"{what}: was expecting embedding dimension of {embed}, but got {query.shape[-1]}"
-        )
+        raise AssertionError(f"{what}: was expecting embedding dimension of {embed}, but got {query.shape[-1]}")
     if embed % heads:
         raise AssertionError(f"{what}: embed_dim {embed} not divisible by num_heads {heads}")
     if key.shape[0] != value.shape[0]:
