@@ -190,7 +190,7 @@ def test_signature(name: str) -> None:
             if inspect.isroutine(x.default):
                 assert default.__name__ == x.default.__name__
             else:
-                assert default == x.default or (default is x.empty and x.default is x.empty), (name, n, default)
+                assert default == x.default or x.default is x.empty, (name, n, default)
             assert q[n].kind is x.kind, (name, n)
 
 

@@ -20,7 +20,6 @@ __all__ = [
     "factory_kwargs",
     "functional",
     "functional_call",
-    "grad",
     "init",
     "modules",
     "parallel",

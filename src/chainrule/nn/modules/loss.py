@@ -40,6 +40,11 @@ class _WeightedLoss(_Loss):
         self.register_buffer("weight", weight)
 
 
+def _shown_class_dim(self: Any) -> str:
+    """Where the classes are, if not where PyTorch has them."""
+    return "" if self.class_dim == 1 else f"class_dim={self.class_dim}"
+
+
 @thin("l1_loss", "input, target")
 class L1Loss(_Loss):
     """``|x - y|``."""
@@ -58,6 +63,10 @@ class NLLLoss(_WeightedLoss):
     ignore_index: int = -100
     reduce: Any = None
     reduction: str = "mean"
+    _: KW_ONLY
+    class_dim: int = 1
+
+    extra_repr = _shown_class_dim
 
 
 @thin("poisson_nll_loss", "log_input, target")
@@ -178,6 +187,10 @@ class CrossEntropyLoss(_WeightedLoss):
     reduce: Any = None
     reduction: str = "mean"
     label_smoothing: float = 0.0
+    _: KW_ONLY
+    class_dim: int = 1
+
+    extra_repr = _shown_class_dim
 
 
 @thin("multilabel_soft_margin_loss", "input, target")
@@ -241,7 +254,7 @@ class TripletMarginLoss(_Loss):
     reduction: str = "mean"
 
 
-@thin("ctc_loss", "log_probs, targets, input_lengths, target_lengths")
+@thin("ctc_loss", "log_probs, targets, input_lengths=None, target_lengths=None")
 class CTCLoss(_Loss):
     """The probability of all alignments of a sequence."""
 

@@ -10,7 +10,7 @@ from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import zeros
 from ...core.tensor import Tensor
-from ..elementwise.elementary import where
+from ..elementwise.select import where
 from ..linalg.matmul import linear, matmul, rounded_once
 from ..reduce.reductions import softmax
 from ..shape.views import cat

@@ -14,7 +14,8 @@ from ...core.samples import S, sample
 from ...core.shapes import sizes_of
 from ...core.tensor import Tensor
 from ...core.types import REAL_NUMS
-from ..elementwise.elementary import rsqrt, where
+from ..elementwise.elementary import rsqrt
+from ..elementwise.select import where
 from .base import float_arg, narrow, returned, stats, tensor_arg, wide
 from .rows import layer, mean_over, rms
 
@@ -164,7 +165,7 @@ def three(name: str, mask: Any) -> tuple[bool, bool, bool]:
     m = tuple(bool(v) for v in mask)
     if len(m) != 3:
         raise RuntimeError(f"{name}: output_mask must have three entries (input, weight, bias), got {list(mask)}")
-    return m  # type: ignore[return-value]
+    return m
 
 
 @public("native_layer_norm_backward", out=False)
