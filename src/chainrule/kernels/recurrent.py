@@ -19,6 +19,8 @@ from .lang import Array, DType, Kernel, Value, i64
 from .pool import empty
 
 GATES = {"lstm": 4, "gru": 3, "tanh": 1, "relu": 1}  # per hidden unit, before the activations
+ROWS, VECTORS = 4, 4  # of a tile of a product
+MANY = 96  # rows from which on BLAS is faster
 KEPT = {"lstm": 4, "gru": 4, "tanh": 0, "relu": 0}  # what the backward loop reads of them
 
 _compiled: dict[tuple[Any, ...], Callable[..., Any]] = {}
@@ -58,30 +60,71 @@ class _Loop:
         self.hidden, self.width = k.size("hidden"), k.size("width")
 
     def product(
-        self, n: Value, a: tuple[Array, Value], w: Array, c: tuple[Array, Value], inner: Value, outer: Value,
+        self, n: Value, a: tuple[Array, Value], w: tuple[Array, Array], c: tuple[Array, Value], inner: Value, outer: Value,
         transposed: bool, add: bool = False,
     ) -> None:  # fmt: skip
-        """c = a w for the rows of a step, with one matrix for all examples or one for each."""
+        """c = a w for the rows of a step, with one matrix for all examples or one for each.
+
+        Few rows: BLAS would pack the matrix anew at each step, which takes as long as the product; here it comes in panels of
+        columns, packed once.
+        """
         k, q = self.k, self.matrices
-        rows = n * (self.batch // q)
+        rows, cols = n * (self.batch // q), VECTORS * k.width
+        panels = (outer + (cols - 1)) // cols
         with k.loop(0, q) as b:
-            k.gemm(
-                self.gemm,
-                (rows, outer, inner),
-                (a[0], a[1] + b * inner, inner * q),
-                (w, b * inner * outer, inner if transposed else outer),
-                (c[0], c[1] + b * outer, outer * q),
-                transposed,
-                add,
-            )
+            from_, into = a[1] + b * inner, c[1] + b * outer
+            with k.when(rows >= MANY):
+                k.gemm(
+                    self.gemm,
+                    (rows, outer, inner),
+                    (a[0], from_, inner * q),
+                    (w[0], b * inner * outer, inner if transposed else outer),
+                    (c[0], into, outer * q),
+                    transposed,
+                    add,
+                )
+
+            def tile(first: Value, panel: Value, count: int, b: Value = b, from_: Value = from_, into: Value = into) -> None:
+                start = panel * cols
+                at = (b * panels + panel) * inner * cols
+                heads = [from_ + (first + r) * inner * q for r in range(count)]
+                tails = [into + (first + r) * outer * q + start for r in range(count)]
+                with k.lanes(k.minimum(outer - start, cols), unroll=VECTORS) as j:
+                    sums = [k.var(self.dtype, c[0][t + j] if add else 0.0, varying=True) for t in tails]
+                    with k.loop(0, inner) as i:
+                        column = w[1][at + i * cols + j]
+                        for s, h in zip(sums, heads, strict=True):
+                            s.set(k.fma(a[0][h + i], column, s.get()))
+                    for s, t in zip(sums, tails, strict=True):
+                        c[0][t + j] = s.get()
+
+            with k.when(rows < MANY), k.loop(0, panels) as panel:
+                whole = rows // ROWS * ROWS
+                with k.loop(0, whole, ROWS) as r:
+                    tile(r, panel, ROWS)
+                with k.loop(whole, rows) as r:
+                    tile(r, panel, 1)
+
+
+def _panels(w: Any, dtype: DType) -> Any:
+    """[matrices, k, n] as [matrices, panels, k, columns of a panel], the last panel filled up with zeros."""
+    cols = VECTORS * (64 // dtype.size)
+    q, k, n = w.shape
+    m = -(-n // cols)
+    out = np.zeros((q, m * cols, k) if n % cols else (0,), w.dtype)
+    full = w
+    if n % cols:
+        full = out.transpose(0, 2, 1)
+        full[:, :, :n] = w
+    return np.ascontiguousarray(full.reshape(q, k, m, cols).transpose(0, 2, 1, 3))
 
 
 def _forward(mode: str, dtype: DType, projected: bool, extra: bool = False) -> Kernel:
     p = _Loop(f"{mode}_loop_{dtype}{'_projected' if projected else ''}", dtype)
     k = p.k
-    x, w = p.array("x"), p.array("w")
+    x, w = p.array("x"), (p.array("w"), p.array("wp"))
     b = p.array("b") if mode == "gru" else None
-    wr = p.array("wr") if projected else None
+    wr = (p.array("wr"), p.array("wrp")) if projected else None
     h, z, y = p.array("h"), p.array("z"), p.array("y")
     lstm = mode == "lstm"
     c, cells, mid = (p.array("c"), p.array("cells"), p.array("mid") if projected else None) if lstm else (None,) * 3
@@ -143,8 +186,8 @@ def _backward(mode: str, dtype: DType, projected: bool, extra: bool) -> Kernel:
     """`extra`: cells and gates have cotangents of their own, as they do when the backward loop was differentiated."""
     p = _Loop(f"{mode}_loop_backward_{dtype}{'_projected' if projected else ''}{'_extra' if extra else ''}", dtype)
     k = p.k
-    gy, dh, w = p.array("gy"), p.array("dh"), p.array("w")
-    wr = p.array("wr") if projected else None
+    gy, dh, w = p.array("gy"), p.array("dh"), (p.array("w"), p.array("wp"))
+    wr = (p.array("wr"), p.array("wrp")) if projected else None
     lstm, gru = mode == "lstm", mode == "gru"
     dc, cells, before = (p.array(s) for s in ("dc", "cells", "before")) if lstm else (None,) * 3
     gates = p.array("gates") if KEPT[mode] else None
@@ -203,8 +246,8 @@ def _backward(mode: str, dtype: DType, projected: bool, extra: bool) -> Kernel:
     return k
 
 
-def _loop(mode: str, dtype: np.dtype, projected: bool, back: bool, extra: bool = False) -> tuple[Callable[..., Any], int]:
-    """The compiled loop and the address of gemm; NotSupported where there is none."""
+def _loop(mode: str, dtype: np.dtype, projected: bool, back: bool, extra: bool = False) -> tuple[Callable[..., Any], int, DType]:
+    """The compiled loop, the address of gemm and the type; NotSupported where there is none."""
     t = kernel_type(dtype)
     if t.size < 4 or not compiler.available():
         raise NotSupported
@@ -212,7 +255,7 @@ def _loop(mode: str, dtype: np.dtype, projected: bool, back: bool, extra: bool =
     f = _compiled.get(key)
     if f is None:
         f = _compiled[key] = compiler.compile_kernel((_backward if back else _forward)(mode, t, projected, extra))
-    return f, blas("dgemm" if dtype.itemsize == 8 else "sgemm")
+    return f, blas("dgemm" if dtype.itemsize == 8 else "sgemm"), t
 
 
 def forward_loop(
@@ -223,7 +266,7 @@ def forward_loop(
     x [rows, batch, gates], h [sequences, batch, width], c [sequences, batch, hidden], w [matrices, gates, width], b [matrices, gates],
     wr [matrices, width, hidden].
     """
-    f, gemm = _loop(mode, x.dtype, wr is not None, False)
+    f, gemm, t = _loop(mode, x.dtype, wr is not None, False)
     rows, batch, g = x.shape
     hidden, width = g // GATES[mode], h.shape[-1]
     y = empty((rows, batch, width), x.dtype)
@@ -231,7 +274,8 @@ def forward_loop(
     cells = empty((rows, batch, hidden), x.dtype) if mode == "lstm" else None
     gates = empty((rows, batch, KEPT[mode] * hidden), x.dtype) if KEPT[mode] else None
     mid = None if wr is None else empty((len(h), batch, hidden), x.dtype)
-    args = [v for v in (x, w, b, wr, h, z, y, c, cells, mid, gates) if v is not None]
+    wp, wrp = _panels(w.transpose(0, 2, 1), t), None if wr is None else _panels(wr.transpose(0, 2, 1), t)
+    args = [v for v in (x, w, wp, b, wr, wrp, h, z, y, c, cells, mid, gates) if v is not None]
     if f(runtime.pool(), at, count, *args, gemm, len(at), batch, len(w), hidden, width) is False:
         raise NotSupported
     return y, cells, gates
@@ -246,7 +290,7 @@ def backward_loop(
     `before` are the cells (LSTM) or states (GRU) that each row started from; `gcells` and `ggates` are given together or not at all.
     """
     extra = ggates is not None
-    f, gemm = _loop(mode, gy.dtype, wr is not None, True, extra)
+    f, gemm, t = _loop(mode, gy.dtype, wr is not None, True, extra)
     rows, batch, width = gy.shape
     g = w.shape[1]
     hidden = g // GATES[mode]
@@ -257,7 +301,8 @@ def backward_loop(
         own = [dc, cells, before, gates, gcells, ggates]
     else:
         own = [gates, ggates, before] if mode == "gru" else [y]
-    args = [v for v in (gy, dh, w, wr, *own, dx, dq, gh, gm) if v is not None]
+    wp, wrp = _panels(w, t), None if wr is None else _panels(wr, t)
+    args = [v for v in (gy, dh, w, wp, wr, wrp, *own, dx, dq, gh, gm) if v is not None]
     if f(runtime.pool(), at, count, *args, gemm, len(at), batch, len(w), hidden, width) is False:
         raise NotSupported
     return dx, dq, gh
