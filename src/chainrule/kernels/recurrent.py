@@ -84,7 +84,9 @@ class _Loop:
                     add,
                 )
 
-            def tile(first: Value, panel: Value, count: int, b: Value = b, from_: Value = from_, into: Value = into) -> None:
+            def tile(
+                first: Value, panel: Value, count: int, b: Value = b, from_: Value = from_, into: Value = into
+            ) -> None:
                 start = panel * cols
                 at = (b * panels + panel) * inner * cols
                 heads = [from_ + (first + r) * inner * q for r in range(count)]
@@ -123,7 +125,7 @@ def _forward(mode: str, dtype: DType, projected: bool, extra: bool = False) -> K
     p = _Loop(f"{mode}_loop_{dtype}{'_projected' if projected else ''}", dtype)
     k = p.k
     x, w = p.array("x"), (p.array("w"), p.array("wp"))
-    b = p.array("b") if mode == "gru" else None
+    b = p.array("b")
     wr = (p.array("wr"), p.array("wrp")) if projected else None
     h, z, y = p.array("h"), p.array("z"), p.array("y")
     lstm = mode == "lstm"
@@ -142,8 +144,10 @@ def _forward(mode: str, dtype: DType, projected: bool, extra: bool = False) -> K
             bias = (r % p.matrices) * g
             with k.lanes(hidden, unroll=1) as j:
 
-                def pre(q: int, r: Value = r, row: Value = row, j: Value = j) -> tuple[Value, Value]:
-                    return x[row * g + hidden * q + j], z[r * g + hidden * q + j]
+                def pre(
+                    q: int, r: Value = r, row: Value = row, bias: Value = bias, j: Value = j
+                ) -> tuple[Value, Value]:
+                    return x[row * g + hidden * q + j], z[r * g + hidden * q + j] + b[bias + hidden * q + j]
 
                 if lstm:
                     a = [u + v for u, v in (pre(q) for q in range(4))]
@@ -158,8 +162,7 @@ def _forward(mode: str, dtype: DType, projected: bool, extra: bool = False) -> K
                         mid[r * hidden + j] = out
                 elif mode == "gru":
                     (xr, hr), (xz, hz), (xn, hn) = (pre(q) for q in range(3))
-                    br, bz, bn = (b[bias + hidden * q + j] for q in range(3))  # type: ignore[index]
-                    rr, zz, inner = sigmoid(k, xr + (hr + br)), sigmoid(k, xz + (hz + bz)), hn + bn
+                    rr, zz, inner = sigmoid(k, xr + hr), sigmoid(k, xz + hz), hn
                     m = tanh(k, k.fma(rr, inner, xn))
                     out = k.fma(zz, h[r * hidden + j] - m, m)
                     for q, v in enumerate((rr, zz, m, inner)):
@@ -246,7 +249,9 @@ def _backward(mode: str, dtype: DType, projected: bool, extra: bool) -> Kernel:
     return k
 
 
-def _loop(mode: str, dtype: np.dtype, projected: bool, back: bool, extra: bool = False) -> tuple[Callable[..., Any], int, DType]:
+def _loop(
+    mode: str, dtype: np.dtype, projected: bool, back: bool, extra: bool = False
+) -> tuple[Callable[..., Any], int, DType]:
     """The compiled loop, the address of gemm and the type; NotSupported where there is none."""
     t = kernel_type(dtype)
     if t.size < 4 or not compiler.available():

@@ -15,9 +15,18 @@ from .normalization import (
     LayerNorm,
     RMSNorm,
 )
+from .recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
 from .thin import *
 
 __all__ = [
+    "RNNCellBase",
+    "RNNCell",
+    "RNNBase",
+    "LSTMCell",
+    "GRUCell",
+    "RNN",
+    "LSTM",
+    "GRU",
     "BatchNorm1d",
     "BatchNorm2d",
     "BatchNorm3d",

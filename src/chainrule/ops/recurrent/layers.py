@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,9 @@ def _weights(mode: str, params: Sequence[Any], biases: bool, projected: bool, la
     return out
 
 
-def _check(mode: str, data: Tensor, steps: tuple[int, ...], hx: list[Tensor], ws: list[Any], layers: int, ways: int) -> None:
+def _check(
+    mode: str, data: Tensor, steps: tuple[int, ...], hx: list[Tensor], ws: list[Any], layers: int, ways: int
+) -> None:
     name, w = NAMES[mode], ws[0]
     if data.shape[-1] != w[0].shape[-1]:
         raise ChainruleError(
@@ -60,9 +63,9 @@ def run(
     name = NAMES[mode]
     if len(hx) != 1 + HAS_CELLS[mode]:
         raise ChainruleError(f"{name}: expected {1 + HAS_CELLS[mode]} initial states, got {len(hx)}")
-    if not steps or min(steps) <= 0:
+    if not steps or steps[-1] < (steps[0] > 0):  # a batch of no sequences is one
         raise ChainruleError(f"{name}: expected sequences of at least one step, got batch sizes {list(steps)}")
-    if any(b > a for a, b in zip(steps, steps[1:], strict=False)):
+    if any(b > a for a, b in pairwise(steps)):
         raise ChainruleError(f"{name}: batch_sizes of packed sequences must not grow, got {list(steps)}")
     ways = 2 if bidirectional else 1
     projected = mode == "lstm" and hx[0].shape[-1] != hx[1].shape[-1]
@@ -75,11 +78,10 @@ def run(
             at = layer * ways + d
             w_ih, w_hh, b_ih, b_hh, w_hr = ws[at]
             gru = mode == "gru"
-            x = linear(data, w_ih, b_ih if gru or b_ih is None else b_ih + b_hh)
+            x = linear(data, w_ih, b_ih if gru else None)
+            b = b_hh if gru or b_hh is None else b_ih + b_hh
             h, c = hx[0][at], hx[1][at] if HAS_CELLS[mode] else None
-            got = recurrent_p.bind(
-                x, h, c, w_hh, b_hh if gru else None, w_hr, mode=mode, steps=steps, reverse=bool(d)
-            )
+            got = recurrent_p.bind(x, h, c, w_hh, b, w_hr, mode=mode, steps=steps, reverse=bool(d))
             outs.append(got[0])
             for k, s in enumerate(lasts):
                 s.append(got[1 + k])
@@ -89,13 +91,15 @@ def run(
     return [data, *[stack(s) for s in lasts]]
 
 
-def _dense(mode: str, input: Tensor, hx: Any, params: Any, has_biases: bool, num_layers: int, dropout: float, train: bool,
-           bidirectional: bool, batch_first: bool) -> tuple[Tensor, ...]:  # fmt: skip
+def dense(mode: str, input: Tensor, hx: Any, params: Any, has_biases: bool, num_layers: int, dropout: float, train: bool,
+          bidirectional: bool, batch_first: bool) -> tuple[Tensor, ...]:  # fmt: skip
     """The same over ordinary [time, batch, features] or nested [batch, time, features] sequences."""
     if input.is_nested:
         return nested(mode, input, hx, params, has_biases, num_layers, dropout, train, bidirectional)
     if input.ndim != 3:
-        raise ChainruleError(f"{NAMES[mode]}: input must have 3 dimensions, got {input.ndim} (shape {list(input.shape)})")
+        raise ChainruleError(
+            f"{NAMES[mode]}: input must have 3 dimensions, got {input.ndim} (shape {list(input.shape)})"
+        )
     x = input.transpose(0, 1) if batch_first else input
     t, n, f = x.shape
     y, *lasts = run(
@@ -146,19 +150,33 @@ def _layer(mode: str, states: str, shape: str) -> Any:
     several = HAS_CELLS[mode]
 
     def call(*args: Any, **kw: Any) -> tuple[Tensor, ...]:
-        names = ["input", "hx", "params", "has_biases", "num_layers", "dropout", "train", "bidirectional", "batch_first"]
+        names = [
+            "input",
+            "hx",
+            "params",
+            "has_biases",
+            "num_layers",
+            "dropout",
+            "train",
+            "bidirectional",
+            "batch_first",
+        ]
         packed = (len(args) > 1 and _packed_form(args[1])) or "batch_sizes" in kw
         if packed:
             names = ["data", "batch_sizes", *names[1:-1]]
         if len(args) > len(names) or (unknown := set(kw) - set(names[len(args) :])) or len(args) + len(kw) < len(names):
-            what = f"unknown or repeated: {sorted(unknown)}" if len(args) <= len(names) and unknown else f"got {len(args) + len(kw)}"
+            what = (
+                f"unknown or repeated: {sorted(unknown)}"
+                if len(args) <= len(names) and unknown
+                else f"got {len(args) + len(kw)}"
+            )
             raise TypeError(f"{NAMES[mode]}({', '.join(names)}): {what}")
         a = {**dict(zip(names, args, strict=False)), **kw}
         hx = list(a.pop("hx")) if several else [a.pop("hx")]
         if packed:
             steps = tuple(int(n) for n in a.pop("batch_sizes").tolist())
             return tuple(run(mode, a.pop("data"), steps, hx, **a))
-        return _dense(mode, a.pop("input"), hx, **a)
+        return dense(mode, a.pop("input"), hx, **a)
 
     call.__doc__ = (
         f"``{shape}`` over the steps of sequences, in `num_layers` layers: the states of all steps and the last {states}.\n\n"
@@ -187,7 +205,12 @@ def _cell_check(name: str, gates: int, input: Tensor, hx: Tensor, w_ih: Tensor, 
 
 @public("lstm_cell", out=False)
 def lstm_cell(
-    input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
+    input: Tensor,
+    hx: Sequence[Tensor],
+    w_ih: Tensor,
+    w_hh: Tensor,
+    b_ih: Tensor | None = None,
+    b_hh: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """One step of an LSTM: ``h' = o tanh(c')`` and ``c' = f c + i tanh(.)``."""
     h, c = hx
@@ -254,7 +277,18 @@ for _mode, _g in GATES.items():
     sample(NAMES[_mode], S(2, 2, 2), S(2, 2, 2), S(2, 2, 2), *_w, *_w, f=_two_way(_mode), cx=False)
     sample(NAMES[_mode], S(6, 2), _SIZES, S(1, 3, 2), S(1, 3, 2), *_w[:2], f=_packed(_mode, False), cx=False)
 sample("lstm", S(6, 2), _SIZES, S(1, 3, 1), S(1, 3, 2), S(8, 2), S(8, 1), S(1, 2), f=_packed("lstm", True), cx=False)
-sample("lstm_cell", S(2, 3), S(2, 2), S(2, 2), S(8, 3), S(8, 2), S(8), S(8), f=lambda x, h, c, *w: lstm_cell(x, (h, c), *w), cx=False)
+sample(
+    "lstm_cell",
+    S(2, 3),
+    S(2, 2),
+    S(2, 2),
+    S(8, 3),
+    S(8, 2),
+    S(8),
+    S(8),
+    f=lambda x, h, c, *w: lstm_cell(x, (h, c), *w),
+    cx=False,
+)
 sample("gru_cell", S(2, 3), S(2, 2), S(6, 3), S(6, 2), S(6), S(6), cx=False)
 sample("rnn_tanh_cell", S(2, 3), S(2, 2), S(2, 3), S(2, 2), S(2), S(2), cx=False)
 sample("rnn_relu_cell", S(3), S(2), S(2, 3), S(2, 2), cx=False)

@@ -1,9 +1,9 @@
 """The loop over time of one recurrent layer in one direction: an op, and its reverse rule, which is an op again.
 
-With ``a = x + h w^T`` for the rows x of a step (the input's products and biases) and the state h:
+With ``q = h w^T + b`` and ``a = x + q`` for the rows x of a step (the input's products) and the state h:
 
     lstm   i, f, m, o = sigmoid(a1), sigmoid(a2), tanh(a3), sigmoid(a4);  c' = f c + i m;  h' = o tanh(c') [wr^T]
-    gru    q = h w^T + b;  r, z = sigmoid(x1 + q1), sigmoid(x2 + q2);  m = tanh(x3 + r q3);  h' = m + z (h - m)
+    gru    r, z = sigmoid(x1 + q1), sigmoid(x2 + q2);  m = tanh(x3 + r q3);  h' = m + z (h - m)
     tanh   h' = tanh(a);   relu   h' = max(a, 0)
 
 Rows are packed: step t has ``steps[t]`` sequences, the first ones, and states have a row for each sequence. Cells and gates are kept
@@ -24,7 +24,9 @@ from ...core.tensor import Tensor
 from ...kernels import NotSupported
 from ...kernels.recurrent import KEPT, backward_loop, forward_loop
 from ..elementwise.elementary import sigmoid, tanh, where
+from ..linalg.matmul import times
 from ..norm.base import dense
+from ..reduce.adding import total
 from ..shape.views import cat, narrow, unsqueeze
 
 HAS_CELLS = {"lstm": True, "gru": False, "tanh": False, "relu": False}
@@ -60,18 +62,15 @@ def _parts(x: Any, n: int) -> list[Any]:
     return [narrow(x, -1, q * k, k) for q in range(n)]
 
 
-def _row(b: Any) -> Any:
-    return unsqueeze(b, -2)
-
-
 # -- the forward loop ---------------------------------------------------------------------------------------------------
 
 
 def _step(mode: str, x: Any, h: Any, c: Any, w: Any, b: Any, wr: Any) -> tuple[Any, Any, Any]:
     """The new state, the new cell and the gates to keep, from the rows of one step."""
     q = h @ w.mT
+    q = q if b is None else q + unsqueeze(b, -2)
     if mode == "gru":
-        xs, qs = _parts(x, 3), _parts(q if b is None else q + _row(b), 3)
+        xs, qs = _parts(x, 3), _parts(q, 3)
         r, z = sigmoid.bind(xs[0] + qs[0]), sigmoid.bind(xs[1] + qs[1])
         m = tanh.bind(xs[2] + r * qs[2])
         return m + z * (h - m), None, cat([r, z, m, qs[2]], -1)
@@ -85,7 +84,9 @@ def _step(mode: str, x: Any, h: Any, c: Any, w: Any, b: Any, wr: Any) -> tuple[A
     return (y if wr is None else y @ wr.mT), c, cat([i, f, m, o], -1)
 
 
-def _forward(x: Any, h: Any, c: Any, w: Any, b: Any, wr: Any, *, mode: str, steps: tuple[int, ...], reverse: bool) -> Any:
+def _forward(
+    x: Any, h: Any, c: Any, w: Any, b: Any, wr: Any, *, mode: str, steps: tuple[int, ...], reverse: bool
+) -> Any:
     """The states of all rows, the last state of each sequence; of an LSTM the last cells and all cells; the gates that are kept."""
     at, count, _ = _order(steps, reverse)
     got: dict[int, tuple[Any, Any, Any]] = {}
@@ -209,7 +210,7 @@ def _forward_kernel(
     _check(x, h, c, w, b, wr)
     lead = _lead((x, 2), (h, 2), (c, 2), (w, 2), (b, 1), (wr, 2))
     at, count, _ = _order(steps, reverse)
-    if b is None and mode == "gru":
+    if b is None:
         b = np.zeros(w.shape[-2], w.dtype)
     ws = _matrices(lead, (w, 2), (b, 1), (wr, 2))
     hs = np.array(_side_by_side(h, lead))
@@ -252,7 +253,7 @@ def _backward_kernel(
     if mask[0]:
         out.append(_outer(dq, h_before, lead))
     if mask[1]:
-        out.append(dq.sum(0).reshape(*lead, dq.shape[2]))
+        out.append(total(dq.reshape(len(dq), -1), (-2,)).reshape(*lead, dq.shape[2]))
     if mask[2]:
         o = gates[..., gates.shape[2] // 4 * 3 :]
         out.append(_outer(us, o * np.tanh(cells), lead))
@@ -261,6 +262,8 @@ def _backward_kernel(
 
 def _outer(a: Any, b: Any, lead: tuple[int, ...]) -> Any:
     """The sum over the rows of a^T b, for each example."""
+    if not lead:
+        return times(a.reshape(len(a), -1).T, b.reshape(len(b), -1))
     return np.matmul(a.transpose(1, 2, 0), b.transpose(1, 0, 2)).reshape(*lead, a.shape[2], b.shape[2])
 
 
@@ -285,7 +288,9 @@ recurrent_backward_p = fused(
 
 
 @recurrent_p.vjp(sparse=True)
-def _(g: Any, ys: Any, x: Any, h: Any, c: Any, w: Any, b: Any, wr: Any, *, mode: Any, steps: Any, reverse: Any, need: Any) -> Any:
+def _(
+    g: Any, ys: Any, x: Any, h: Any, c: Any, w: Any, b: Any, wr: Any, *, mode: Any, steps: Any, reverse: Any, need: Any
+) -> Any:
     cell = HAS_CELLS[mode]
     gy, gh, gc, gcells, ggates = (*g[:2], *(g[2:4] if cell else (None, None)), g[-1] if KEPT[mode] else None)
     y, cells, gates = ys[0], ys[3] if cell else None, ys[-1] if KEPT[mode] else None
