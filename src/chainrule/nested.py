@@ -360,12 +360,27 @@ def to_padded_tensor(input: Tensor, padding: float = 0.0, output_size: Sequence[
     )
 
 
-def from_padded(padded: Tensor, sizes: Tensor | Sequence[Any]) -> Tensor:
+@public("_nested_from_padded", out=False)
+def nested_from_padded(padded: Tensor, cpu_nested_shape_example: Tensor, fuse_transform_0213: bool = False) -> Tensor:
+    """:func:`nested.from_padded`, under the name of the operator."""
+    return from_padded(padded, cpu_nested_shape_example, fuse_transform_0213=fuse_transform_0213)
+
+
+def from_padded(padded: Tensor, sizes: Tensor | Sequence[Any], *, fuse_transform_0213: bool = False) -> Tensor:
     """A nested tensor from the corners of an ordinary one; `sizes` has a row of component sizes (or one length) each.
+
+    `fuse_transform_0213`: the padded tensor is ``[batch, heads, time, features]``, the components are ``[time, heads * features]``.
 
     >>> chainrule.nested.from_padded(chainrule.arange(6.0).reshape(2, 3), sizes=[1, 3]).tolist()
     [[0.0], [3.0, 4.0, 5.0]]
     """
+    if fuse_transform_0213:
+        if padded.ndim != 4:
+            raise ChainruleError(
+                f"nested.from_padded: fuse_transform_0213 wants a tensor [batch, heads, time, features], got {list(padded.shape)}"
+            )
+        n, heads, time, features = padded.shape
+        padded = padded.permute(0, 2, 1, 3).reshape(n, time, heads * features)
     s = np.asarray(sizes.numpy() if isinstance(sizes, Tensor) else sizes, np.int64)
     s = s.reshape(len(s), -1)
     if len(s) != padded.shape[0] or s.shape[1] >= padded.ndim:

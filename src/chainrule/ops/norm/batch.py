@@ -228,9 +228,21 @@ def native_batch_norm_legit_functional(
     momentum: float,
     eps: float,
 ) -> tuple[Tensor, ...]:
-    """Batch norm that returns new running statistics, as results four and five, and writes to nothing."""
-    mean, var = running_mean.clone(), running_var.clone()
-    return (*native_batch_norm(input, weight, bias, mean, var, training, momentum, eps), mean, var)
+    """Batch norm that returns new running statistics, as results four and five, and writes to nothing.
+
+    So statistics shared by the examples of a vmap are no matter: each gets its own; and they have derivatives.
+    """
+    name = "_native_batch_norm_legit_functional"
+    if not training:
+        y = native_batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps)
+        return (*y, running_mean.clone(), running_var.clone())
+    _check(name, input, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
+    y, m, r, v = batch.bind(input, weight, bias, rank=input.ndim, eps=eps)
+    n = input.numel() // max(input.shape[1], 1)
+    mean = narrow(running_mean * (1 - momentum) + m * momentum, running_mean)
+    var = narrow(running_var * (1 - momentum) + v * (unbiased(n) * momentum), running_var)
+    parameters = weight, bias, running_mean, running_var
+    return y, returned(m, input, *parameters), returned(r, input, *parameters), mean, var
 
 
 @public("_batch_norm_with_update", out=False)
