@@ -12,6 +12,7 @@ from ...core.samples import S, sample
 from ...core.tensor import Tensor
 from ...core.views import assign
 from ..elementwise.elementary import rsqrt, where
+from ..elementwise.numbers import run_with
 from .base import float_arg, narrow, returned, stats, tensor_arg, wide
 from .channels import backward, batch, given, per_channel
 from .layer import masked_moments, pick, three, valid_positions
@@ -90,7 +91,7 @@ def _run(
     learns = (mean is not None or var is not None) and not (type(momentum) is float and momentum == 0)
     if learns:
         refuse_unbatched(name, x, running_mean=mean, running_var=var)
-    y, m, r, v = batch.bind(x, weight, bias, rank=rank, eps=eps)
+    y, m, r, v = run_with(batch, x, weight, bias, number="eps", rank=rank, eps=eps)
     if learns:
         update_running(mean, m, momentum)
         update_running(var, v.detach() * unbiased(x.numel() // max(x.shape[1], 1)), momentum)
@@ -237,7 +238,7 @@ def native_batch_norm_legit_functional(
         y = native_batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps)
         return (*y, running_mean.clone(), running_var.clone())
     _check(name, input, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
-    y, m, r, v = batch.bind(input, weight, bias, rank=input.ndim, eps=eps)
+    y, m, r, v = run_with(batch, input, weight, bias, number="eps", rank=input.ndim, eps=eps)
     n = input.numel() // max(input.shape[1], 1)
     mean = narrow(running_mean * (1 - momentum) + m * momentum, running_mean)
     var = narrow(running_var * (1 - momentum) + v * (unbiased(n) * momentum), running_var)

@@ -15,6 +15,9 @@ from ...core.samples import S, sample
 from ...core.shapes import wrap_dim
 from ...core.tensor import Tensor
 from ..elementwise.convert import clone_p
+from ..elementwise.elementary import where
+from ..elementwise.numbers import varies
+from .create import ones_like
 from .views import permute_p, reshape
 
 Pads = tuple[tuple[int, int], ...]
@@ -57,6 +60,9 @@ def constant_pad_nd(input: Tensor, pad: Sequence[int], value: Any = 0) -> Tensor
                 f"constant_pad_nd: the input size {n}, plus negative padding {a} and {b}, resulted in a negative output size "
                 f"at dimension {input.ndim - len(pads) + i}"
             )
+    if varies(value):
+        inside = constant_pad_p(ones_like(input, dtype=dt.bool_), pads=pads, value=False)
+        return where(inside, constant_pad_p(input, pads=pads, value=0), value)
     if isinstance(value, Tensor):
         value = value.item()
     return constant_pad_p(input, pads=pads, value=value)
