@@ -107,6 +107,24 @@ class _Running(_Affine):
 
 
 class _BatchNorm(_Running):
+    channel_dim = 1
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+        channel_dim: int = 1,
+    ) -> None:
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+        self.channel_dim = channel_dim
+
     def forward(self, input: Tensor, *, mask: Tensor | None = None, lengths: Any = None) -> Tensor:
         """Batch norm; in training with the statistics of the batch, which the running ones learn from."""
         self._check(input)
@@ -124,11 +142,17 @@ class _BatchNorm(_Running):
             self.eps,
             mask=mask,
             lengths=lengths,
+            channel_dim=self.channel_dim,
         )
+
+    def extra_repr(self) -> str:
+        """The options."""
+        where = "" if self.channel_dim == 1 else f", channel_dim={self.channel_dim}"
+        return super().extra_repr() + where
 
 
 class BatchNorm1d(_BatchNorm):
-    """Batch norm of [N, C] or [N, C, L]."""
+    """Batch norm of [N, C] or [N, C, L]; with ``channel_dim=-1`` of [N, L, C], where L may be ragged."""
 
     ranks = (2, 3)
 

@@ -80,13 +80,21 @@ LOSSES: list[Entry] = [
             "reduce": None,
             "reduction": "mean",
             "label_smoothing": 0.0,
+            "class_dim": 1,
         },
     ),
     (
         "NLLLoss",
         "nll_loss",
         "``-x[y]`` of log-probabilities.",
-        {"weight": None, "size_average": None, "ignore_index": -100, "reduce": None, "reduction": "mean"},
+        {
+            "weight": None,
+            "size_average": None,
+            "ignore_index": -100,
+            "reduce": None,
+            "reduction": "mean",
+            "class_dim": 1,
+        },
     ),
     ("BCELoss", "binary_cross_entropy", "``-y log x - (1 - y) log(1 - x)``.", {"weight": None, **_REDUCED}),
     (

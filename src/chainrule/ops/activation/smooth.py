@@ -35,7 +35,8 @@ from ..elementwise.elementary import (
 from ..elementwise.formulas import smooth
 from ..elementwise.numbers import varies
 from ..random.generator import draw
-from ..reduce.reductions import _soft, amax, log_softmax_p, softmax_p
+from ..reduce.extrema import amax
+from ..reduce.reductions import _soft, log_softmax_p, softmax_p
 from ..special.erf import bell, plain_ndtr
 from .piecewise import finish, in_place_function, need_float
 

@@ -19,11 +19,11 @@ from ...core.op import Op
 from ...core.registry import check_out, prop, public
 from ...core.reverse import Masked
 from ...core.samples import Given, S, sample
-from ...core.shapes import zeros
+from ...core.shapes import zeros_like_tensor
 from ...core.tensor import Tensor
 from ...core.types import ALL_NUMS, COMPLEX_NUMS, FLOAT_NUMS, REAL_NUMS
 from ...core.views import register_view, write_out
-from .formulas import compiled, on_large
+from .formulas import RoundedOnce, compiled, on_large
 
 INTS = frozenset(d.np.num for d in (dt.uint8, dt.int8, dt.int16, dt.int32, dt.int64))
 
@@ -64,7 +64,7 @@ def _checked(p: Op, takes: str) -> Any:
 
 def zeros_like(x: Any) -> Any:
     """Zeros with the shape and type of `x`, without its history."""
-    return zeros(tuple(x.shape), x.dtype)
+    return zeros_like_tensor(x)
 
 
 # -- arithmetic -------------------------------------------------------------------------------------------------------
@@ -156,6 +156,18 @@ def scaled(x: Any, alpha: Any, other: Any = None) -> Any:
     return mul_p.bind(x, alpha)
 
 
+def _with_multiple(p: Op, a: Any, b: Any, alpha: Any) -> Any:
+    """``p(a, alpha * b)``; 16-bit floats are multiplied in float32, so that they are rounded once."""
+    if isinstance(alpha, int | float) and alpha == 1:
+        return p.bind(a, b)
+    types = [x.dtype for x in (a, b) if isinstance(x, Tensor)]
+    d = types[0] if types else dt.float32
+    if d.np not in dt.HALVES or d is not types[-1] or isinstance(alpha, complex | Tensor):
+        return p.bind(a, scaled(b, alpha, a))
+    a, b = (x.to(dt.float32) if isinstance(x, Tensor) else x for x in (a, b))
+    return p.bind(a, scaled(b, alpha)).to(d)
+
+
 def _is_bool(x: Any) -> bool:
     return x.dtype is dt.bool_ if isinstance(x, Tensor) else isinstance(x, bool)
 
@@ -168,7 +180,7 @@ def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     tensor([21., 22.])
     """
     _check_alpha("add", input, other, alpha)
-    return add_p.bind(input, scaled(other, alpha, input))
+    return _with_multiple(add_p, input, other, alpha)
 
 
 def _check_alpha(name: str, a: Any, b: Any, alpha: Any) -> None:
@@ -192,7 +204,7 @@ def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
                 "`~` for input or other instead."
             )
     _check_alpha("sub", input, other, alpha)
-    return sub_p.bind(input, scaled(other, alpha))
+    return _with_multiple(sub_p, input, other, alpha)
 
 
 @public("rsub", methods="rsub", out=False)
@@ -352,7 +364,7 @@ asinh = elementary(
 acosh = elementary(
     "acosh",
     np.arccosh,
-    lambda t, y, x: t / (sqrt.bind(x - 1) * sqrt.bind(x + 1)),
+    RoundedOnce(lambda t, y, x: t / (sqrt.bind(x - 1) * sqrt.bind(x + 1))),
     "The inverse hyperbolic cosine.",
     "arccosh",
 )
@@ -747,7 +759,7 @@ def _reverse(p: Op) -> Any:
     def method(self: Tensor, other: Any) -> Tensor:
         if not isinstance(self, Tensor):
             raise TypeError(f"__r{p.name}__: argument self must be a tensor, got {type(self).__name__}")
-        return p.bind(other, self)  # type: ignore[attr-defined]
+        return p.bind(other, self)
 
     return method
 

@@ -112,8 +112,8 @@ def _over(name: str, p: Any, identity: Any, what: str) -> None:
     _named(name)(form)
 
 
-_over("amax", lambda x, d, k: reduce.amax(x, () if d is None else d, k), lowest, "largest entry")
-_over("amin", lambda x, d, k: reduce.amin(x, () if d is None else d, k), highest, "smallest entry")
+_over("amax", lambda x, d, k: extrema.amax(x, () if d is None else d, k), lowest, "largest entry")
+_over("amin", lambda x, d, k: extrema.amin(x, () if d is None else d, k), highest, "smallest entry")
 
 
 def _arg(name: str, f: Any, identity: Any, what: str) -> None:
@@ -180,7 +180,7 @@ def masked_logaddexp(
     """``log(exp(input) + exp(other))`` of the entries where their masks hold; -inf where neither does."""
     a = filled("logaddexp", input, input_mask, lowest)
     b = filled("logaddexp", other, other_mask, lowest)
-    return a.logaddexp(b).to(dt.as_dtype(dtype or input.dtype))  # type: ignore[attr-defined]
+    return a.logaddexp(b).to(dt.as_dtype(dtype or input.dtype))
 
 
 @_named("norm")

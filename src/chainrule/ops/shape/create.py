@@ -13,13 +13,13 @@ from ...core import dtypes as dt
 from ...core.declare import pointwise
 from ...core.device import device as device_type
 from ...core.errors import ZERO, ChainruleError
+from ...core.primitives import overwrite_p
 from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import sizes
 from ...core.sizes import has_ragged
 from ...core.tensor import Tensor
 from ...core.views import write_out
-from ..elementwise.convert import overwrite_p
 from ..elementwise.numbers import varies
 
 
@@ -190,7 +190,7 @@ def _ragged(shape: tuple[Any, ...]) -> bool:
 
 def _spread(value: Any, shape: tuple[Any, ...], requires_grad: bool) -> Tensor:
     """A nested tensor of ragged sizes filled with one number, a 0-d array."""
-    from .views import expand_p
+    from ...core.primitives import expand_p
 
     t = expand_p.bind(Tensor(value), shape=shape, old=())
     return t.requires_grad_() if requires_grad else t
@@ -590,9 +590,9 @@ def set_(
     self: Tensor, source: Tensor | None = None, storage_offset: int = 0, size: Any = None, stride: Any = None
 ) -> Tensor:
     """Make `self` share the memory of `source`, with other sizes and strides if given."""
+    from ...core.primitives import alias
     from ...core.views import adopt, meta
     from .strided import as_strided
-    from .views import alias
 
     if source is None:
         source = Tensor(np.zeros(0, self.dtype.np))

@@ -519,7 +519,10 @@ def select(input: Tensor, dim: int, index: Any) -> Tensor:
 
 @public("unbind", methods="unbind", out=False)
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """All entries of `dim`."""
+    """All entries of `dim`.
+
+    Of a ragged dim of a nested tensor: first the first entries, then the second ones, of those components that have one.
+    """
     n = input.ndim
     if n == 0:
         raise IndexError("unbind: Dimension specified as 0 but tensor has no dimensions")
@@ -531,6 +534,9 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
         return components(input)
     if is_ragged(size) and size.agrees(size.most):  # as many in every component
         size = size.most
+    elif hasattr(size, "most") and hasattr(input.shape[0], "each"):
+        have = [Tensor(np.flatnonzero(size.values > i)) for i in range(size.most)]
+        return tuple(take_slice(input.index_select(0, m), d, i) for i, m in enumerate(have))
     return tuple(take_slice(input, d, i) for i in range(size))
 
 
@@ -740,7 +746,7 @@ def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
     """`input` itself if its elements lie in row-major order, else a copy that does."""
     if input.is_contiguous():
         return input
-    from ..elementwise.convert import clone_p
+    from ...core.primitives import clone_p
 
     return clone_p.bind(input, order="C")
 
