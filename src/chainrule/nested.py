@@ -367,12 +367,6 @@ def to_padded_tensor(input: Tensor, padding: float = 0.0, output_size: Sequence[
     )
 
 
-@public("_nested_from_padded", out=False)
-def nested_from_padded(padded: Tensor, cpu_nested_shape_example: Tensor, fuse_transform_0213: bool = False) -> Tensor:
-    """:func:`nested.from_padded`, under the name of the operator."""
-    return from_padded(padded, cpu_nested_shape_example, fuse_transform_0213=fuse_transform_0213)
-
-
 def from_padded(padded: Tensor, sizes: Tensor | Sequence[Any], *, fuse_transform_0213: bool = False) -> Tensor:
     """A nested tensor from the corners of an ordinary one; `sizes` has a row of component sizes (or one length) each.
 
@@ -389,7 +383,7 @@ def from_padded(padded: Tensor, sizes: Tensor | Sequence[Any], *, fuse_transform
         n, heads, time, features = padded.shape
         padded = padded.permute(0, 2, 1, 3).reshape(n, time, heads * features)
     s = np.asarray(sizes.numpy() if isinstance(sizes, Tensor) else sizes, np.int64)
-    s = s.reshape(len(s), -1)
+    s = s.reshape(len(s), 1 if s.ndim < 2 else s.shape[1])
     if len(s) != padded.shape[0] or s.shape[1] >= padded.ndim:
         raise ChainruleError(
             f"nested.from_padded: {len(s)} rows of {s.shape[1]} sizes do not fit a tensor of shape {list(padded.shape)}"

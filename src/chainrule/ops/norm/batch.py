@@ -47,6 +47,16 @@ def refuse_unbatched(name: str, x: Tensor, **running: Any) -> None:
             )
 
 
+def refuse_tangents(name: str, **running: Any) -> None:
+    """Refuse tangents of statistics that are about to be overwritten: they are values, not variables, in training."""
+    for k, r in running.items():
+        if r is not None and r._has_tangent():
+            raise RuntimeError(
+                f"{name}: {k} is not differentiable in training, where it is updated in place: it cannot have a tangent. Give it none, "
+                f"or evaluate with training=False, where it counts."
+            )
+
+
 def update_running(running: Any, fresh: Tensor, momentum: float) -> None:
     """running <- (1 - momentum) running + momentum fresh, of values only."""
     if running is not None:
@@ -93,6 +103,7 @@ def _run(
     learns = (mean is not None or var is not None) and not (type(momentum) is float and momentum == 0)
     if learns:
         refuse_unbatched(name, x, running_mean=mean, running_var=var)
+        refuse_tangents(name, running_mean=mean, running_var=var)
     y, m, r, v = run_with(batch, x, weight, bias, number="eps", rank=rank, eps=eps)
     if learns:
         update_running(mean, m, momentum)

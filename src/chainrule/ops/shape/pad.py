@@ -68,6 +68,14 @@ def constant_pad_nd(input: Tensor, pad: Sequence[int], value: Any = 0) -> Tensor
     return constant_pad_p(input, pads=pads, value=value)
 
 
+@public("_nested_from_padded", out=False)
+def nested_from_padded(padded: Tensor, cpu_nested_shape_example: Tensor, fuse_transform_0213: bool = False) -> Tensor:
+    """:func:`nested.from_padded`, under the name of the operator."""
+    from ...nested import from_padded
+
+    return from_padded(padded, cpu_nested_shape_example, fuse_transform_0213=fuse_transform_0213)
+
+
 # -- by index ---------------------------------------------------------------------------------------------------------
 
 
