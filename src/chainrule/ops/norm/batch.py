@@ -260,6 +260,8 @@ def native_batch_norm_legit_functional(
     _check(name, input, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
     y, m, r, v = run_with(batch, input, weight, bias, number="eps", rank=input.ndim, eps=eps)
     n = input.numel() // max(input.shape[1], 1)
+    spread = 1 / (r * r)  # the op's variance is a value; the derivative comes from r
+    v = v.detach() + (spread - spread.detach())
     mean = narrow(running_mean * (1 - momentum) + m * momentum, running_mean)
     var = narrow(running_var * (1 - momentum) + v * (unbiased(n) * momentum), running_var)
     parameters = weight, bias, running_mean, running_var
