@@ -264,7 +264,21 @@ class Tensor(Methods):
                 "numpy() on a tensor that requires grad would lose the gradient: write x.detach().numpy() if that is meant."
             )
         v = self.concrete("numpy()")
+        if not force and self.dtype.category >= dt.FLOAT and self._has_tangent():
+            raise ChainruleError(
+                "numpy() on a tensor that has a tangent (inside jvp or a dual level) would lose the derivative: write x.detach().numpy() "
+                "if that is meant."
+            )
         return v if type(v) is ndarray else payload_of(v).numpy(v)
+
+    def _has_tangent(self) -> bool:
+        """Whether forward mode at some level would lose the derivative of this tensor."""
+        x: Any = self
+        while x._interp is not None:
+            if x._interp.kind == "jvp" and x._aux is not None:
+                return True
+            x = x._value
+        return False
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> ndarray:
         v = self.numpy()
