@@ -25,7 +25,10 @@ from .core.device import (  # noqa: E402
     device,
     jagged,
     preserve_format,
+    sparse_bsc,
+    sparse_bsr,
     sparse_coo,
+    sparse_csc,
     sparse_csr,
     strided,
 )

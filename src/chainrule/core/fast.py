@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .op import Op, check_broadcast
+from .payload import COMPOSED, composed
 from .sizes import Ragged
 from .tensor import Tensor
 from .types import FLOAT_NUMS
@@ -29,6 +30,8 @@ def unary(op: Op, fn: Callable[..., Any], fast: frozenset[int]) -> Callable[...,
     """`op.bind` for one argument: `fn` on arrays of the types `fast`, else by the op's own way."""
 
     def bind(x: Any) -> Any:
+        if COMPOSED and (y := composed(op, (x,), {})) is not None:
+            return y
         if type(x) is Tensor:
             i = x._interp
             if i is None:
@@ -58,6 +61,8 @@ def binary(
     number = (float, int) if isinstance(fn, np.ufunc) else ()
 
     def bind(a: Any, other: Any) -> Any:
+        if COMPOSED and (y := composed(op, (a, other), {})) is not None:
+            return y
         if type(a) is Tensor:
             ia = a._interp
             if ia is None:
@@ -132,6 +137,8 @@ def pair(op: Op, quick: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     """`op.bind` for a structured op of two tensors without static data: ``quick(a, b)`` on plain arrays, unless that gives None."""
 
     def bind(a: Any, b: Any) -> Any:
+        if COMPOSED and (y := composed(op, (a, b), {})) is not None:
+            return y
         ia, ib = a._interp, b._interp
         if ia is None and ib is None:
             va, vb = a._value, b._value

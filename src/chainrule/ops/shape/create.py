@@ -420,7 +420,7 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     return same and self.data_ptr() == tensor.data_ptr()
 
 
-@public("", methods="is_pinned is_shared is_inference is_coalesced", out=False)
+@public("", methods="is_pinned is_shared is_inference", out=False)
 def is_pinned(self: Tensor, device: Any = None) -> bool:
     """False: memory is ordinary memory."""
     return False
