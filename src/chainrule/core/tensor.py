@@ -170,8 +170,8 @@ class Tensor(Methods):
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
         """Whether the elements lie in memory in row-major order without gaps."""
-        if self.is_nested:
-            return True  # packed rows always do
+        if self.is_nested or self.layout.name.startswith("sparse"):
+            return True  # packed rows, and stored numbers, always do
         expected = 1
         for n, s in zip(reversed(self.shape), reversed(self.stride()), strict=True):
             if n != 1:

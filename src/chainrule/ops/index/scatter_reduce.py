@@ -291,7 +291,7 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     n = weight.shape[0]
     pad = None if padding_idx is None else padding_idx % n
     total, bags = input.shape[0], lengths.shape[0]
-    rows = embedding(input, weight, None, max_norm, norm_type, scale_grad_by_freq)
+    rows = embedding(input, weight, None, max_norm, norm_type, scale_grad_by_freq, sparse)
     if per_sample_weights is not None:
         rows = rows * per_sample_weights.unsqueeze(-1)
     ids = segment_ids_p(lengths, n=total).reshape(total, 1).expand(*rows.shape)

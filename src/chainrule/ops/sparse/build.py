@@ -18,7 +18,7 @@ from ...payloads.sparse.pattern import Pattern
 from .values import is_sparse, make, parts
 
 
-def _index(name: str, what: str, i: Any) -> np.ndarray:
+def index_data(name: str, what: str, i: Any) -> np.ndarray:
     """Index data as an array of integers; they are data, the same for all examples of a vmap."""
     if isinstance(i, Tensor):
         x: Any = i
@@ -66,7 +66,7 @@ def sparse_coo_tensor(indices: Any, values: Any = None, size: Sequence[int] | No
         d = dt.get_default_dtype() if dtype is None else dt.as_dtype(dtype)
         empty = Pattern("coo", shape, (np.zeros((len(shape), 0), np.int64),))
         return _done(Tensor(np.zeros(0, d.np)), empty, requires_grad)
-    i, v = _index(name, "the indices", indices), _numbers(values, dtype)
+    i, v = index_data(name, "the indices", indices), _numbers(values, dtype)
     if i.ndim == 1 and not i.size and size is not None:
         i = i.reshape(len(size) - max(v.ndim - 1, 0), 0)
     if i.ndim != 2:
@@ -102,7 +102,7 @@ def sparse_coo_tensor(indices: Any, values: Any = None, size: Sequence[int] | No
 
 def _compressed(name: str, layout: str, compressed: Any, plain: Any, values: Any, size: Any, dtype: Any, requires_grad: bool) -> Tensor:
     words = NAMES[layout]
-    a, b, v = _index(name, words[0], compressed), _index(name, words[1], plain), _numbers(values, dtype)
+    a, b, v = index_data(name, words[0], compressed), index_data(name, words[1], plain), _numbers(values, dtype)
     batch = b.shape[:-1]
     blocked = layout in ("bsr", "bsc")
     k = len(batch)

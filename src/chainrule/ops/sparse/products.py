@@ -204,8 +204,7 @@ def multiply(a: Tensor, b: Tensor) -> Tensor:
             raise RuntimeError(f"matmul: the batches {list(a.shape[:-2])} and {list(b.shape[:-2])} of sparse matrices differ")
         pairs, r = _meeting(p, q)
         v = pairs_p.bind(va, vb, pairs=pairs, roles=(0, 1, 2))
-        was = parts(a)[1]
-        return like(was.layout if was.block is None else "csr", v, r)
+        return like("coo" if parts(a)[1].layout == "coo" else "csr", v, r)
     if is_sparse(a):
         return _times(a, b)
     return _times(b.transpose(-1, -2), a.transpose(-1, -2)).transpose(-1, -2)

@@ -133,7 +133,7 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: tuple[int, int], layout: 
 
 
 def over_stored(name: str, input: Tensor, dim: Any, keepdim: bool, mask: Tensor | None) -> Tensor:
-    """A reduction over the stored numbers of a sparse tensor (where a sparse mask is True): sum, prod, amax or amin, sparse again."""
+    """A reduction over the stored numbers of a sparse tensor (where a sparse mask is True): sum, mean, prod, amax or amin, sparse again."""
     if mask is not None:
         if not is_sparse(mask):
             mask = mask.expand(*input.shape).to_sparse()
@@ -151,7 +151,9 @@ def over_stored(name: str, input: Tensor, dim: Any, keepdim: bool, mask: Tensor 
     n = p.ndim
     dims = tuple(range(n)) if dim is None or dim == () else tuple(wrap_dim(d, n) + n for d in ((dim,) if isinstance(dim, int) else dim))
     g = groups_along(p, tuple(sorted(dims)))
-    y = g.total(v) if name == "sum" else g.extreme(v, name)
+    y = g.total(v) if name in ("sum", "mean") else g.extreme(v, name)
+    if name == "mean":
+        y = y / Tensor(np.bincount(g.which.reshape(-1), minlength=len(g.keys)).astype(y.dtype.np))
     left = [d for d in range(n) if d not in dims]
     keys = np.unravel_index(g.keys, tuple(p.shape[d] for d in left)) if left else ()
     if not left and not keepdim:

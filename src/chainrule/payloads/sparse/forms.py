@@ -18,7 +18,7 @@ from .pattern import meet, union
 FORMS: dict[str, Callable[..., Any]] = {}
 # Linear in what is stored: numbers that stand at one place need not be added up first.
 LINEAR = frozenset(("clone", "to", "neg", "real", "imag", "conj", "positive"))
-COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
+COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "isclose"))  # dense where zeros compare as true
 
 
 def form(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

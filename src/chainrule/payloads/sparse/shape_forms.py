@@ -193,6 +193,50 @@ def _reshaped(p: Pattern, shape: tuple[int, ...]) -> Pattern:
     return Pattern("coo", shape, p.index, p.dense, None, p.coalesced)
 
 
+@form("vector_norm")
+def _norm(x: Tensor, *, ord: float, dim: tuple[int, ...], keepdim: bool, old: tuple[int, ...]) -> Any:
+    from ...ops.linalg.norms import vector_norm_p
+
+    v, p = as_list(coalesced(x))
+    if len(dim) < p.ndim or ord < 0:
+        return None
+    s = tuple(v.shape)
+    y = vector_norm_p(v, ord=ord, dim=tuple(range(-len(s), 0)), keepdim=False, old=s)
+    return y.reshape((1,) * p.ndim) if keepdim else y
+
+
+@form("any")
+def _any(x: Tensor, *, dim: tuple[int, ...], keepdim: bool) -> Any:
+    v, p = as_list(x)
+    if len(dim) < p.ndim:
+        return None
+    return v.any().reshape((1,) * p.ndim) if keepdim else v.any()
+
+
+@form("filled")
+def _filled(x: Tensor, *, value: Any) -> Any:
+    from ...ops.shape.create import filled_p
+
+    if value != 0:
+        raise ChainruleError(f"fill_: a sparse tensor cannot be filled with {value}, only with 0; fill its values()")
+    v, p = parts(x)
+    return make(filled_p.bind(v, value=0), p)
+
+
+def index_select(x: Tensor, d: int, index: Tensor) -> Tensor:
+    """Entries `index` of a dim of a sparse tensor."""
+    v, p = as_list(x)
+    s = len(p.sparse_shape)
+    if d >= s:
+        v = v.index_select(d - s + 1, index)
+        return _again(v, _reshaped(p, (*p.sparse_shape, *v.shape[1:])), parts(x)[1])
+    front = [d, *[k for k in range(s) if k != d], *range(s, p.ndim)]
+    back = [front.index(k) for k in range(p.ndim)]
+    y = _take_rows(x.permute(*front), index, r=p.ndim - 1, s=1, n=p.shape[d])
+    y = y.permute(*back)
+    return coalesced(y) if y.is_sparse else y
+
+
 @form("matmul")
 def _matmul(a: Tensor, b: Tensor) -> Any:
     from ...ops.sparse.products import multiply
