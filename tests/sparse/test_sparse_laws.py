@@ -112,18 +112,33 @@ def check(name: str, f: Callable[..., Any], *xs: np.ndarray) -> None:
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_laws(program: str, layout: str) -> None:
     f = PROGRAMS[program]
-    if layout != "coo" and program in ("stack", "max_of_products", "masked_amax", "narrow", "log_softmax", "solve_transposed"):
+    if layout != "coo" and program in (
+        "stack",
+        "max_of_products",
+        "masked_amax",
+        "narrow",
+        "log_softmax",
+        "solve_transposed",
+    ):
         pytest.skip("the layouts differ in the conversion alone, which the others cover")
     check(f"{program} {layout}", lambda v, d, e: f(cr, BUILD[layout](cr, v), d, e), draw(5), D, E)
 
 
-@pytest.mark.parametrize("program", ["mm", "dense_mm", "mm_sparse", "sampled", "product", "softmax", "solve", "to_dense"])
+@pytest.mark.parametrize(
+    "program", ["mm", "dense_mm", "mm_sparse", "sampled", "product", "softmax", "solve", "to_dense"]
+)
 def test_complex(program: str) -> None:
     if program in ("softmax", "solve"):
         f = PROGRAMS["sum" if program == "softmax" else "mm"]
     else:
         f = PROGRAMS[program]
-    check(f"{program} complex", lambda v, d, e: f(cr, coo(cr, v), d, e), draw(5, cx=True), draw(N, 3, seed=1, cx=True), draw(N, N, cx=True))
+    check(
+        f"{program} complex",
+        lambda v, d, e: f(cr, coo(cr, v), d, e),
+        draw(5, cx=True),
+        draw(N, 3, seed=1, cx=True),
+        draw(N, N, cx=True),
+    )
 
 
 def test_complex_solve() -> None:
@@ -131,7 +146,9 @@ def test_complex_solve() -> None:
     check("solve", lambda v, b: cr.sparse.spsolve(coo(cr, v) + 5 * eye, b), draw(5, cx=True), draw(N, 3, cx=True))
 
 
-@pytest.mark.parametrize("name", ["sum", "sum_dense", "sum_sparse", "softmax_dense", "softmax_sparse", "times", "select", "transpose"])
+@pytest.mark.parametrize(
+    "name", ["sum", "sum_dense", "sum_sparse", "softmax_dense", "softmax_sparse", "times", "select", "transpose"]
+)
 def test_hybrid(name: str) -> None:
     f = {
         "sum": lambda s: (s * s).sum(),
@@ -159,7 +176,9 @@ def test_batches(name: str) -> None:
     check(name, lambda v: f(batch(cr, v)), draw(5))
 
 
-@pytest.mark.parametrize("program", ["mm", "dense_mm", "product", "sin", "sum", "to_dense", "mask", "select", "softmax", "log_softmax"])
+@pytest.mark.parametrize(
+    "program", ["mm", "dense_mm", "product", "sin", "sum", "to_dense", "mask", "select", "softmax", "log_softmax"]
+)
 @pytest.mark.filterwarnings("ignore:Sparse")
 def test_values_are_pytorchs(program: str) -> None:
     f = PROGRAMS[program]

@@ -546,7 +546,11 @@ def fill_(self: Tensor, value: Any) -> Tensor:
             )
         return assign(self, value.to(self.dtype).expand(*self.shape), "fill_")
     # Through an op, so that a tensor with a history keeps one, in which its old value counts for nothing.
-    return assign(self, full_like(self, value) if self._interp is None and not COMPOSED else filled_p.bind(self, value=value), "fill_")
+    return assign(
+        self,
+        full_like(self, value) if self._interp is None and not COMPOSED else filled_p.bind(self, value=value),
+        "fill_",
+    )
 
 
 filled_p = pointwise(

@@ -90,7 +90,9 @@ def sparse_coo_tensor(indices: Any, values: Any = None, size: Sequence[int] | No
         raise RuntimeError(f"{name}: found negative index {int(i.min())}")
     for d, (c, n) in enumerate(zip(i, shape, strict=False)):
         if c.size and int(c.max()) >= n:
-            raise RuntimeError(f"{name}: size is inconsistent with indices: index {int(c.max())} in dim {d} of size {n}")
+            raise RuntimeError(
+                f"{name}: size is inconsistent with indices: index {int(c.max())} in dim {d} of size {n}"
+            )
     p = Pattern("coo", shape, (i,), len(dense), None, i.shape[1] < 2 and len(i) > 0)
     if is_coalesced:
         f = p.flat
@@ -100,13 +102,21 @@ def sparse_coo_tensor(indices: Any, values: Any = None, size: Sequence[int] | No
     return _done(v, p, requires_grad)
 
 
-def _compressed(name: str, layout: str, compressed: Any, plain: Any, values: Any, size: Any, dtype: Any, requires_grad: bool) -> Tensor:
+def _compressed(
+    name: str, layout: str, compressed: Any, plain: Any, values: Any, size: Any, dtype: Any, requires_grad: bool
+) -> Tensor:
     words = NAMES[layout]
     a, b, v = index_data(name, words[0], compressed), index_data(name, words[1], plain), _numbers(values, dtype)
     batch = b.shape[:-1]
     blocked = layout in ("bsr", "bsc")
     k = len(batch)
-    if a.ndim < 1 or b.ndim < 1 or a.shape[:-1] != batch or v.ndim < k + 1 + 2 * blocked or tuple(v.shape[: k + 1]) != b.shape:
+    if (
+        a.ndim < 1
+        or b.ndim < 1
+        or a.shape[:-1] != batch
+        or v.ndim < k + 1 + 2 * blocked
+        or tuple(v.shape[: k + 1]) != b.shape
+    ):
         raise RuntimeError(
             f"{name}: {words[0]} {list(a.shape)}, {words[1]} {list(b.shape)} and values {list(v.shape)} do not fit each other"
         )
@@ -215,7 +225,9 @@ def to_scipy(input: Tensor) -> Any:
         raise TypeError("sparse.to_scipy: expected a sparse tensor: write x.to_sparse_csr()")
     input.concrete("sparse.to_scipy()")
     if input.requires_grad:
-        raise ChainruleError("sparse.to_scipy: the tensor requires grad, and the derivative would be lost: write x.detach()")
+        raise ChainruleError(
+            "sparse.to_scipy: the tensor requires grad, and the derivative would be lost: write x.detach()"
+        )
     v, p = parts(input)
     if len(p.shape) != 2 or p.dense:
         raise ChainruleError(f"sparse.to_scipy: scipy.sparse has matrices only, got a tensor of shape {list(p.shape)}")

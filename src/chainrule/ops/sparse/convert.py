@@ -20,10 +20,14 @@ from .values import coalesced, dense, index_tensor, is_sparse, make, moved, part
 def _sparse(name: str, x: Tensor, *wanted: str) -> Pattern:
     """The pattern of a sparse tensor of one of these layouts, or an error."""
     if not is_sparse(x):
-        raise RuntimeError(f"{name} expected a sparse tensor, got a dense one of shape {list(x.shape)}: write x.to_sparse()")
+        raise RuntimeError(
+            f"{name} expected a sparse tensor, got a dense one of shape {list(x.shape)}: write x.to_sparse()"
+        )
     p = parts(x)[1]
     if wanted and p.layout not in wanted:
-        raise RuntimeError(f"{name} expected the layout {' or '.join(f'sparse_{w}' for w in wanted)}, got sparse_{p.layout}")
+        raise RuntimeError(
+            f"{name} expected the layout {' or '.join(f'sparse_{w}' for w in wanted)}, got sparse_{p.layout}"
+        )
     return p
 
 
@@ -232,7 +236,9 @@ def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
     """
     p = _sparse("sparse_mask: mask", mask)
     if tuple(self.shape) != p.shape:
-        raise RuntimeError(f"sparse_mask: operands have incompatible sizes; self {list(self.shape)} and mask {list(p.shape)}")
+        raise RuntimeError(
+            f"sparse_mask: operands have incompatible sizes; self {list(self.shape)} and mask {list(p.shape)}"
+        )
     if not is_sparse(self):
         return make(pick_p.bind(self, pattern=p), p)
     v, q = parts(self)
@@ -250,14 +256,18 @@ def sparse_resize_(self: Tensor, size: Any, sparse_dim: int, dense_dim: int) -> 
         raise RuntimeError(f"sparse_resize_: {sparse_dim} sparse and {dense_dim} dense dims, but size {list(shape)}")
     index = p.index[0]
     if p.nnz and (len(index) != sparse_dim or p.dense != dense_dim):
-        raise RuntimeError("sparse_resize_: changing the number of sparse or dense dims of a non-empty tensor is not supported")
+        raise RuntimeError(
+            "sparse_resize_: changing the number of sparse or dense dims of a non-empty tensor is not supported"
+        )
     if p.nnz and any(c.max() >= n for c, n in zip(index, shape, strict=False)):
         raise RuntimeError(f"sparse_resize_: shrinking to {list(shape)} would cut off stored elements")
     v = parts(self)[0]
     tail = shape[sparse_dim:]
     if tuple(v.shape[1:]) != tail:
         grown = Tensor(np.zeros((p.nnz, *tail), v.dtype.np))
-        grown[(slice(None), *[slice(0, min(a, b)) for a, b in zip(v.shape[1:], tail, strict=False)])] = v if p.nnz else 0
+        grown[(slice(None), *[slice(0, min(a, b)) for a, b in zip(v.shape[1:], tail, strict=False)])] = (
+            v if p.nnz else 0
+        )
         v = grown
     if len(index) != sparse_dim:
         index = np.zeros((sparse_dim, 0), np.int64)

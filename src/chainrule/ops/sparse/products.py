@@ -195,13 +195,13 @@ def multiply(a: Tensor, b: Tensor) -> Tensor:
     if a.dtype is not b.dtype:
         raise RuntimeError(f"matmul: expected the arguments to have the same dtype, but got {a.dtype} and {b.dtype}")
     if a.ndim < 2 or b.ndim < 2 or a.shape[-1] != b.shape[-2]:
-        raise RuntimeError(
-            f"matmul: mat1 and mat2 shapes cannot be multiplied ({list(a.shape)} and {list(b.shape)})"
-        )
+        raise RuntimeError(f"matmul: mat1 and mat2 shapes cannot be multiplied ({list(a.shape)} and {list(b.shape)})")
     if is_sparse(a) and is_sparse(b):
         (va, p), (vb, q) = as_list(a), as_list(b)
         if p.sparse_shape[:-2] != q.sparse_shape[:-2]:
-            raise RuntimeError(f"matmul: the batches {list(a.shape[:-2])} and {list(b.shape[:-2])} of sparse matrices differ")
+            raise RuntimeError(
+                f"matmul: the batches {list(a.shape[:-2])} and {list(b.shape[:-2])} of sparse matrices differ"
+            )
         pairs, r = _meeting(p, q)
         v = pairs_p.bind(va, vb, pairs=pairs, roles=(0, 1, 2))
         return like("coo" if parts(a)[1].layout == "coo" else "csr", v, r)

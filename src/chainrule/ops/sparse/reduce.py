@@ -65,7 +65,9 @@ def groups_along(p: Pattern, dims: tuple[int, ...]) -> Groups:
 
 def _softmax(name: str, input: Tensor, dim: int, dtype: Any, log: bool) -> Tensor:
     if not is_sparse(input):
-        raise RuntimeError(f"sparse.{name}: expected a sparse tensor; write x.to_sparse(), or chainrule.{name} for a dense one")
+        raise RuntimeError(
+            f"sparse.{name}: expected a sparse tensor; write x.to_sparse(), or chainrule.{name} for a dense one"
+        )
     x = input if dtype is None else input.to(dtype)
     was = parts(x)[1]
     v, p = as_list(coalesced(x) if was.layout == "coo" else x)
@@ -113,7 +115,9 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: tuple[int, int], layout: 
     n, m = (int(s) for s in shape)
     rows = diagonals if diagonals.ndim == 2 else diagonals.reshape(1, -1)
     if rows.shape[0] != len(k):
-        raise RuntimeError(f"spdiags: Number of diagonals ({rows.shape[0]}) does not match the number of offsets ({len(k)})")
+        raise RuntimeError(
+            f"spdiags: Number of diagonals ({rows.shape[0]}) does not match the number of offsets ({len(k)})"
+        )
     if len(np.unique(k)) != len(k):
         raise RuntimeError("spdiags: Offset tensor contains duplicate values")
     j = np.broadcast_to(np.arange(min(rows.shape[1], m)), (len(k), min(rows.shape[1], m)))
@@ -125,7 +129,9 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: tuple[int, int], layout: 
     q = p.coalesce()
     name = "coo" if layout is None else layout.name.removeprefix("sparse_")
     if name not in ("coo", "csr", "csc"):
-        raise RuntimeError(f"spdiags: only the layouts sparse_coo, sparse_csr and sparse_csc are supported, got {layout!r}")
+        raise RuntimeError(
+            f"spdiags: only the layouts sparse_coo, sparse_csr and sparse_csc are supported, got {layout!r}"
+        )
     return like(name, moved(v, p, q), q)
 
 
@@ -145,11 +151,17 @@ def over_stored(name: str, input: Tensor, dim: Any, keepdim: bool, mask: Tensor 
     was = parts(input)[1]
     v, p = as_list(coalesced(input) if was.layout == "coo" else input)
     if p.dense:
-        raise ChainruleError(f"masked.{name}: not available for sparse tensors with dense dims; write x.to_dense() and a mask")
+        raise ChainruleError(
+            f"masked.{name}: not available for sparse tensors with dense dims; write x.to_dense() and a mask"
+        )
     if v.dtype.category < dt.FLOAT and name in ("sum", "prod"):
         v = v.to(dt.int64)
     n = p.ndim
-    dims = tuple(range(n)) if dim is None or dim == () else tuple(wrap_dim(d, n) + n for d in ((dim,) if isinstance(dim, int) else dim))
+    dims = (
+        tuple(range(n))
+        if dim is None or dim == ()
+        else tuple(wrap_dim(d, n) + n for d in ((dim,) if isinstance(dim, int) else dim))
+    )
     g = groups_along(p, tuple(sorted(dims)))
     y = g.total(v) if name in ("sum", "mean") else g.extreme(v, name)
     if name == "mean":

@@ -101,7 +101,9 @@ def spsolve(input: Tensor, other: Tensor, *, left: bool = True) -> Tensor:
     tensor([1., 1.])
     """
     if not is_sparse(input):
-        raise RuntimeError("spsolve: expected a sparse matrix: write A.to_sparse_csr(), or linalg.solve for a dense one")
+        raise RuntimeError(
+            "spsolve: expected a sparse matrix: write A.to_sparse_csr(), or linalg.solve for a dense one"
+        )
     if not left:
         x = spsolve(input.transpose(-1, -2), other.transpose(-1, -2) if other.ndim > 1 else other)
         return x.transpose(-1, -2) if other.ndim > 1 else x
@@ -111,7 +113,9 @@ def spsolve(input: Tensor, other: Tensor, *, left: bool = True) -> Tensor:
     if is_sparse(other):
         other = other.to_dense()
     if other.ndim not in (1, 2) or other.shape[0] != p.shape[0]:
-        raise RuntimeError(f"spsolve: a matrix of shape {list(p.shape)} and a right-hand side of shape {list(other.shape)}")
+        raise RuntimeError(
+            f"spsolve: a matrix of shape {list(p.shape)} and a right-hand side of shape {list(other.shape)}"
+        )
     if v.dtype is not other.dtype:
         raise RuntimeError(f"spsolve: expected arguments of one dtype, got {v.dtype} and {other.dtype}")
     if v.dtype.category < dt.FLOAT:

@@ -98,7 +98,10 @@ class SparseArray:
             p = p.repeated(self.lead)
             v = v.reshape(p.values_shape)
         names = ["indices"] if p.layout == "coo" else NAMES[p.layout]
-        arrays = [*zip(names, p.index, strict=True), ("values", v.astype(dt.WORK[v.dtype]) if v.dtype in dt.WORK else v)]
+        arrays = [
+            *zip(names, p.index, strict=True),
+            ("values", v.astype(dt.WORK[v.dtype]) if v.dtype in dt.WORK else v),
+        ]
         lines = [f"{n}=tensor({array_text(np.asarray(a), 15 + len(n))})" for n, a in arrays]
         return ",\n       ".join([*lines, f"size={p.shape}, nnz={p.nnz}, layout={layouts[self.layout]!r}"])
 

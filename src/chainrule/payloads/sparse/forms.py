@@ -91,7 +91,7 @@ def _two(op: Any, a: Any, b: Any, **kw: Any) -> Any:
         if op.name == "mul" or (op.name == "div" and s is a):
             v, p = parts(s)
             if d.ndim:
-                if d.ndim > len(p.shape) or any(m not in (1, n) for m, n in zip(d.shape[::-1], p.shape[::-1])):  # noqa: B905
+                if d.ndim > len(p.shape) or any(m not in (1, n) for m, n in zip(d.shape[::-1], p.shape[::-1])):
                     raise RuntimeError(
                         f"{op.name}: a dense tensor of shape {list(d.shape)} does not broadcast to a sparse one of shape {list(p.shape)}"
                     )

@@ -123,7 +123,7 @@ class Pattern:
         found = self.memo.get("places")
         if found is None:
             f = self.flat
-            if self.layout == "coo" and self.coalesced or (len(f) < 2 or bool((f[1:] > f[:-1]).all())):
+            if (self.layout == "coo" and self.coalesced) or (len(f) < 2 or bool((f[1:] > f[:-1]).all())):
                 found = (f, None, None)
             else:
                 order = np.argsort(f, kind="stable")

@@ -166,7 +166,9 @@ def _cat(*xs: Tensor, dim: int, ns: tuple[int, ...]) -> Any:
     from ...ops.shape.views import cat
 
     if not all(is_sparse(x) for x in xs):
-        raise ChainruleError("cat: sparse and dense tensors cannot be joined; write x.to_dense() or x.to_sparse() first")
+        raise ChainruleError(
+            "cat: sparse and dense tensors cannot be joined; write x.to_dense() or x.to_sparse() first"
+        )
     lists = [as_list(x) for x in xs]
     first, was = lists[0][1], parts(xs[0])[1]
     d, s = dim % first.ndim, len(first.sparse_shape)
