@@ -94,7 +94,7 @@ def unnest_p(x: Any, *, shape: tuple[Any, ...]) -> Any:
 
 
 for _p in (nest_p, unnest_p):
-    _p.on(NestedArray)(_p.body)  # type: ignore[arg-type]
+    _p.on(NestedArray)(_p.body)
 nest_p.jvp([lambda t, y, v, *, shape: nest_p.bind(t, shape=shape)])
 nest_p.vjp([lambda g, y, v, *, shape: unnest_p.bind(g, shape=shape)])
 unnest_p.vjp([lambda g, y, x, *, shape: nest_p.bind(g, shape=shape)])
@@ -126,7 +126,7 @@ def join_nest_p(*xs: Any, shape: tuple[Any, ...]) -> Any:
 
 
 for _p in (unbind_nest_p, join_nest_p):
-    _p.on(NestedArray)(_p.body)  # type: ignore[arg-type]
+    _p.on(NestedArray)(_p.body)
 
 
 @join_nest_p.jvp
@@ -195,7 +195,7 @@ def _joined(parts: list[Any]) -> Tensor | None:
     types = {v.dtype for v in values}
     if len(types) > 1 or values[0].dtype not in dt.FROM_NP:
         return None
-    return Tensor(join_nest_p.body(*values, shape=_shape([v.shape for v in values])))  # type: ignore[misc]
+    return Tensor(join_nest_p.body(*values, shape=_shape([v.shape for v in values])))
 
 
 def _listed(components: Any) -> Any:
@@ -335,7 +335,7 @@ def unpad_nest_p(a: Any, *, shape: tuple[Any, ...], size: tuple[int, ...] | None
 
 
 for _p in (pad_nest_p, unpad_nest_p):
-    _p.on(NestedArray)(_p.body)  # type: ignore[arg-type]
+    _p.on(NestedArray)(_p.body)
 pad_nest_p.jvp([lambda t, y, x, *, shape, size, value: pad_nest_p(t, shape=shape, size=size, value=0.0)])
 pad_nest_p.vjp([lambda g, y, x, *, shape, size, value: unpad_nest_p(g, shape=shape, size=tuple(g.shape))])
 unpad_nest_p.jvp([lambda t, y, a, *, shape, size: unpad_nest_p(t, shape=shape, size=size)])

@@ -65,7 +65,7 @@ class Batching(Interpreter):
             self.check(op.name)
         if type(b) in (int, float):
             return Tensor(op.bind(a._value, b), self)
-        if type(a) is Tensor and type(b) is Tensor and a._interp is self and b._interp is self:
+        if op.even and type(a) is Tensor and type(b) is Tensor and a._interp is self and b._interp is self:
             va, vb = a._value, b._value
             if len(sizes_of(va)) == len(sizes_of(vb)) and innermost(va).dtype is innermost(vb).dtype:
                 return Tensor(op.bind(va, vb), self)

@@ -117,7 +117,7 @@ def op(
         if linear == "each":
             o.jvp([_in_place(o, i) for i in range(f.__code__.co_argcount)])
         if core is not None:
-            o.form = "core"
+            o.form, o.even = "core", len(set(o.core)) == 1
         if quick is not None:
             o.bind = pair(o, quick)  # type: ignore[method-assign]
         return o

@@ -30,7 +30,7 @@ class Payload:
 
     def body(self, op: Op) -> Callable[..., Any]:
         """How `op` runs on arrays of this type: the body declared for it, or by default the op's own."""
-        return op.bodies.get(self.array) or op.body  # type: ignore[return-value]
+        return op.bodies.get(self.array) or op.body
 
     def zeros(self, like: Any, shape: tuple[Any, ...], dtype: np.dtype[Any]) -> Any:
         """Zeros of a shape, where `like` is."""

@@ -146,7 +146,7 @@ class Reverse(Interpreter):
             parents.append(p)
             marks.append(p is not None)
         # Where nothing lies between this level and the payloads, the body runs at once.
-        y = op.bind(*low, **kw) if deeper or SEEN else op.run(low, kw)
+        y = op.bind(*low, **kw) if deeper or (SEEN and op.sizes) else op.run(low, kw)
         if not op.differentiable or (self.level <= CUT.get() and self.off()):
             return y
         need = tuple(marks)

@@ -52,7 +52,7 @@ class Size(tuple[Any, ...]):  # a ragged size is no int
         r = tuple.__getitem__(self, i)
         return Size(r) if isinstance(i, slice) else r
 
-    def __add__(self, other: Any) -> Size:  # type: ignore[override]
+    def __add__(self, other: Any) -> Size:
         return Size(tuple.__add__(self, tuple(other)))
 
 
@@ -333,7 +333,7 @@ class Tensor(Methods):
             return memo[id(self)]
         new = memo[id(self)] = _rebuild(type(self), innermost(self).copy(), self.requires_grad)
         if self._meta is not None and self._meta.grad is not None:
-            new.grad = self._meta.grad.detach().clone()  # type: ignore[attr-defined]
+            new.grad = self._meta.grad.detach().clone()
         new.__dict__.update(self.__dict__)
         return new
 

@@ -13,7 +13,7 @@ from ..core.tensor import Size, Tensor
 from ..ops.shape.create import empty, finish, tensor
 
 # NumPy's numbers and arrays give way to Tensor's reflected operators: np.sqrt(2.0) * x is a tensor, with its derivative.
-Tensor.__array_priority__ = 1000.0  # type: ignore[attr-defined]
+Tensor.__array_priority__ = 1000.0
 
 _CPU = 1  # DLPack's number of the kind of device
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import platform
 import struct
+from typing import Any
 
 from .lang import Accumulator, DType, Kernel, Param, Value, Variable, bf16, bool_, f16, f32, f64, i32, i64, u8
 
@@ -506,7 +507,7 @@ class Renderer:
         return x if acc.dtype is acc.wide else self.cast(x, acc.dtype, acc.wide, True)
 
     # -- control flow
-    def counted(self, start: str, stop: str, step: str, body) -> None:
+    def counted(self, start: str, stop: str, step: str, body: Any) -> None:
         """for i = start; i < stop; i += step: body(i)"""
         f = self.f
         head, inner, done = f.new_label(), f.new_label(), f.new_label()
@@ -694,7 +695,7 @@ class Renderer:
             return
         for u in range(unroll):  # at most one vector each, in its own place
             at = f.ins(f"add i64 {main}, {w * u}")
-            self.counted(at, n, str(w * unroll), lambda i, u=u: masked(i, u))  # type: ignore[misc]
+            self.counted(at, n, str(w * unroll), lambda i, u=u: masked(i, u))
 
     # -- functions
     def render(self) -> str:

@@ -72,7 +72,7 @@ class ParametrizationList(ModuleList):
                     f"right_inverse changed the dtype from {original.dtype} to {new.dtype}; a single tensor must keep it"
                 )
             if new is not original:  # the same object with another value, so that optimisers keep it
-                original.data = new  # type: ignore[attr-defined]
+                original.data = new
             self._register("original", original, original)
         else:
             for k, x in enumerate(new):

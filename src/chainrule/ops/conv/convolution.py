@@ -22,11 +22,12 @@ from ...core import dtypes as dt
 from ...core.batching import lift_rank
 from ...core.declare import op
 from ...core.op import Op
+from ...core.primitives import permute_p
 from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.tensor import Tensor
 from ..shape.in_each import by_sizes
-from ..shape.views import permute_p, reshape
+from ..shape.views import reshape
 
 BLOCK = 1 << 22  # bytes of columns at a time: they are written and read once, best without leaving the cache
 

@@ -113,7 +113,7 @@ def scatter_parts(root: Tensor, chain: tuple[Any, ...], new: Tensor) -> Tensor:
 
 
 for _p in (real_p, imag_p, view_as_real_p, view_as_complex_p):
-    _p.scatter = scatter_parts  # type: ignore[attr-defined]
+    _p.scatter = scatter_parts
 
 
 def is_batched(x: Tensor) -> bool:

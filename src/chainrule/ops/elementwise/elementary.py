@@ -19,7 +19,7 @@ from ...core.op import Op
 from ...core.registry import check_out, prop, public
 from ...core.reverse import Masked
 from ...core.samples import Given, S, sample
-from ...core.shapes import zeros
+from ...core.shapes import zeros_like_tensor
 from ...core.tensor import Tensor
 from ...core.types import ALL_NUMS, COMPLEX_NUMS, FLOAT_NUMS, REAL_NUMS
 from ...core.views import register_view, write_out
@@ -64,7 +64,7 @@ def _checked(p: Op, takes: str) -> Any:
 
 def zeros_like(x: Any) -> Any:
     """Zeros with the shape and type of `x`, without its history."""
-    return zeros(tuple(x.shape), x.dtype)
+    return zeros_like_tensor(x)
 
 
 # -- arithmetic -------------------------------------------------------------------------------------------------------
@@ -747,7 +747,7 @@ def _reverse(p: Op) -> Any:
     def method(self: Tensor, other: Any) -> Tensor:
         if not isinstance(self, Tensor):
             raise TypeError(f"__r{p.name}__: argument self must be a tensor, got {type(self).__name__}")
-        return p.bind(other, self)  # type: ignore[attr-defined]
+        return p.bind(other, self)
 
     return method
 

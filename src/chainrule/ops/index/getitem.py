@@ -14,16 +14,16 @@ from ...core import views
 from ...core.batching import lift_rank
 from ...core.declare import op
 from ...core.payload import COMPOSED
+from ...core.primitives import clone_p, permute_p
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import broadcast_shapes, wrap_dim, zeros
 from ...core.sizes import SEEN, is_ragged
 from ...core.tensor import Tensor
 from ...core.views import assign
-from ..elementwise.convert import clone_p
 from ..elementwise.elementary import where_p
 from ..shape.in_each import in_each
-from ..shape.views import permute_p, slice_p
+from ..shape.views import slice_p
 
 # -- rows: x[..., N, rest], i[..., S] -> [..., S, rest]; r and s are the ranks of rest and S --------------------------------
 

@@ -13,6 +13,7 @@ import numpy as np
 from ...core import dtypes as dt
 from ...core.declare import op
 from ...core.dispatch import innermost
+from ...core.primitives import permute_p
 from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import broadcast_shapes, sizes_of
@@ -21,7 +22,6 @@ from ...core.tensor import Tensor
 from ...core.types import FLOAT_NUMS, REAL_NUMS
 from ..elementwise.elementary import scaled
 from ..shape.in_each import same_size
-from ..shape.views import permute_p
 from . import vectors
 
 
@@ -314,7 +314,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
 def linear_p(x: Any, w: Any, b: Any) -> Any:
     """``x @ w.T + b``; the bias is added where the product lies, before 16-bit floats are rounded."""
     if x.dtype in dt.HALVES:
-        return linear_p.body(*[v.astype(np.float32) for v in (x, w, b)]).astype(x.dtype)  # type: ignore[misc]
+        return linear_p.body(*[v.astype(np.float32) for v in (x, w, b)]).astype(x.dtype)
     if (
         w.ndim == 2
         and b.ndim == 1
@@ -323,7 +323,7 @@ def linear_p(x: Any, w: Any, b: Any) -> Any:
         and x.flags.c_contiguous
     ):
         return times(x.reshape(math.prod(x.shape[:-1]), x.shape[-1]), w.T, b).reshape(*x.shape[:-1], len(w))
-    y = matmul_p.body(x, w.swapaxes(-1, -2))  # type: ignore[misc]
+    y = matmul_p.body(x, w.swapaxes(-1, -2))
     if b.ndim > 1:
         b = b[..., None, :]
     if y.dtype is b.dtype and b.ndim <= y.ndim and np.broadcast_shapes(y.shape, b.shape) == y.shape:

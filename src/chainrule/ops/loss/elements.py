@@ -15,8 +15,8 @@ from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import broadcast_shapes
 from ...core.tensor import Tensor
-from ..activation.smooth import km, log_sigmoid_p, sigmoid_slope
-from ..elementwise.elementary import abs, clamp_min_p, exp, log, log1p, where, zeros_like
+from ..activation.smooth import log_sigmoid_p, sigmoid_slope
+from ..elementwise.elementary import abs, clamp_min_p, exp, km, log, log1p, where, zeros_like
 from ..elementwise.formulas import compiled, smooth
 from ..linalg.matmul import rounded_once
 from ..shape.create import full_like

@@ -164,7 +164,7 @@ def three(name: str, mask: Any) -> tuple[bool, bool, bool]:
     m = tuple(bool(v) for v in mask)
     if len(m) != 3:
         raise RuntimeError(f"{name}: output_mask must have three entries (input, weight, bias), got {list(mask)}")
-    return m  # type: ignore[return-value]
+    return m
 
 
 @public("native_layer_norm_backward", out=False)

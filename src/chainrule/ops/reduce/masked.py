@@ -200,7 +200,7 @@ def masked_logaddexp(
     """``log(exp(input) + exp(other))`` of the entries where their masks hold; -inf where neither does."""
     a = filled("logaddexp", input, input_mask, lowest)
     b = filled("logaddexp", other, other_mask, lowest)
-    return a.logaddexp(b).to(dt.as_dtype(dtype or input.dtype))  # type: ignore[attr-defined]
+    return a.logaddexp(b).to(dt.as_dtype(dtype or input.dtype))
 
 
 @_named("norm")

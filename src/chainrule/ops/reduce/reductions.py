@@ -12,6 +12,7 @@ from ... import kernels
 from ...core import dtypes as dt
 from ...core.declare import op
 from ...core.dispatch import innermost
+from ...core.primitives import reshape_p
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import sizes_of, wrap_dim, wrap_dims
@@ -20,7 +21,7 @@ from ...core.tensor import Tensor
 from ...core.types import FLOAT_NUMS, REAL_NUMS
 from ...core.views import write_out
 from ..elementwise.elementary import exp, where, zeros_like
-from ..shape.views import flip_p, reshape_p
+from ..shape.views import flip_p
 from .adding import LARGE, WIDER, add, product, shape_of, side_by_side, total, variance
 
 

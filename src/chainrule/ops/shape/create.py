@@ -14,13 +14,13 @@ from ...core.declare import pointwise
 from ...core.device import device as device_type
 from ...core.errors import ZERO
 from ...core.payload import COMPOSED
+from ...core.primitives import overwrite_p
 from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import sizes
 from ...core.sizes import has_ragged
 from ...core.tensor import Tensor
 from ...core.views import write_out
-from ..elementwise.convert import overwrite_p
 
 
 def finish(a: Any, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
@@ -196,7 +196,7 @@ def _ragged(shape: tuple[Any, ...]) -> bool:
 
 def _spread(value: Any, shape: tuple[Any, ...], requires_grad: bool) -> Tensor:
     """A nested tensor of ragged sizes filled with one number, a 0-d array."""
-    from .views import expand_p
+    from ...core.primitives import expand_p
 
     t = expand_p.bind(Tensor(value), shape=shape, old=())
     return t.requires_grad_() if requires_grad else t
@@ -574,9 +574,9 @@ def set_(
     self: Tensor, source: Tensor | None = None, storage_offset: int = 0, size: Any = None, stride: Any = None
 ) -> Tensor:
     """Make `self` share the memory of `source`, with other sizes and strides if given."""
+    from ...core.primitives import alias
     from ...core.views import adopt, meta
     from .strided import as_strided
-    from .views import alias
 
     if source is None:
         source = Tensor(np.zeros(0, self.dtype.np))

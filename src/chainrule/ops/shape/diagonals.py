@@ -8,12 +8,12 @@ import numpy as np
 
 from ...core import dtypes as dt
 from ...core.device import device as device_type
+from ...core.primitives import clone_p
 from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import wrap_dim
 from ...core.tensor import Tensor
 from ...core.views import assign
-from ..elementwise.convert import clone_p
 from ..elementwise.elementary import mul_p, where
 from .pad import constant_pad_nd
 from .views import cat, diagonal, reshape, undiagonal_p

@@ -9,13 +9,14 @@ import numpy as np
 
 from ...core import dtypes as dt
 from ...core.declare import op
+from ...core.primitives import alias, clone_p
 from ...core.registry import public
 from ...core.samples import S, sample
-from ...core.shapes import wrap_dim, zeros
+from ...core.shapes import sizes, wrap_dim, zeros_like_tensor
 from ...core.sizes import is_ragged
 from ...core.tensor import Tensor
 from ...core.views import write_out
-from ..elementwise.convert import clone_p, detach
+from ..elementwise.convert import detach
 from . import views as sh
 from .in_each import in_each, same_size
 from .views import diagonal_p, slice_p
@@ -70,7 +71,7 @@ def _narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
 
 
 def _expand(input: Tensor, size: Any, *, implicit: bool = False) -> Tensor:
-    return sh.expand(input, *sh.sizes((size,)), implicit=implicit)
+    return sh.expand(input, *sizes((size,)), implicit=implicit)
 
 
 def _view(input: Tensor, size: Any = None, *, dtype: Any = None) -> Tensor:
@@ -82,7 +83,7 @@ def _squeeze(input: Tensor, dim: Any = None) -> Tensor:
 
 
 _COPIES: dict[str, Callable[..., Any]] = {
-    "alias_copy": sh.alias,
+    "alias_copy": alias,
     "detach_copy": detach,
     "diagonal_copy": sh.diagonal,
     "expand_copy": _expand,
@@ -134,7 +135,7 @@ def _(t: Any, y: Any, x: Any, v: Any, *, key: Any, old: Any) -> Any:
 
 
 def _zeros(x: Tensor) -> Tensor:
-    return zeros(tuple(x.shape), x.dtype)
+    return zeros_like_tensor(x)
 
 
 @set_slice_p.vjp

@@ -10,12 +10,12 @@ import numpy as np
 
 from ...core import dtypes as dt
 from ...core.declare import op
+from ...core.primitives import clone_p, permute_p
 from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import wrap_dim
 from ...core.tensor import Tensor
-from ..elementwise.convert import clone_p
-from .views import permute_p, reshape
+from .views import reshape
 
 Pads = tuple[tuple[int, int], ...]
 

@@ -17,11 +17,11 @@ import numpy as np
 
 from ...core.declare import op
 from ...core.dispatch import innermost
+from ...core.primitives import clone_p
 from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import sizes
 from ...core.tensor import Tensor
-from ..elementwise.convert import clone_p
 from ..elementwise.elementary import mul_p, where_p
 from ..index.getitem import add_rows_p, take_rows_p
 from .views import rebind_view, reshape

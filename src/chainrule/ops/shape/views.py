@@ -740,7 +740,7 @@ def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
     """`input` itself if its elements lie in row-major order, else a copy that does."""
     if input.is_contiguous():
         return input
-    from ..elementwise.convert import clone_p
+    from ...core.primitives import clone_p
 
     return clone_p.bind(input, order="C")
 

@@ -21,13 +21,14 @@ import numpy as np
 
 from ...core import dtypes as dt
 from ...core.declare import op
+from ...core.primitives import clone_p
 from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import wrap_dim
 from ...core.sizes import is_ragged
 from ...core.tensor import Tensor
 from ..elementwise.arithmetic import need_tensors
-from ..elementwise.convert import cast, clone_p
+from ..elementwise.convert import cast
 from ..elementwise.elementary import conj, real
 from ..shape.create import finish
 from ..shape.pad import constant_pad_p

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...kernels import NotSupported, compiler, math, runtime
+from ...fallback import NotSupported as NotSupported
+from ...kernels import compiler, math, runtime
 from ...kernels.calls import kernel_type
 from ...kernels.lang import DType, Kernel, compute_type, i64
 from ...kernels.pool import empty

@@ -8,10 +8,10 @@ import numpy as np
 
 from ...core import dtypes as dt
 from ...core.errors import ChainruleError
+from ...core.primitives import permute_p
 from ...core.tensor import Tensor
 from ...ops.activation import attention
 from ...ops.linalg import matmul
-from ...ops.shape.views import permute_p
 from .array import NestedArray, differ, groups, join, padded, pick, target_shape
 from .sizes import Geometry, Packing, RaggedInt, geometry_of, is_ragged
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
+from ...core import primitives
 from ...core.errors import ChainruleError
 from ...core.op import OPS
-from ...ops.elementwise import convert
 from ...ops.elementwise import elementary as pointwise
 from ...ops.reduce import reductions as reduce
 from ...ops.shape import functional as copies
@@ -22,8 +22,8 @@ ndarray = np.ndarray
 
 # -- the same value ---------------------------------------------------------------------------------------------------
 
-convert.detach_p.on(NestedArray)(lambda x: x)
-convert.clone_p.on(NestedArray)(lambda x, order="K": x.copy())
+primitives.detach_p.on(NestedArray)(lambda x: x)
+primitives.clone_p.on(NestedArray)(lambda x, order="K": x.copy())
 pointwise.where_p.on(NestedArray)(lambda c, a, b: pointwise_nested(np.where, [c, a, b], "where"))
 
 # -- shape ------------------------------------------------------------------------------------------------------------
@@ -53,12 +53,12 @@ def reshaped(x: Any, full: tuple[Any, ...]) -> Any:
     return NestedArray(a.reshape((*full[:at], *g.rows)), g)
 
 
-@shape.reshape_p.on(NestedArray)
+@primitives.reshape_p.on(NestedArray)
 def _(x: Any, *, shape: tuple[Any, ...], old: tuple[Any, ...]) -> Any:
     return reshaped(x, (*x.shape[: x.ndim - len(old)], *shape))
 
 
-@shape.permute_p.on(NestedArray)
+@primitives.permute_p.on(NestedArray)
 def permute_nested(x: NestedArray, *, dims: tuple[int, ...]) -> Any:
     g, nd, front = x.geometry, x.ndim, len(x.lead)
     perm = [*range(nd - len(dims)), *[d + nd for d in dims]]
@@ -129,7 +129,7 @@ def spread(x: Any, lead: tuple[int, ...], g: Geometry) -> NestedArray:
     return NestedArray(rows if np.shape(rows) == want else np.ascontiguousarray(np.broadcast_to(rows, want)), g)
 
 
-@shape.expand_p.on(NestedArray)
+@primitives.expand_p.on(NestedArray)
 def _(x: Any, *, shape: tuple[Any, ...], old: tuple[Any, ...]) -> Any:
     lead = tuple(x.shape[: x.ndim - len(old)])
     if lead and len(shape) > len(old):
@@ -319,7 +319,7 @@ def _(x: NestedArray, *, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Nest
         elif d < -g.k:
             inner.append((s, d + g.u))
         elif d + g.k < g.u:
-            s = s.values[g.packing.owner] if type(s) is RaggedInt else s
+            s = s.values[g.packing.owner] if isinstance(s, RaggedInt) else s
             outer[d + g.k] = lambda c, size, s=s: (c - s) % np.maximum(size, 1)
         else:
             inner.append((s, d))
@@ -388,7 +388,7 @@ def _(x: NestedArray, *, offset: int, dim1: int, dim2: int, old: tuple[Any, ...]
 def _(c: Any, *, offset: int, dim1: int, dim2: int, old: tuple[Any, ...]) -> Any:
     full = (*c.shape[: c.ndim - len(old) + 1], *old)
     if not is_ragged(full):
-        return shape.undiagonal_p.body(c, offset=offset, dim1=dim1, dim2=dim2, old=old)  # type: ignore[misc]
+        return shape.undiagonal_p.body(c, offset=offset, dim1=dim1, dim2=dim2, old=old)
     at = nest_at(full)
     g = geometry_of(full[at + 1 :], count_of(full))
     out = np.zeros((*full[:at], g.packing.total * g.width), c.dtype)
@@ -488,7 +488,7 @@ def _(x: NestedArray, *, pads: Any, value: Any) -> NestedArray:
         raise ChainruleError("pad: the nesting dim of a nested tensor cannot be padded; cat() more components to it")
     pads = ((0, 0),) * (g.k - len(pads)) + tuple(pads[max(len(pads) - g.k, 0) :])
     outer, inner = pads[: g.u], pads[g.u :]
-    rows = x.rows if all(p == (0, 0) for p in inner) else pad.constant_pad_p.body(x.rows, pads=inner, value=value)  # type: ignore[misc]
+    rows = x.rows if all(p == (0, 0) for p in inner) else pad.constant_pad_p.body(x.rows, pads=inner, value=value)
     trail = rows.shape[rows.ndim - len(g.trail) :] if g.trail else ()
     if all(p == (0, 0) for p in outer):
         return NestedArray(rows, Geometry(g.packing, trail))

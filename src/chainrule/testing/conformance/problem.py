@@ -197,7 +197,7 @@ class _TagMode(TorchDispatchMode):
 def _other_seed(value: int) -> Iterator[None]:
     """Whatever seed is asked for, PyTorch's generator starts elsewhere."""
     original = torch.manual_seed
-    torch.manual_seed = lambda seed: original(int(seed) + value)  # type: ignore[assignment]
+    torch.manual_seed = lambda seed: original(int(seed) + value)
     try:
         yield
     finally:

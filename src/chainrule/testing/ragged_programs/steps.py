@@ -15,8 +15,7 @@ from ... import nn
 from ...core.tensor import Tensor
 from ...ops.elementwise.elementary import where
 from ...ops.shape.create import arange, tensor
-from ...ops.shape.join import stack
-from ...ops.shape.views import cat
+from ...ops.shape.views import cat, stack
 from .program import Dim, Dims, Program, Step, Value, found
 
 F: Any = nn.functional
