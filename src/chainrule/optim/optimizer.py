@@ -93,7 +93,7 @@ class Optimizer:
 
     def _is_plain(self, p: Tensor) -> bool:
         """Whether a parameter, its gradient and its state are arrays, and not tensors of a transform that is active."""
-        if COMPOSED and any(v.layout.name.startswith("sparse") for v in (p, p.grad)):
+        if COMPOSED and any(v.layout.name.startswith("sparse") for v in (p, p.grad) if v is not None):
             return False  # a sparse gradient: the same formula on tensors
         return all(_is_array(v) for v in (p, p.grad, *self.state[p].values()) if isinstance(v, Tensor))
 

@@ -88,10 +88,10 @@ def sparse_coo_tensor(indices: Any, values: Any = None, size: Sequence[int] | No
             )
     if i.shape[1] and (i < 0).any():
         raise RuntimeError(f"{name}: found negative index {int(i.min())}")
-    for d, (c, n) in enumerate(zip(i, shape, strict=False)):
+    for k, (c, n) in enumerate(zip(i, shape, strict=False)):
         if c.size and int(c.max()) >= n:
             raise RuntimeError(
-                f"{name}: size is inconsistent with indices: index {int(c.max())} in dim {d} of size {n}"
+                f"{name}: size is inconsistent with indices: index {int(c.max())} in dim {k} of size {n}"
             )
     p = Pattern("coo", shape, (i,), len(dense), None, i.shape[1] < 2 and len(i) > 0)
     if is_coalesced:

@@ -56,7 +56,7 @@ def spmm_p(v: Any, x: Any, *, pattern: Pattern, transposed: bool) -> Any:
     if not _lead(v, 1) and lead and math.prod(lead) > 1:
         # One matrix for all examples: their columns side by side.
         wide = np.moveaxis(x.reshape((-1, *x.shape[-2:])), 0, 1)
-        y = spmm_p.body(v, wide.reshape((x.shape[-2], -1)), pattern=pattern, transposed=transposed)  # type: ignore[misc]
+        y = spmm_p.body(v, wide.reshape((x.shape[-2], -1)), pattern=pattern, transposed=transposed)
         return np.moveaxis(y.reshape((len(start) - 1, -1, x.shape[-1])), 1, 0).reshape((*lead, -1, x.shape[-1]))
     vb, xb = _batched(lead, v, 1), _batched(lead, x, 2)
     try:

@@ -171,8 +171,8 @@ def over_stored(name: str, input: Tensor, dim: Any, keepdim: bool, mask: Tensor 
     if not left and not keepdim:
         return y.sum() if name == "sum" else y.reshape(())
     index = np.zeros((n, len(g.keys)), np.int64)
-    for d, c in zip(left, keys, strict=True):
-        index[d] = c
+    for d, at in zip(left, keys, strict=True):
+        index[d] = at
     shape = tuple(1 if d in dims else p.shape[d] for d in range(n))
     if not keepdim:
         index, shape = index[left], tuple(p.shape[d] for d in left)

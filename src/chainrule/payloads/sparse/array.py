@@ -90,7 +90,7 @@ class SparseArray:
 
     def text(self) -> str:
         """Indices, numbers and sizes, as they print."""
-        from ...core.device import __dict__ as layouts
+        from ...core import device
         from ...core.printing import array_text
 
         p, v = self.pattern, self.values
@@ -103,7 +103,7 @@ class SparseArray:
             ("values", v.astype(dt.WORK[v.dtype]) if v.dtype in dt.WORK else v),
         ]
         lines = [f"{n}=tensor({array_text(np.asarray(a), 15 + len(n))})" for n, a in arrays]
-        return ",\n       ".join([*lines, f"size={p.shape}, nnz={p.nnz}, layout={layouts[self.layout]!r}"])
+        return ",\n       ".join([*lines, f"size={p.shape}, nnz={p.nnz}, layout={getattr(device, self.layout)!r}"])
 
     def __len__(self) -> int:
         return self.shape[0]

@@ -317,10 +317,11 @@ def relocate(v: ndarray, src: Pattern, dst: Pattern) -> ndarray:
         return np.zeros(want, v.dtype)
     v = grouped(v, src)
     at, gone = plan
+    rest: Any = (slice(None),) * src.dense
     if at is not None:
         v = along(v, at, src)
         if gone is not None:
-            v[(..., gone, *(slice(None),) * src.dense)] = 0
+            v[(..., gone, *rest)] = 0
     return v.reshape(want)
 
 
@@ -329,7 +330,8 @@ def place(v: ndarray, p: Pattern) -> ndarray:
     v = grouped(listed(v, p), p)
     lead = v.shape[: v.ndim - p.dense - 1]
     out = np.zeros((*lead, math.prod(p.sparse_shape), *p.dense_shape), v.dtype)
-    out[(..., p.places()[0], *(slice(None),) * p.dense)] = v
+    key: Any = (..., p.places()[0], *(slice(None),) * p.dense)
+    out[key] = v
     return out.reshape((*lead, *p.shape))
 
 
