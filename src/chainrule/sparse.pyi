@@ -15,12 +15,16 @@ from .core.tensor import Size, Tensor
 from .return_types import CholeskyEx, Eig, Geqrf, Histogram, HistogramDD, InvEx, LDL, LDLEx, LUFactor, LUFactorEx, Lstsq, MinMax, PLU, QR, SVD, SVDV, Slogdet, SolveEx, Sorted, StdMean, TriangularSolve, ValuesIndices, VarMean
 from .typing import DTypeLike, DeviceLike, Ints, Layout, Number, Operand
 
-__all__ = ["addmm", "as_sparse_gradcheck", "from_scipy", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags", "spsolve", "sum", "to_scipy"]
+__all__ = ["addmm", "as_sparse_gradcheck", "check_sparse_tensor_invariants", "from_scipy", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags", "spsolve", "sum", "to_scipy"]
 
 def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, beta: Operand = 1, alpha: Operand = 1) -> Tensor:
     """``beta * mat + alpha * (mat1 @ mat2)`` with a sparse `mat1`; the result is dense."""
 def as_sparse_gradcheck(gradcheck: Callable[..., Any]) -> Callable[..., Any]:
     """A gradcheck that takes functions of sparse tensors; ``masked=True`` for derivatives in the stored numbers alone."""
+class check_sparse_tensor_invariants(ContextDecorator):
+    """PyTorch's switch for checks of index data. Here they are always checked, since compiled loops trust them."""
+    def __init__(self, enable: _bool = True) -> None:
+        ...
 def from_scipy(matrix: Any, requires_grad: _bool = False) -> Tensor:
     """A sparse tensor that shares its arrays with one of scipy.sparse (coo, csr, csc or bsr; others are converted)."""
 def log_softmax(input: Tensor, dim: _int, *, dtype: DTypeLike | None = None) -> Tensor:

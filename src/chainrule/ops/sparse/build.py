@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ...core import device as layouts
 from ...core import dtypes as dt
 from ...core.dispatch import innermost
 from ...core.errors import ChainruleError
@@ -240,4 +240,28 @@ def to_scipy(input: Tensor) -> Any:
     return kind((a, p.index[1], p.index[0]), shape=p.shape)
 
 
-LAYOUTS = {n: getattr(layouts, f"sparse_{n}") for n in ("coo", *NAMES)}
+@public("sparse.check_sparse_tensor_invariants", out=False)
+class check_sparse_tensor_invariants(contextlib.ContextDecorator):
+    """PyTorch's switch for checks of index data. Here they are always checked, since compiled loops trust them."""
+
+    def __init__(self, enable: bool = True) -> None:
+        pass
+
+    @staticmethod
+    def is_enabled() -> bool:
+        """True: the checks are always on."""
+        return True
+
+    @staticmethod
+    def enable() -> None:
+        """Nothing to do: the checks are always on."""
+
+    @staticmethod
+    def disable() -> None:
+        """Nothing is done: the checks are always on."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: Any) -> None:
+        pass

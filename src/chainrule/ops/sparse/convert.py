@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -200,6 +199,19 @@ _part("ccol_indices", 0, "csc", "bsc")
 _part("row_indices", 1, "csc", "bsc")
 
 
+def _copies(name: str) -> None:
+    def form(input: Tensor) -> Tensor:
+        return getattr(input, name)().clone()
+
+    form.__doc__ = f"A copy of ``input.{name}()``."
+    form.__name__ = form.__qualname__ = f"{name}_copy"
+    public(f"{name}_copy", out=False)(form)
+
+
+for _name in ("indices", "values", "crow_indices", "col_indices", "ccol_indices", "row_indices"):
+    _copies(_name)
+
+
 @public("", methods="_nnz", out=False)
 def _nnz(self: Tensor) -> int:
     """The number of stored entries: coordinates, or blocks."""
@@ -285,7 +297,7 @@ def sparse_resize_and_clear_(self: Tensor, size: Any, sparse_dim: int, dense_dim
     return self
 
 
-@public("", methods="resize_as_sparse_", out=False)
+@public("resize_as_sparse_", methods="resize_as_sparse_", out=False)
 def resize_as_sparse_(self: Tensor, the_template: Tensor) -> Tensor:
     """`self` with the sizes of another sparse tensor, in place."""
     p = _sparse("resize_as_sparse_", the_template, "coo")
@@ -328,6 +340,3 @@ def _differ(name: str, p: Pattern, size: int) -> Exception:
         f"Store explicit zeros so that they do (x.sparse_mask(common)), map over x.to_dense(), or use a product that takes batches "
         f"(chainrule.bmm)"
     )
-
-
-__all__ = ["math", "unstack"]

@@ -20,10 +20,10 @@ from ...core.errors import ChainruleError
 from ...core.registry import public
 from ...core.tensor import Tensor
 from ...fallback import NotSupported
-from ...payloads.sparse.pattern import Pattern, at_places, convert
+from ...payloads.sparse.pattern import Pattern, at_places
 from ..elementwise.elementary import scaled
 from ..index.getitem import add_at
-from .values import as_list, coalesced, is_sparse, like, make, moved, parts
+from .values import as_list, coalesced, is_sparse, like, make, parts
 
 
 def _conj(x: Any) -> Any:
@@ -308,7 +308,7 @@ def _extreme(v: Tensor, p: Pattern, x: Tensor, reduce: str) -> Tensor:
     return start.scatter_reduce(0, to, each, reduce, include_self=False)
 
 
-@public("sparse.addmm", out=False)
+@public("sparse.addmm saddmm", out=False)
 def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * mat + alpha * (mat1 @ mat2)`` with a sparse `mat1`; the result is dense."""
     return mat.addmm(mat1, mat2, beta=beta, alpha=alpha)
@@ -332,10 +332,7 @@ def spmm(mat1: Tensor, mat2: Tensor) -> Tensor:
     return mm(mat1, mat2)
 
 
-@public("hspmm", out=False)
+@public("hspmm hsmm", out=False)
 def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
     """The product of a sparse and a dense matrix with sparse rows and dense columns."""
     return multiply(mat1, mat2).to_sparse(1)
-
-
-__all__ = ["convert", "mm", "moved", "multiply", "sample", "sampled_addmm"]

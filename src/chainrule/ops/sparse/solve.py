@@ -15,7 +15,7 @@ from ...core.registry import public
 from ...core.tensor import Tensor
 from ...payloads.sparse.pattern import Pattern
 from .products import sampled_p, spmm_p
-from .values import as_list, is_sparse
+from .values import as_list, coalesced, is_sparse
 
 # The factors of the last matrices, as long as their numbers live: a backward pass solves with the transpose of the same matrix.
 _FACTORS: dict[int, tuple[Any, Any, Any]] = {}
@@ -107,7 +107,7 @@ def spsolve(input: Tensor, other: Tensor, *, left: bool = True) -> Tensor:
     if not left:
         x = spsolve(input.transpose(-1, -2), other.transpose(-1, -2) if other.ndim > 1 else other)
         return x.transpose(-1, -2) if other.ndim > 1 else x
-    v, p = as_list(input)
+    v, p = as_list(coalesced(input))
     if p.ndim != 2 or p.dense or p.shape[0] != p.shape[1]:
         raise RuntimeError(f"spsolve: expected a square matrix, got a sparse tensor of shape {list(input.shape)}")
     if is_sparse(other):

@@ -16,6 +16,7 @@ import numpy as np
 from ...core import dtypes as dt
 from ...core.declare import op
 from ...core.dispatch import innermost
+from ...core.errors import ChainruleError
 from ...core.primitives import alias_p, detach_p
 from ...core.tensor import Tensor
 from ...payloads.sparse.array import SparseArray
@@ -39,6 +40,11 @@ def _(x: Any, *, pattern: Pattern) -> Any:
 @op("with_values", linear="each")
 def with_values_p(v: Any, *, pattern: Pattern) -> Any:
     """The sparse tensor of a pattern with the numbers `v`."""
+    want = pattern.values_shape
+    if type(v) is not np.ndarray or v.shape[v.ndim - len(want) :] != want:
+        raise ChainruleError(
+            f"a sparse tensor of {pattern.nnz} stored entries holds numbers of shape {list(want)}, got shape {list(v.shape)}"
+        )
     return SparseArray(v, pattern)
 
 
