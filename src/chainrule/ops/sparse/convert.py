@@ -13,7 +13,7 @@ from ...core.tensor import Tensor
 from ...core.views import adopt
 from ...payloads.sparse.array import NAMES
 from ...payloads.sparse.pattern import Pattern, at_places, compress, convert
-from .values import coalesced, dense, index_tensor, is_sparse, make, moved, parts, pick_p
+from .values import coalesced, dense, index_tensor, is_sparse, make, moved, numbers, parts, pick_p
 
 
 def _sparse(name: str, x: Tensor, *wanted: str) -> Pattern:
@@ -154,7 +154,7 @@ def values(self: Tensor) -> Tensor:
         return rows(self)
     p = _sparse("values", self)
     _need_coalesced("values", p)
-    return parts(self)[0]
+    return numbers(self)
 
 
 def _need_coalesced(name: str, p: Pattern) -> None:
@@ -180,7 +180,7 @@ def _indices(self: Tensor) -> Tensor:
 def _values(self: Tensor) -> Tensor:
     """The stored numbers as they are, those of repeated coordinates too."""
     _sparse("_values", self)
-    return parts(self)[0]
+    return numbers(self)
 
 
 def _part(name: str, k: int, *wanted: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import weakref
 from typing import Any
 
 import numpy as np
@@ -17,18 +16,17 @@ from ...payloads.sparse.pattern import Pattern
 from .products import sampled_p, spmm_p
 from .values import as_list, coalesced, is_sparse
 
-# The factors of the last matrices, as long as their numbers live: a backward pass solves with the transpose of the same matrix.
-_FACTORS: dict[int, tuple[Any, Any, Any]] = {}
-
 
 def _factor(v: np.ndarray, p: Pattern) -> Any:
     """The LU factors of the matrices of a pattern with the numbers ``v[batch, count]``, on one diagonal."""
     from scipy.sparse import csc_matrix
     from scipy.sparse.linalg import splu
 
-    kept = _FACTORS.get(id(v))
-    if kept is not None and kept[0]() is v and kept[1] is p:
-        return kept[2]
+    # A backward pass solves with the transpose of the same matrix: the factors of the last two stay with the pattern.
+    kept = p.memo.setdefault("factors", [])
+    for numbers, lu in kept:
+        if numbers.dtype == v.dtype and np.array_equal(numbers, v):
+            return lu
     start, rows, order = p.columns()
     n, batch = p.shape[-1], len(v)
     at = np.arange(batch)[:, None]
@@ -39,10 +37,7 @@ def _factor(v: np.ndarray, p: Pattern) -> Any:
         lu = splu(big)
     except RuntimeError as e:
         raise ChainruleError(f"spsolve: the matrix of shape {list(p.shape)} is singular ({e})") from None
-    key = id(v)
-    _FACTORS[key] = (weakref.ref(v, lambda _: _FACTORS.pop(key, None)), p, lu)
-    while len(_FACTORS) > 8:
-        _FACTORS.pop(next(iter(_FACTORS)))
+    kept[:] = [*kept[-1:], (v.copy(), lu)]
     return lu
 
 

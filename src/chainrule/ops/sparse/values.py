@@ -19,6 +19,7 @@ from ...core.dispatch import innermost
 from ...core.errors import ChainruleError
 from ...core.primitives import alias_p, detach_p
 from ...core.tensor import Tensor
+from ...core.views import scatter_view
 from ...payloads.sparse.array import SparseArray
 from ...payloads.sparse.pattern import Pattern, pick, place, relocate
 
@@ -26,7 +27,7 @@ detach_p.on(SparseArray)(lambda x: x)
 alias_p.on(SparseArray)(lambda x: x)
 
 
-@op("sparse_values", linear="each")
+@op("sparse_values", view=True, linear="each")
 def values_p(x: Any, *, pattern: Pattern) -> Any:
     """The numbers of `x`, sparse or dense, at the places of a pattern."""
     return pick(x, pattern)
@@ -37,7 +38,7 @@ def _(x: Any, *, pattern: Pattern) -> Any:
     return x.values if x.pattern.same(pattern) else relocate(x.values, x.pattern, pattern)
 
 
-@op("with_values", linear="each")
+@op("with_values", view=True, linear="each")
 def with_values_p(v: Any, *, pattern: Pattern) -> Any:
     """The sparse tensor of a pattern with the numbers `v`."""
     want = pattern.values_shape
@@ -50,6 +51,21 @@ def with_values_p(v: Any, *, pattern: Pattern) -> Any:
 
 values_p.vjp([lambda g, y, x, *, pattern: with_values_p.bind(g, pattern=pattern)])
 with_values_p.vjp([lambda g, y, v, *, pattern: values_p.bind(g, pattern=pattern)])
+
+
+def _written(root: Tensor, chain: tuple[Any, ...], new: Tensor) -> Tensor:
+    """A sparse tensor with `new` written to the part of its numbers that a chain of views shows."""
+    kw = chain[0][1]
+    return with_values_p.bind(scatter_view(values_p.bind(root, **kw), chain[1:], new), **kw)
+
+
+values_p.scatter = _written
+
+
+def numbers(x: Tensor) -> Tensor:
+    """The numbers as a view: what is written to them is written to the tensor."""
+    p = innermost(x).pattern
+    return values_p(x, pattern=p) if x.ndim == p.ndim else parts(x)[0]
 
 
 @op("sparse_place", linear="each")
@@ -73,7 +89,7 @@ def _(x: Any, *, pattern: Pattern) -> Any:
     return relocate(x.values, x.pattern, pattern)
 
 
-@op("sparse_relocate", linear="each")
+@op("sparse_relocate", view=True, linear="each")
 def relocate_p(v: Any, *, src: Pattern, dst: Pattern) -> Any:
     """At each place of `dst` the sum of the numbers `v` of `src` that stand there."""
     return relocate(v, src, dst)
@@ -82,7 +98,7 @@ def relocate_p(v: Any, *, src: Pattern, dst: Pattern) -> Any:
 relocate_p.vjp([lambda g, y, v, *, src, dst: relocate_p.bind(g, src=dst, dst=src)])
 
 
-@op("sparse_densify", linear="each")
+@op("sparse_densify", view=True, linear="each")
 def densify_p(x: Any, *, pattern: Pattern) -> Any:
     """The dense tensor of a sparse one, every element of which has a derivative: those that are not stored too."""
     return x
