@@ -28,7 +28,6 @@ def row(*ids: str) -> pytest.MarkDecorator:
 # What is not there yet, by name: any other operator that is gone was there before.
 MISSING = frozenset(
     """
-    sparse.mm sparse.sampled_addmm sparse_coo_tensor sparse_csr_tensor Tensor.sparse_mask Tensor.to_sparse Tensor.to_sparse_csr
     cudnn_batch_norm miopen_batch_norm gru lstm rnn_relu rnn_tanh
     """.split()
 )
