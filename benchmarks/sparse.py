@@ -1,4 +1,4 @@
-"""Sparse tensors: products with dense matrices, a graph convolution, sampled products and a solve, forward and backward, beside PyTorch."""
+"""Sparse tensors: products with dense matrices, a graph convolution and sampled products, beside PyTorch."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, beta: Operand = 1, alpha: Ope
     """``beta * mat + alpha * (mat1 @ mat2)`` with a sparse `mat1`; the result is dense."""
 def as_sparse_gradcheck(gradcheck: Callable[..., Any]) -> Callable[..., Any]:
     """A gradcheck that takes functions of sparse tensors; ``masked=True`` for derivatives in the stored numbers alone."""
-class check_sparse_tensor_invariants(ContextDecorator):
+class check_sparse_tensor_invariants:
     """PyTorch's switch for checks of index data. Here they are always checked, since compiled loops trust them."""
     def __init__(self, enable: _bool = True) -> None:
         ...

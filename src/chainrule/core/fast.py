@@ -30,8 +30,6 @@ def unary(op: Op, fn: Callable[..., Any], fast: frozenset[int]) -> Callable[...,
     """`op.bind` for one argument: `fn` on arrays of the types `fast`, else by the op's own way."""
 
     def bind(x: Any) -> Any:
-        if COMPOSED and (y := composed(op, (x,), {})) is not None:
-            return y
         if type(x) is Tensor:
             i = x._interp
             if i is None:
@@ -39,8 +37,12 @@ def unary(op: Op, fn: Callable[..., Any], fast: frozenset[int]) -> Callable[...,
                 if v.dtype.num in fast and type(v) is ndarray:
                     r = fn(v)
                     return Tensor(r if type(r) is ndarray else np.asarray(r))
-                return op.run((x,), {})
-            return i.run_unary(op, x)
+                if type(v) is ndarray:
+                    return op.run((x,), {})
+        if COMPOSED and (y := composed(op, (x,), {})) is not None:
+            return y
+        if type(x) is Tensor:
+            return op.run((x,), {}) if x._interp is None else x._interp.run_unary(op, x)
         if isinstance(x, Tensor) and (i := x._interp) is not None:
             return i.run_unary(op, x)
         return Op.bind(op, x)
@@ -61,8 +63,19 @@ def binary(
     number = (float, int) if isinstance(fn, np.ufunc) else ()
 
     def bind(a: Any, other: Any) -> Any:
-        if COMPOSED and (y := composed(op, (a, other), {})) is not None:
-            return y
+        # Two plain arrays, or one and a number, are not looked at.
+        if COMPOSED and not (
+            type(a) is Tensor
+            and a._interp is None
+            and type(a._value) is ndarray
+            and (
+                type(other) is float
+                or (type(other) is Tensor and other._interp is None and type(other._value) is ndarray)
+            )
+        ):
+            y = composed(op, (a, other), {})
+            if y is not None:
+                return y
         if type(a) is Tensor:
             ia = a._interp
             if ia is None:

@@ -84,12 +84,17 @@ COMPOSED: list[type] = []
 def composed(op: Op, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
     """`op` by the composition that a payload of `COMPOSED` has for it, at the level of the arguments; None where there is none."""
     for a in args:
-        v = a
-        while hasattr(v, "_interp"):  # down the levels
-            v = v._value
-        if type(v) in COMPOSED:
-            return PAYLOADS[type(v)].form(op, args, kw)
+        if type(a) in _NUMBERS or not hasattr(a, "_interp"):
+            continue
+        while a._interp is not None:
+            a = a._value
+        kind = type(a._value)
+        if kind is not ndarray and kind in COMPOSED:
+            return PAYLOADS[kind].form(op, args, kw)
     return None
+
+
+_NUMBERS = (float, int)
 
 
 def as_payload(v: Any) -> Any:
