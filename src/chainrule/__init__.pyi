@@ -115,9 +115,9 @@ def alpha_dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
     """Dropout to the negative saturation value of SELU that keeps mean and variance."""
 def alpha_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
     """In-place version of :func:`alpha_dropout`."""
-def amax(input: Tensor, dim: Ints = (), keepdim: _bool = False) -> Tensor:
+def amax(input: Tensor, dim: Ints = (), keepdim: _bool = False, *, fill: Operand | None = None) -> Tensor:
     """The largest entry over `dim` (one, several or all); ties share the gradient."""
-def amin(input: Tensor, dim: Ints = (), keepdim: _bool = False) -> Tensor:
+def amin(input: Tensor, dim: Ints = (), keepdim: _bool = False, *, fill: Operand | None = None) -> Tensor:
     """The smallest entry over `dim` (one, several or all); ties share the gradient."""
 def aminmax(input: Tensor, *, dim: _int | None = None, keepdim: _bool = False) -> MinMax:
     """The smallest and the largest entry along `dim`, or of all: ``(min, max)``; ties share the derivative."""
@@ -162,9 +162,9 @@ def arctanh_(self: Tensor) -> Tensor:
     """In-place version of :meth:`arctanh`."""
 def are_deterministic_algorithms_enabled() -> _bool:
     """What was asked for with ``use_deterministic_algorithms``."""
-def argmax(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+def argmax(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, fill: _int | None = None, out: Tensor | None = None) -> Tensor:
     """The index of the largest entry along `dim`, or in the flattened tensor; the first of equals."""
-def argmin(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+def argmin(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, fill: _int | None = None, out: Tensor | None = None) -> Tensor:
     """The index of the smallest entry along `dim`, or in the flattened tensor; the first of equals."""
 def argsort(input: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = False) -> Tensor:
     """The positions that sort `input` along `dim`."""

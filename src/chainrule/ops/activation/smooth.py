@@ -18,23 +18,14 @@ from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import wrap_dim
 from ...core.tensor import Tensor
-from ..elementwise.elementary import (
-    _sigmoid,
-    abs,
-    clamp_p,
-    exp,
-    km,
-    ks,
-    reciprocal,
-    sgn,
-    sigmoid,
-    tanh,
-    tanh_slope,
-    where,
-)
+from ..elementwise.compare import clamp_p
+from ..elementwise.elementary import _sigmoid, exp, km, ks, reciprocal, sigmoid, tanh, tanh_slope
 from ..elementwise.formulas import smooth
+from ..elementwise.parts import abs, sgn
+from ..elementwise.select import where
 from ..random.generator import draw
-from ..reduce.reductions import _soft, amax, log_softmax_p, softmax_p
+from ..reduce.extrema import amax
+from ..reduce.reductions import _soft, log_softmax_p, softmax_p
 from ..special.erf import bell, plain_ndtr
 from .piecewise import finish, in_place_function, need_float
 

@@ -14,8 +14,8 @@ from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import broadcast_shapes, wrap_dim, zeros
 from ...core.tensor import Tensor
-from ..elementwise.elementary import where, where_p
-from ..shape.in_each import in_each, same_size
+from ..elementwise.select import where, where_p
+from ..shape.in_each import in_each, same_size, whole_nest
 from .getitem import add_rows_p, check_range_p, gather, index_write, put_rows, set_rows_p, take_rows_p, wrap_index_p
 
 # -- rows of one dim --------------------------------------------------------------------------------------------------
@@ -240,6 +240,11 @@ def _clamped(x: Tensor, indices: Any) -> tuple[Any, ...]:
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The positions of nonzero elements: a row each, or with ``as_tuple`` an index tensor for each dim."""
     v = input.concrete("nonzero()")
+    if whole_nest(input):  # the number of the component, then the place in it
+        from ...payloads.nested.index import places
+
+        found = places(v)
+        return tuple(Tensor(i) for i in found.T.copy()) if as_tuple else Tensor(found)
     if as_tuple:
         return tuple(Tensor(i) for i in np.nonzero(v if v.ndim else v.reshape(1)))
     found = np.argwhere(v)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...core import dtypes as dt
 from ...core.declare import op
+from ...core.errors import ChainruleError
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import wrap_dim, zeros
@@ -119,6 +120,11 @@ def unique(
             y, inverse, *more = unique(input.values(), sorted, True, return_counts)
             return y, nest_like(inverse, input), *more
         return unique(input.values(), sorted, False, return_counts)
+    if whole_nest(input):
+        raise ChainruleError(
+            f"unique: nested tensors have no slices of dim {dim} to compare; leave out dim for the values of all components, or take "
+            "unique(x.values(), dim=0) for their rows"
+        )
     if (one := _alone(input, dim, return_inverse, return_counts)) is not None:
         return one
     v = input.concrete("unique()")
@@ -144,6 +150,11 @@ def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
     """The values (or slices of `dim`) that differ from the one before; where each went; how long each run is."""
+    if whole_nest(input):
+        raise ChainruleError(
+            f"unique: nested tensors have no slices of dim {dim} to compare; leave out dim for the values of all components, or take "
+            "unique(x.values(), dim=0) for their rows"
+        )
     if (one := _alone(input, dim, return_inverse, return_counts)) is not None:
         return one
     v = input.concrete("unique_consecutive()")

@@ -20,7 +20,7 @@ from ...core.shapes import broadcast_shapes, sizes_of
 from ...core.sizes import is_ragged
 from ...core.tensor import Tensor
 from ...core.types import FLOAT_NUMS, REAL_NUMS
-from ..elementwise.elementary import scaled
+from ..elementwise.operators import scaled
 from ..shape.in_each import same_size
 from . import vectors
 
@@ -150,7 +150,8 @@ def _rows(x: Tensor) -> Tensor:
         return Tensor(matrix)
     s = sizes_of(x)
     rows: Any = math.prod(s[:-1])
-    return x.reshape(rows if is_ragged(rows) else int(rows), s[-1])
+    width = getattr(s[-1], "most", s[-1])  # a ragged size here is that of a shared matrix in every component
+    return x.reshape(rows if is_ragged(rows) else int(rows), width)
 
 
 def _matmul_ga(g: Any, y: Any, a: Any, b: Any) -> Any:

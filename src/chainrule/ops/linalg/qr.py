@@ -13,7 +13,7 @@ from ...core.samples import Given, S, sample
 from ...core.shapes import broadcast_shapes
 from ...core.tensor import Tensor
 from ..index.getitem import tril, triu
-from ..shape.views import cat
+from ..shape.slices import cat
 from .common import adjoint, floating, identity, mm, same_dtype, widened
 from .triangular import trsm_p, trsm_right
 

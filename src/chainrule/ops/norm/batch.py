@@ -9,9 +9,12 @@ import numpy as np
 
 from ...core.registry import public
 from ...core.samples import S, sample
+from ...core.shapes import wrap_dim
 from ...core.tensor import Tensor
 from ...core.views import assign
-from ..elementwise.elementary import rsqrt, where
+from ..elementwise.elementary import rsqrt
+from ..elementwise.select import where
+from ..shape.in_each import nest_like, whole_nest
 from .base import float_arg, narrow, returned, stats, tensor_arg, wide
 from .channels import backward, batch, given, per_channel
 from .layer import masked_moments, pick, three, valid_positions
@@ -132,14 +135,21 @@ def batch_norm(
     *,
     mask: Tensor | None = None,
     lengths: Any = None,
+    channel_dim: int = 1,
 ) -> Tensor:
-    """``(x - mean) / sqrt(var + eps) * weight + bias`` for each channel of x [N, C, ...].
+    """``(x - mean) / sqrt(var + eps) * weight + bias`` for each channel of x [N, C, ...], or with channels in `channel_dim`.
 
     In training the statistics are the batch's and the running ones are updated in place (once, under any transform; under vmap
     they must have a batch axis of their own). With `mask` (True where a position counts, broadcast to the input) or `lengths`
     (how many positions of dim 2 count, for each example) the others take no part, give 0 and get no gradient.
     """
     tensor_arg("batch_norm", "input", input, optional=False)
+    if channel_dim != 1 and (d := wrap_dim(channel_dim, input.ndim)) != 1 - input.ndim:
+        rest = (running_mean, running_var, weight, bias, training, momentum, eps)
+        if d == -1 and mask is None and lengths is None and whole_nest(input) and isinstance(input.shape[-1], int):
+            return nest_like(batch_norm(input.values().reshape(-1, input.shape[-1]), *rest), input)
+        mask = mask.movedim(d, 1) if mask is not None and mask.ndim == input.ndim else mask
+        return batch_norm(input.movedim(d, 1), *rest, mask=mask, lengths=lengths).movedim(1, d)
     if not input.numel():  # nothing to normalise and no statistics to learn from
         return input.clone()
     _check("batch_norm", input, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)

@@ -15,8 +15,9 @@ from ...core.dispatch import innermost
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.tensor import Tensor
-from ..elementwise.elementary import where
+from ..elementwise.select import where
 from ..index.getitem import add_rows_p
+from ..shape.create import ones_like
 
 Histogram = namedtuple("Histogram", "hist bin_edges")
 HistogramDD = namedtuple("HistogramDD", "hist bin_edges")
@@ -222,6 +223,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     if minlength < 0:
         raise RuntimeError(f"bincount: minlength should be >= 0, got {minlength}")
     v = innermost(input)
+    v = getattr(v, "rows", v)  # of the components of a nest all together
     if input.ndim != 1 or (v.size and v.min() < 0):
         raise RuntimeError(
             f"bincount only supports 1-d non-negative integral inputs, got input of shape {list(input.shape)}"
@@ -232,12 +234,12 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
             f"bincount: weights should be 1-d and have the same length as input, got {list(weights.shape)} and {list(input.shape)}"
         )
     n = max(int(v.max()) + 1 if v.size else 0, minlength)
-    if v.ndim > 1 and n > minlength:
+    if (v.ndim > 1 or input.is_nested) and n > minlength:
         raise RuntimeError(
             f"bincount: under vmap pass minlength > the largest entry (at least {n}), since all examples need the same length"
         )
     if weights is None:
-        w = Tensor(np.ones(input.shape, np.int64))
+        w = ones_like(input, dtype=dt.int64)
     else:
         w = weights if weights.dtype.name in ("float32", "float64") else weights.to(dt.float64)
     if n == 0:
