@@ -21,8 +21,8 @@ from ...core.registry import public
 from ...core.tensor import Tensor
 from ...fallback import NotSupported
 from ...payloads.sparse.pattern import Pattern, at_places
-from ..elementwise.elementary import scaled
-from ..index.getitem import add_at
+from ..elementwise.operators import scaled
+from ..index.getitem import sums
 from .values import as_list, coalesced, is_sparse, like, make, parts
 
 
@@ -148,9 +148,8 @@ def pairs_p(a: Any, b: Any, *, pairs: Pairs, roles: tuple[int, int, int]) -> Any
     n = pairs.sizes[roles[2]]
     m = a[..., i] * b[..., j]
     flat = m.reshape(-1, m.shape[-1])
-    out = np.zeros(len(flat) * n, m.dtype)
-    add_at(out, (k + np.arange(len(flat))[:, None] * n).reshape(-1), flat.reshape(-1))
-    return out.reshape((*m.shape[:-1], n))
+    at = (k + np.arange(len(flat))[:, None] * n).reshape(-1)
+    return sums(flat.reshape(-1, 1), at, len(flat) * n).astype(m.dtype, copy=False).reshape((*m.shape[:-1], n))
 
 
 def _swap(roles: tuple[int, int, int], k: int) -> tuple[int, int, int]:
