@@ -25,7 +25,10 @@ from .core.device import (  # noqa: E402
     device,
     jagged,
     preserve_format,
+    sparse_bsc,
+    sparse_bsr,
     sparse_coo,
+    sparse_csc,
     sparse_csr,
     strided,
 )
@@ -75,7 +78,7 @@ def typename(obj: _Any) -> str:
 
 # Imported when first used, so that ``import chainrule`` stays quick.
 _LAZY = ("nested", "optim", "testing", "tree", "typing", "utils")
-_PARTS = ("autograd", "fft", "func", "linalg", "masked", "nn", "random", "return_types", "signal", "special")
+_PARTS = ("autograd", "fft", "func", "linalg", "masked", "nn", "random", "return_types", "signal", "sparse", "special")
 __all__ = _namespaces.public_names(__import__("sys").modules[__name__], _PARTS + _LAZY)
 
 

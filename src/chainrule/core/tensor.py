@@ -170,8 +170,8 @@ class Tensor(Methods):
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
         """Whether the elements lie in memory in row-major order without gaps."""
-        if self.is_nested:
-            return True  # packed rows always do
+        if self.is_nested or self.layout.name.startswith("sparse"):
+            return True  # packed rows, and stored numbers, always do
         expected = 1
         for n, s in zip(reversed(self.shape), reversed(self.stride()), strict=True):
             if n != 1:
@@ -197,10 +197,15 @@ class Tensor(Methods):
 
     @property
     def is_sparse(self) -> bool:
-        """Whether the tensor is sparse."""
-        return False
+        """Whether the tensor is sparse, by coordinates (PyTorch's name for that layout alone)."""
+        return getattr(innermost(self), "layout", None) == "sparse_coo"
 
-    is_cuda = is_quantized = is_meta = is_sparse_csr = is_mkldnn = is_xla = False
+    @property
+    def is_sparse_csr(self) -> bool:
+        """Whether the tensor is sparse, by rows."""
+        return getattr(innermost(self), "layout", None) == "sparse_csr"
+
+    is_cuda = is_quantized = is_meta = is_mkldnn = is_xla = False
 
     def is_conj(self) -> bool:
         """Whether conjugation is pending: never, it is applied at once."""
@@ -226,7 +231,8 @@ class Tensor(Methods):
         """How the elements are laid out."""
         from . import device
 
-        return getattr(device, payload_of(innermost(self)).layout)
+        v = innermost(self)
+        return getattr(device, payload_of(v).layout_of(v))
 
     # -- values -------------------------------------------------------------------------------------------------------
     def concrete(self, what: str) -> Any:

@@ -13,6 +13,7 @@ import numpy as np
 from ..core.dispatch import innermost
 from ..core.held import rebind, rows, shared_memory
 from ..core.imperative import enable_grad, set_grad_enabled
+from ..core.payload import COMPOSED
 from ..core.registry import PUBLIC
 from ..core.tensor import Tensor
 
@@ -92,6 +93,8 @@ class Optimizer:
 
     def _is_plain(self, p: Tensor) -> bool:
         """Whether a parameter, its gradient and its state are arrays, and not tensors of a transform that is active."""
+        if COMPOSED and any(v.layout.name.startswith("sparse") for v in (p, p.grad) if v is not None):
+            return False  # a sparse gradient: the same formula on tensors
         return all(_is_array(v) for v in (p, p.grad, *self.state[p].values()) if isinstance(v, Tensor))
 
     def _step_array(self, p: Tensor, group: dict[str, Any]) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 
 from ..core import dispatch
 from ..core.batching import Batching
-from ..core.dispatch import leaving
+from ..core.dispatch import innermost, leaving
+from ..core.payload import COMPOSED, payload_of
 from ..core.shapes import sizes_of
 from ..core.sizes import SEEN
 from ..core.tensor import Tensor
@@ -137,7 +138,10 @@ def _run_vmap(
                 xs.append(x)
                 entered.append(None)
             else:
-                low = pin(x.movedim(d, 0) if d and d % x.ndim else x)
+                low = x.movedim(d, 0) if d and d % x.ndim else x
+                if COMPOSED:
+                    low = payload_of(innermost(low)).mapped(low)
+                low = pin(low)
                 xs.append(Tensor(low, level))
                 entered.append(low)
         level.function = (func, held)

@@ -13,6 +13,7 @@ from ...core import dtypes as dt
 from ...core.declare import pointwise
 from ...core.device import device as device_type
 from ...core.errors import ZERO, ChainruleError
+from ...core.payload import COMPOSED
 from ...core.primitives import overwrite_p
 from ...core.registry import public
 from ...core.samples import S, sample
@@ -181,6 +182,12 @@ def like_of(make: Any, input: Tensor, dtype: Any, requires_grad: bool, device: A
     shape = tuple(input.shape)
     if _ragged(shape):
         return _spread(make((), d), shape, requires_grad)
+    if COMPOSED and input.layout.name.startswith("sparse"):  # on the pattern
+        from ..sparse.values import make as with_numbers
+        from ..sparse.values import parts
+
+        v, pattern = parts(input)
+        return with_numbers(finish(make(tuple(v.shape), d)), pattern).requires_grad_(requires_grad)
     return finish(make(shape, d), None, requires_grad, device)
 
 
@@ -447,7 +454,7 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     return same and self.data_ptr() == tensor.data_ptr()
 
 
-@public("", methods="is_pinned is_shared is_inference is_coalesced", out=False)
+@public("", methods="is_pinned is_shared is_inference", out=False)
 def is_pinned(self: Tensor, device: Any = None) -> bool:
     """False: memory is ordinary memory."""
     return False
@@ -566,7 +573,11 @@ def fill_(self: Tensor, value: Any) -> Tensor:
             )
         return assign(self, value.to(self.dtype).expand(*self.shape), "fill_")
     # Through an op, so that a tensor with a history keeps one, in which its old value counts for nothing.
-    return assign(self, full_like(self, value) if self._interp is None else filled_p.bind(self, value=value), "fill_")
+    return assign(
+        self,
+        full_like(self, value) if self._interp is None and not COMPOSED else filled_p.bind(self, value=value),
+        "fill_",
+    )
 
 
 filled_p = pointwise(
