@@ -6,7 +6,6 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-
 from ..core.imperative import no_grad
 from ..core.registry import PUBLIC
 from ..core.tensor import Tensor
@@ -105,9 +104,7 @@ class AdamW(Adam):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        Elementwise.__init__(
-            self, params, options(locals(), "eps", "weight_decay") | {"decoupled_weight_decay": True}
-        )
+        Elementwise.__init__(self, params, options(locals(), "eps", "weight_decay") | {"decoupled_weight_decay": True})
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -296,5 +293,3 @@ class SparseAdam(Optimizer):
             (p, state["exp_avg"], state["exp_avg_sq"]), Adam.rule(tensors(), c, *entries), strict=True
         ):
             whole[at] = part
-
-

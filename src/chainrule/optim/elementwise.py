@@ -115,7 +115,8 @@ class Elementwise(Optimizer):
         state = self.state[p]
         fresh = not all(k in state for k in fill) if fill else not state
         if fresh:
-            float_type = dt.float64 if dt.get_default_dtype() is dt.float64 else dt.float32
+            wide = dt.get_default_dtype() is dt.float64 and not group.get("fused")
+            float_type = dt.float64 if wide else dt.float32
             for k in self.scalars:
                 state.setdefault(k, Tensor(np.array(self.scalar(k, group), float_type.np)))
             for k, v in fill.items():
@@ -199,7 +200,7 @@ class Elementwise(Optimizer):
         if fit:
             first = fit[0].done
             names = [k for k, v in first[1].items() if type(v) is not bool]
-            distinct = fit[:1] if all([s.done is first for s in fit]) else fit
+            distinct = fit[:1] if all(s.done is first for s in fit) else fit
             table = np.array([[float(s.done[1][k]) for k in names] for s in distinct])
 
             def body(k: Any, at: list[Any], p: Any, g: Any, *bufs: Any) -> Any:
@@ -207,7 +208,9 @@ class Elementwise(Optimizer):
                 return rule(_kernel_functions(k), c, p, -g if c.maximize else g, *bufs)
 
             try:
-                many.run((rule, flags), type(self).__name__, body, list(zip(*[s.arrays for s in fit], strict=True)), table)
+                many.run(
+                    (rule, flags), type(self).__name__, body, list(zip(*[s.arrays for s in fit], strict=True)), table
+                )
             except NotSupported:
                 fit = []
         for s in slots if not fit else [s for s in slots if not s.compiled]:
@@ -222,7 +225,8 @@ class Elementwise(Optimizer):
         c = SimpleNamespace(**numbers)
         for k, v in zip(self.scalars, new, strict=True):
             _write_number(state, k, v)
-        values = [p, -p.grad if c.maximize else p.grad, *(state[k] for k in names)]
+        g: Any = p.grad
+        values = [p, -g if c.maximize else g, *(state[k] for k in names)]
         if complex_numbers := p.dtype.category == dt.COMPLEX:
             values = [PUBLIC["view_as_real"](v) for v in values]
         out = [v for v in self.rule(tensors(), c, *values) if v is not None]
@@ -274,7 +278,22 @@ def _full_like(p: Tensor, fill: float) -> Tensor:
 class _Slot:
     """The arrays that a step of one parameter reads and writes: found once, and again where anything has been replaced."""
 
-    __slots__ = ("arrays", "buffers", "compiled", "done", "dtype", "fresh", "g", "moved", "numbers", "p", "raw", "state", "value")
+    __slots__ = (
+        "arrays",
+        "buffers",
+        "compiled",
+        "done",
+        "dtype",
+        "fresh",
+        "g",
+        "moved",
+        "names",
+        "numbers",
+        "p",
+        "raw",
+        "state",
+        "value",
+    )
 
     def __init__(
         self, p: Tensor, g: Tensor, state: dict[str, Any], names: tuple[str, ...], scalars: tuple[str, ...], fresh: bool
@@ -283,8 +302,10 @@ class _Slot:
             state[k] = _private(state[k])
         for k in names:
             state[k] = _private(state[k])
-        self.p, self.state, self.fresh, self.done = weakref.ref(p), state, fresh, None
-        self.buffers = [(k, state[k], state[k]._value) for k in (*scalars, *names)]
+        self.p, self.state, self.fresh = weakref.ref(p), state, fresh
+        self.done: Any = None
+        self.names = names
+        self.buffers: list[tuple[str, Any, Any]] = [(k, state[k], state[k]._value) for k in (*scalars, *names)]
         self.numbers = [state[k]._value for k in scalars]
         payload = shared_memory(p)
         self.value = rows(innermost(p)).copy() if payload is None else rows(payload)
@@ -292,9 +313,10 @@ class _Slot:
         self.dtype = self.value.dtype
         self.raw = [self.value, None, *(rows(state[k]._value) for k in names)]
         self.compiled = all(
-            [a is None or (a.flags.c_contiguous and a.size == self.value.size and a.dtype == self.dtype) for a in self.raw]
+            a is None or (a.flags.c_contiguous and a.size == self.value.size and a.dtype == self.dtype)
+            for a in self.raw
         )
-        self.arrays = [a if a is None or not self.compiled else _real(a) for a in self.raw]
+        self.arrays: list[Any] = [a if a is None or not self.compiled else _real(a) for a in self.raw]
         self._gradient(rows(innermost(g)))
 
     def _gradient(self, g: ndarray) -> None:
@@ -311,7 +333,7 @@ class _Slot:
             return False
         if self.buffers and states.get(p) is not state:
             return False
-        if len(self.raw) != len(names) + 2:
+        if self.names != names:
             return False
         for k, t, a in self.buffers:
             if state.get(k) is not t or t._value is not a or t._meta is not None:
@@ -329,7 +351,7 @@ class _Slot:
         """A parameter whose memory was kept by others moves to its new value."""
         self.done = self.arrays[1] = None
         if self.moved:
-            p = self.p()
+            p: Any = self.p()
             old = innermost(p)
             rebind(p, self.value if type(old) is ndarray else type(old)(self.value, old.geometry), what)
 

@@ -39,7 +39,14 @@ def cubic_minimum(a: Point, b: Point, low: Any = None, high: Any = None) -> Any:
 
 
 def strong_wolfe(
-    at: Callable[[Any], Point], start: Point, t: Any, length: Any, tolerance: float, most: int, c1: float = 1e-4, c2: float = 0.9
+    at: Callable[[Any], Point],
+    start: Point,
+    t: Any,
+    length: Any,
+    tolerance: float,
+    most: int,
+    c1: float = 1e-4,
+    c2: float = 0.9,
 ) -> tuple[Point, int]:
     """A point of the line with ``f <= f0 + c1 t slope0`` and ``|slope| <= c2 |slope0|``, and the number of evaluations.
 
@@ -197,7 +204,9 @@ class LBFGS(Optimizer):
             if search is not None:
                 at = self._on_line(closure, d)
                 length = float(d.abs().max())
-                best, used = strong_wolfe(at, Point(0, loss, g, slope), t, length, small, group["max_eval"] - evaluations)
+                best, used = strong_wolfe(
+                    at, Point(0, loss, g, slope), t, length, small, group["max_eval"] - evaluations
+                )
                 loss, g, t = best.f, best.g, best.t
                 state["t"] = t
                 self._move(t, d)
@@ -208,7 +217,12 @@ class LBFGS(Optimizer):
             done = bool(g.abs().max() <= group["tolerance_grad"])
             evaluations += used
             state["func_evals"] += used
-            if done or evaluations >= group["max_eval"] or float((d * t).abs().max()) <= small or abs(loss - before) < small:
+            if (
+                done
+                or evaluations >= group["max_eval"]
+                or float((d * t).abs().max()) <= small
+                or abs(loss - before) < small
+            ):
                 break
         return first
 

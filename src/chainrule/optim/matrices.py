@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-
 from ..core import dtypes as dt
 from ..core.imperative import no_grad
 from ..core.registry import PUBLIC
@@ -39,6 +38,8 @@ class _PerParameter(Optimizer):
 
 def _not_below_zero(*values: tuple[str, Any]) -> None:
     for name, v in values:
+        if isinstance(v, Tensor) and v.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
         if not v >= 0:
             raise ValueError(f"{name} should be >= 0 but is: {v}")
 
@@ -170,5 +171,3 @@ class Muon(_PerParameter):
         scale = 0.2 * math.sqrt(max(m, n)) if group["adjust_lr_fn"] == "match_rms_adamw" else math.sqrt(max(1, m / n))
         p.mul_(1 - lr * group["weight_decay"])
         p.sub_(o.to(p.dtype) * (lr * scale))
-
-

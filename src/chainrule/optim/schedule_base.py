@@ -71,7 +71,7 @@ def _watch(optimizer: Optimizer) -> None:
     if hasattr(step, "_wrapped_by_lr_sched"):
         return
     optimizer._opt_called = False  # type: ignore[attr-defined]
-    ref, f = weakref.ref(optimizer), step.__func__
+    ref, f = weakref.ref(optimizer), step.__func__  # type: ignore[attr-defined]
 
     @functools.wraps(f)
     def run(*args: Any, **kw: Any) -> Any:

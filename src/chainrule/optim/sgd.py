@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.dtypes import get_default_dtype
 from ..core.tensor import Tensor
 from .adam import decay, decayed
 from .elementwise import Elementwise, Functions
@@ -88,6 +89,8 @@ class ASGD(Elementwise):
         s.step = s.step + 1
         n, lr = float(s.step), group["lr"]
         s.eta, s.mu = lr / (1 + group["lambd"] * lr * n) ** group["alpha"], 1 / max(1.0, n - group["t0"])
+        if not isinstance(s.eta, Tensor):  # numbers of the default type, whatever type the state has: as PyTorch's
+            s.eta, s.mu = map(get_default_dtype().np.type, (s.eta, s.mu))
         return now
 
     @staticmethod
