@@ -336,7 +336,7 @@ class _Slot:
         if self.names != names:
             return False
         for k, t, a in self.buffers:
-            if state.get(k) is not t or t._value is not a or t._meta is not None:
+            if t._value is not a or t._meta is not None or state.get(k) is not t:
                 return False
         payload = shared_memory(p)
         if payload is not self.value:
