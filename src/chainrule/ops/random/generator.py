@@ -18,7 +18,6 @@ from ...core.tensor import Tensor
 from ...core.views import write_out
 from ..shape.create import finish
 
-
 _LAYOUT = (("state", 16), ("inc", 16), ("has_uint32", 8), ("uinteger", 8), ("seed", 16))
 
 
@@ -42,7 +41,9 @@ class Generator:
         """Start anew from a seed."""
         seed = int(seed)
         if not -(2**63) <= seed < 2**64:
-            raise RuntimeError(f"manual_seed: Overflow when unpacking long, seed must be in [-2**63, 2**64), got {seed}")
+            raise RuntimeError(
+                f"manual_seed: Overflow when unpacking long, seed must be in [-2**63, 2**64), got {seed}"
+            )
         self._seed = seed % 2**64
         self.rng = np.random.Generator(np.random.PCG64(self._seed))
         return self
