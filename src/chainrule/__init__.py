@@ -75,7 +75,7 @@ def typename(obj: _Any) -> str:
 
 
 # Imported when first used, so that ``import chainrule`` stays quick.
-_LAZY = ("nested", "optim", "testing", "tree", "typing", "utils")
+_LAZY = ("array_api", "nested", "numpy", "optim", "scipy", "testing", "tree", "typing", "utils")
 _PARTS = ("autograd", "fft", "func", "linalg", "masked", "nn", "random", "return_types", "signal", "special")
 __all__ = _namespaces.public_names(__import__("sys").modules[__name__], _PARTS + _LAZY)
 

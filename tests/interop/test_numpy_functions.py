@@ -118,7 +118,7 @@ CASES: dict[str, Any] = {
 NO_BATCH = {
     "getitem mask", "unique", "union1d", "extract", "piecewise", "spacing", "trim_zeros", "digitize", "nonzero", "roots", "sort_complex", "isin",
     "put_along_axis", "lstsq", "real_if_close", "poly", "polyadd", "polysub", "polymul", "polydiv", "polyder", "polyint", "place", "put",
-    "fill_diagonal", "bincount", "histogramdd", "multiply.at",
+    "fill_diagonal", "bincount", "histogramdd", "multiply.at", "geomspace",
 }  # fmt: skip
 KINKED = {"rint", "floor", "ceil", "trunc", "sign", "fix", "heaviside", "nextafter", "nextafter right", "angle"}
 

@@ -189,3 +189,26 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> 
         return (g, aux) if has_aux else g
 
     return named_as(gradient, f)
+
+
+def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """``x -> (f(x), df/dx)`` for a function with a scalar result; with ``has_aux``, ``((f(x), aux), df/dx)``."""
+
+    def both(*args: Any, **kw: Any) -> Any:
+        g, value, aux = _gradient(f, argnums, has_aux, args, kw)
+        return ((value, aux), g) if has_aux else (value, g)
+
+    return named_as(both, f)
+
+
+def elementwise_grad(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+    """``x -> d sum(f(x)) / dx``: the derivative of each element of a function that acts element by element.
+
+    >>> elementwise_grad(lambda x: x.sin())(chainrule.tensor([0.0, 1.0]))
+    tensor([1.0000, 0.5403])
+    """
+
+    def total(*args: Any, **kw: Any) -> Any:
+        return f(*args, **kw).sum()
+
+    return named_as(grad(total, argnums), f)

@@ -88,6 +88,14 @@ def _values(x: Any, what: str) -> Any:
     return {n: _values(v, what) for n, v in x.items()} if k is dict else x
 
 
+def _types(x: Any) -> Any:
+    return x._d if type(x) is Array else x
+
+
+for _f in (np.result_type, np.can_cast, np.min_scalar_type):
+    NATIVE[_f] = lambda *args, _f=_f, **kw: _f(*[_types(a) for a in args], **kw)
+    VIEWS.add(_f)
+
 # Functions that call a function of the user's: it must see Arrays, whatever their level.
 CALLING = {np.apply_along_axis, np.apply_over_axes, np.piecewise}
 
@@ -145,7 +153,7 @@ def _with_method(name: str) -> Callable[..., Any]:
 
 
 for _n in (
-    "prod all any mean var std argmax argmin cumsum cumprod trace repeat compress choose argsort argpartition searchsorted "
+    "prod all any mean var std argmax argmin cumsum cumprod trace repeat choose argsort argpartition searchsorted "
     "clip ptp nonzero"
 ).split():
     NATIVE[getattr(np, _n)] = _with_method(_n)
@@ -157,6 +165,7 @@ NATIVE[np.min] = NATIVE[np.amin] = _with_method("min")
 NATIVE[np.round] = NATIVE[np.around] = _with_method("round")
 NATIVE[np.astype] = lambda x, dtype, /, *, copy=True, device=None: x.astype(dtype, copy=copy)
 NATIVE[np.take] = lambda a, indices, axis=None, out=None, mode="raise": _with_method("take")(a, indices, axis, mode=mode)
+NATIVE[np.compress] = lambda condition, a, axis=None, out=None: _with_method("compress")(a, condition, axis, out=out)
 NATIVE[np.put] = lambda a, ind, v, mode="raise": a.put(ind, v, mode)
 VIEWS |= {np.put, np.linalg.diagonal}
 
@@ -340,6 +349,6 @@ def _put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
     function(np.put_along_axis)(_target(arr, "put_along_axis"), indices, values, axis)
 
 
-from . import fft, linalg, numeric  # noqa: E402, F401
+from . import fft, linalg, numeric, statistics  # noqa: E402, F401
 
 __all__ = ["MissingRuleError", "array_function", "native", "operate", "run", "unwrapped"]

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ...core.declare import op
+from ...core.samples import S, sample
 from ...core.tensor import Tensor
 from ...core.views import assign
 from .value import Array, arrays_in, as_constant, cast, holds_arrays, made, wrap
@@ -72,7 +74,18 @@ def prepare(t: Tensor, index: Any) -> tuple[Tensor, Any]:
         else:
             out.append(i)
         axis += 1 if not isinstance(i, Tensor) or i.dtype.np.kind != "b" else i.ndim
-    return t.flip(tuple(flips)), tuple(out)
+    return reverse(t, dims=tuple([k - t.ndim for k in flips])), tuple(out)
+
+
+@op("reversed", view=True, linear="each")
+def reverse(x: Any, *, dims: tuple[int, ...]) -> Any:
+    """The axes in reverse order, as a view: what a negative step means in NumPy."""
+    return x[tuple([slice(None, None, -1) if k - x.ndim in dims else slice(None) for k in range(x.ndim)])]
+
+
+reverse.vjp([lambda g, y, x, *, dims: reverse(g, dims=dims)])
+sample("reversed", S(2, 3), dims=(-1,))
+sample("reversed", S(2, 3), dims=(-2, -1))
 
 
 def getitem(self: Array, index: Any) -> Array:
@@ -93,13 +106,6 @@ def setitem(self: Array, index: Any, value: Any) -> None:
     v = cast(as_constant(value, "setitem"), self._d)
     if index is Ellipsis or (type(index) is slice and index == slice(None)):
         assign(self._t, v.expand(self.shape) if tuple(v.shape) != self.shape else v, "setitem")
-        return
-    whole = index if type(index) is tuple else (index,)
-    if any(type(i) is slice and i.step is not None and i.step < 0 for i in whole):
-        where = places(self, index)
-        v = v.expand(tuple(where.shape)).reshape(-1)
-        flat = self._t.reshape(-1).index_copy(0, where.reshape(-1), v)
-        assign(self._t, flat.reshape(self.shape), "setitem")
         return
     t, i = prepare(self._t, index)
     extra = v.ndim - t[i].ndim if v.ndim else 0

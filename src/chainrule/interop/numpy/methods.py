@@ -235,7 +235,7 @@ def reshape(self: Array, *shape: Any, order: Any = "C", copy: Any = None, newsha
     if len(shape) == 2 and isinstance(shape[1], str):
         shape, order = shape[:1], shape[1]
     s = shape[0] if len(shape) == 1 else shape
-    s = tuple([int(k) for k in s]) if isinstance(s, tuple | list | np.ndarray) else (int(s),)
+    s = tuple([int(k) for k in s]) if isinstance(s, tuple | list) or getattr(s, "ndim", 0) else (int(s),)
     t = self._t
     if order == "F":
         k = t.ndim
@@ -265,7 +265,7 @@ def transpose(self: Array, *axes: Any) -> Tensor:
     """The dimensions in another order, by default the reverse."""
     if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], tuple | list | np.ndarray)):
         axes = axes[0]
-    if not axes:
+    if axes is None or not len(axes):
         axes = tuple(range(self.ndim)[::-1])
     if len(axes) != self.ndim:
         raise ValueError("axes don't match array")

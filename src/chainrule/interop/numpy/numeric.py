@@ -138,53 +138,44 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     return made(cast(y, d), d)
 
 
-def _correlate(a: Tensor, v: Tensor, mode: str) -> Tensor:
-    """``sum_n a[n + k] conj(v[n])`` for all, the central, or the complete overlaps."""
-    n, k = a.shape[0], v.shape[0]
-    full = n + k - 1
+def _correlate(a: Tensor, v: Tensor, mode: Any) -> Tensor:
+    """``sum_n a[n + k] v[n]`` for all overlaps, as many as `a` has elements, or the complete ones; `a` is the longer."""
+    k = v.shape[0]
     # All shifts of one operand as rows of a strided view, then one product.
-    padded = PUBLIC["constant_pad_nd"](a, (k - 1, k - 1))
-    rows = padded.unfold(0, k, 1)
-    y = PUBLIC["matmul"](rows, v.conj() if v.dtype.is_complex else v)
+    y = PUBLIC["matmul"](PUBLIC["constant_pad_nd"](a, (k - 1, k - 1)).unfold(0, k, 1), v)
+    n = a.shape[0]
+    mode = {0: "valid", 1: "same", 2: "full"}.get(mode, {"v": "valid", "s": "same", "f": "full"}.get(str(mode)[:1], mode))
     if mode == "full":
         return y
-    if mode == "valid":
-        return y[min(n, k) - 1 : full - min(n, k) + 1]
-    start = (full - max(n, k)) // 2
-    return y[start : start + max(n, k)]
+    start = k - 1 if mode == "valid" else k - 1 - k // 2
+    return y[start : n if mode == "valid" else start + n]
 
 
 @native(np.correlate)
-def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
-    """Products of one sequence with the shifts of another, summed."""
+def correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
+    """Products of one sequence with the conjugate of the shifts of another, summed."""
     (x, y), d = common([a, v])
-    mode = {"v": "valid", "s": "same", "f": "full", 0: "valid", 1: "same", 2: "full"}.get(mode, mode)
-    if x.shape[0] < y.shape[0]:
-        # The shorter one slides; what is found comes in the reverse order, conjugated.
-        return made(_correlate(y, x, mode).conj().flip(0) if d.kind == "c" else _correlate(y, x, mode).flip(0), d)
-    return made(_same(_correlate(x, y, "full"), x.shape[0], y.shape[0]) if mode == "same" else _correlate(x, y, mode), d)
-
-
-def _same(full: Tensor, n: int, k: int) -> Tensor:
-    start = k // 2 if k % 2 else k // 2
-    start = (k - 1) - (k - 1) // 2
-    start = k // 2
-    return full[start : start + n] if k % 2 else full[k // 2 : k // 2 + n]
+    if d.kind == "c":
+        y = y.conj()
+    # The shorter one slides; then the shifts come in the reverse order.
+    return made(_correlate(x, y, mode) if x.shape[0] >= y.shape[0] else _correlate(y, x, mode).flip(0), d)
 
 
 @native(np.convolve)
-def convolve(a: Any, v: Any, mode: str = "full") -> Any:
+def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
     """The polynomial product of two sequences."""
-    (x, y), d = common([a, v])
-    mode = {"v": "valid", "s": "same", "f": "full", 0: "valid", 1: "same", 2: "full"}.get(mode, mode)
+    (x, y), d = common([np.atleast_1d(a), np.atleast_1d(v)])
+    if not x.numel() or not y.numel():
+        raise ValueError(f"convolve: {'a' if not x.numel() else 'v'} cannot be empty")
     if x.shape[0] < y.shape[0]:
         x, y = y, x
-    back = y.flip(0)
-    c = _correlate(x, back.conj() if d.kind == "c" else back, "full")
-    n, k = x.shape[0], y.shape[0]
-    if mode == "same":
-        return made(c[(k - 1) // 2 : (k - 1) // 2 + n], d)
-    return made(c if mode == "full" else c[k - 1 : n], d)
+    return made(_correlate(x, y.flip(0), mode), d)
+
+
+@native(np.polymul)
+def polymul(a1: Any, a2: Any) -> Any:
+    """The product of polynomials."""
+    return convolve(np.trim_zeros(np.atleast_1d(a1), "f"), np.trim_zeros(np.atleast_1d(a2), "f"))
 
 
 @native(np.bincount)

@@ -88,12 +88,27 @@ class Converter:
         return self.arrays[i]
 
 
+def broadcast(*args: Any) -> Any:
+    """``np.broadcast``, of shapes alone where Arrays are among the arguments."""
+    return np.broadcast(*[np.broadcast_to(np.empty(()), a.shape) if type(a) is Array else a for a in args])
+
+
+class _Arrays(type):
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, Array | np.ndarray)
+
+
+class AnyArray(metaclass=_Arrays):
+    """What ``isinstance(x, np.ndarray)`` in NumPy's code is to mean: Arrays too."""
+
+
 OVERRIDES: dict[Any, Any] = {
+    np.ndarray: AnyArray, np.broadcast: broadcast, getattr(np._core.shape_base, "_concatenate", np.concatenate): np.concatenate,
     np.asarray: asarray, np.asanyarray: asanyarray, np.ascontiguousarray: asarray, np.asfortranarray: asarray, np.array: array,
     np.full: full, **{f: _constant(f) for f in (np.zeros, np.ones, np.empty, np.eye, np.identity, np.tri)},
 }  # fmt: skip
 LIKE: dict[Any, Any] = {
-    **OVERRIDES,
+    **{k: v for k, v in OVERRIDES.items() if k is not np.ndarray},
     **{f: _constant(f) for f in (np.arange, np.fromfunction, np.fromiter, np.frombuffer, np.fromstring, np.loadtxt, np.genfromtxt)},
 }
 _DISPATCHER = type(np.sum)

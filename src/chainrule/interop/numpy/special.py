@@ -97,41 +97,15 @@ def degrees_of(f: str) -> Callable[[Tensor], Tensor]:
     return lambda x: _p(f)(x * (math.pi / 180))
 
 
-def dawsn(x: Tensor) -> Tensor:
-    """Dawson's integral, by ``D' = 1 - 2 x D``."""
-    return _dawsn(x)
-
-
 def boxcox(x: Any, lmbda: Any) -> Tensor:
     """``(x^l - 1) / l``, log x at l = 0."""
     t = lmbda * x.log()
     return x.log() * exprel(t)
 
 
-def _owned() -> Callable[[Tensor], Tensor]:
-    from ...core.declare import pointwise
-
-    def body(x: Any) -> Any:
-        from scipy.special import dawsn as f
-
-        return f(x)
-
-    op = pointwise("dawsn", body, lambda t, y, x: t * (1 - 2 * x * y), types="float real")
-    return op.bind
-
-
-_dawsn_op: list[Any] = []
-
-
-def _dawsn(x: Tensor) -> Tensor:
-    if not _dawsn_op:
-        _dawsn_op.append(_owned())
-    return _dawsn_op[0](x)
-
-
 COMPOSED_SPECIAL: dict[str, Callable[..., Any]] = {
     "gamma": gamma, "rgamma": rgamma, "beta": beta, "betaln": betaln, "binom": binom, "log_expit": log_expit, "exprel": exprel,
     "exp10": exp10, "cosm1": cosm1, "kl_div": kl_div, "rel_entr": rel_entr, "huber": huber, "pseudo_huber": pseudo_huber,
-    "dawsn": dawsn, "boxcox": boxcox, "sindg": degrees_of("sin"), "cosdg": degrees_of("cos"), "tandg": degrees_of("tan"),
+    "boxcox": boxcox, "sindg": degrees_of("sin"), "cosdg": degrees_of("cos"), "tandg": degrees_of("tan"),
     "radian": lambda d, m, s: (d + m / 60 + s / 3600) * (np.pi / 180),
 }  # fmt: skip

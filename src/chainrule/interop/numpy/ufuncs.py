@@ -178,6 +178,7 @@ def operate(ufunc: Any, method: str, inputs: tuple[Any, ...], kw: dict[str, Any]
     """``__array_ufunc__`` with Arrays (and no tensors) among its arguments."""
     out = kw.pop("out", None)
     mask = kw.pop("where", True)
+    casting = kw.get("casting", "same_kind")
     if method == "__call__":
         if all(is_concrete(x) for x in inputs) and (mask is True or is_concrete(mask)) and _plain_out(out):
             y = from_numpy(ufunc(*[to_numpy(x) for x in inputs], **({} if mask is True else {"where": to_numpy(mask)}), **kw))
@@ -191,7 +192,7 @@ def operate(ufunc: Any, method: str, inputs: tuple[Any, ...], kw: dict[str, Any]
         y = METHODS[method](ufunc, *inputs, **kw, **({} if mask is True else {"where": mask}))
         if method == "at":
             return None
-    return y if out is None else write_out(ufunc.__name__, out, y, inputs)
+    return y if out is None else write_out(ufunc.__name__, out, y, inputs, casting)
 
 
 def _plain_out(out: Any) -> bool:
@@ -236,7 +237,7 @@ def _to_last(ufunc: Any, inputs: Any, axes: Any, axis: Any, keepdims: bool) -> t
     return moved, back
 
 
-def write_out(name: str, out: Any, y: Any, inputs: tuple[Any, ...] = ()) -> Any:
+def write_out(name: str, out: Any, y: Any, inputs: tuple[Any, ...] = (), casting: str = "same_kind") -> Any:
     """Put results where ``out=`` says. A plain ndarray can hold no derivative: ``a += x`` gets a new value, another `out` is refused."""
     outs = out if isinstance(out, tuple) else (out,)
     ys = y if isinstance(y, tuple) else (y,)
@@ -246,8 +247,8 @@ def write_out(name: str, out: Any, y: Any, inputs: tuple[Any, ...] = ()) -> Any:
             got.append(v)
         elif type(o) is Array or isinstance(o, Tensor):
             t = o._t if type(o) is Array else o
-            if not np.can_cast(v._d, t.dtype.np, "same_kind"):
-                raise TypeError(f"{name}: cannot cast the result of type {v._d} to out= of type {t.dtype.np} with casting rule 'same_kind'")
+            if not np.can_cast(v._d, t.dtype.np, casting):
+                raise TypeError(f"{name}: cannot cast the result of type {v._d} to out= of type {t.dtype.np} with casting rule {casting!r}")
             if tuple(t.shape) != v.shape:
                 np.broadcast_shapes(t.shape, v.shape)
                 if np.broadcast_shapes(t.shape, v.shape) != tuple(t.shape):
@@ -255,7 +256,7 @@ def write_out(name: str, out: Any, y: Any, inputs: tuple[Any, ...] = ()) -> Any:
             assign(t, cast(v._t, t.dtype.np), f"{name}(out=)")
             got.append(o)
         elif v._t._interp is None:
-            np.copyto(o, v._t._value, casting="same_kind")
+            np.copyto(o, v._t._value, casting=casting)
             got.append(o)
         elif any(o is x for x in inputs):
             if np.broadcast_shapes(o.shape, v.shape) != o.shape or not np.can_cast(v._d, o.dtype, "same_kind"):

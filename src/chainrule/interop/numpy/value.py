@@ -43,6 +43,10 @@ class Array:
         """The sizes of the dimensions."""
         return tuple(self._t.shape)
 
+    @shape.setter
+    def shape(self, shape: Any) -> None:
+        self._t = self._t.reshape(tuple(shape) if isinstance(shape, tuple | list) else (shape,))
+
     @property
     def ndim(self) -> int:
         """The number of dimensions."""
@@ -122,13 +126,24 @@ class Array:
         return bool(self._t.concrete("bool()"))
 
     def __float__(self) -> float:
-        return float(self._t.concrete("float()").item() if not self.ndim else self._t.concrete("float()"))
+        return float(self._number("float"))
 
     def __int__(self) -> int:
         return int(self._t.concrete("int()").item() if not self.ndim else self._t.concrete("int()"))
 
     def __complex__(self) -> complex:
-        return complex(self._t.concrete("complex()").item() if not self.ndim else self._t.concrete("complex()"))
+        return complex(self._number("complex"))
+
+    def _number(self, what: str) -> Any:
+        """The only element, where that loses no derivative: Python's math functions and np.float64 ask for it."""
+        t = self._t
+        if t._interp is not None and self._d.kind in "fc" and differentiated(t):
+            raise ChainruleError(
+                f"{what}(x) of an array that is being differentiated would lose the derivative: write np.sin for math.sin, x.astype(...) for "
+                f"np.float64(x), np.zeros(shape, like=x) for an ndarray that x is written to; x.item() is the bare number."
+            )
+        v = t.concrete(f"{what}()")
+        return v.item() if not v.ndim else v
 
     def __index__(self) -> int:
         if self._d.kind not in "iu" or self.ndim:
@@ -167,6 +182,9 @@ class Array:
     def __reduce__(self) -> Any:
         return Array, (self.__array__(),)
 
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        return array
+
     def __copy__(self) -> Array:
         return made(self._t.clone(), self._d)
 
@@ -190,6 +208,15 @@ class Array:
 
     def __dlpack_device__(self) -> Any:
         return self._t.__dlpack_device__()
+
+
+def differentiated(t: Any) -> bool:
+    """Whether a level that takes derivatives is involved."""
+    while t._interp is not None:
+        if t._interp.kind != "vmap":
+            return True
+        t = t._value
+    return False
 
 
 _new = object.__new__
