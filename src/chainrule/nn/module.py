@@ -11,6 +11,7 @@ from ..core import dtypes as dt
 from ..core.imperative import no_grad
 from ..core.tensor import Tensor
 from ..core.views import assign
+from ..ops.shape.create import as_tensor
 from .hooks import Handle, Hooks
 from .parameter import Buffer, Parameter
 
@@ -394,6 +395,8 @@ class Module:
                 missing.append(key)
                 continue
             new = state[key]
+            if not isinstance(new, Tensor) and hasattr(new, "__array__"):
+                new = as_tensor(new)  # NumPy's, PyTorch's
             if not isinstance(new, Tensor):
                 errors.append(
                     f'While copying the parameter named "{key}", expected a tensor from checkpoint but received {type(new).__name__}'

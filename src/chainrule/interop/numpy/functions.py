@@ -139,6 +139,16 @@ Array.__array_function__ = array_function  # type: ignore[attr-defined]
 Tensor.__array_function__ = tensor_function  # type: ignore[attr-defined]
 
 
+def tensor_namespace(self: Tensor, *, api_version: str | None = None) -> Any:
+    """The Array API standard's functions."""
+    from ...array_api import at_version
+
+    return at_version(api_version)
+
+
+Tensor.__array_namespace__ = tensor_namespace  # type: ignore[attr-defined]
+
+
 # -- methods under their function names --------------------------------------------------------------------------------------
 
 

@@ -67,6 +67,19 @@ def _operator(ufunc: Any, compares: bool) -> tuple[Callable[..., Any], Callable[
     return forward, backward
 
 
+def floordiv(a: Any, b: Any) -> Any:
+    """``floor(a / b)``: at infinities as the Array API standard and IEEE division have it, where np.floor_divide says NaN or -1."""
+    y = _general(np.floor_divide, a, b)
+    if y is NotImplemented or y._d.kind != "f" or y._t._interp is not None:
+        return y
+    x, z = (np.asarray(v._t._value if type(v) is Array else v._value if isinstance(v, Tensor) else v) for v in (a, b))
+    odd = (np.isinf(x) & np.isfinite(z) & (z != 0)) | (np.isfinite(x) & np.isinf(z))
+    if odd.any():
+        with np.errstate(all="ignore"):
+            y._t._value[...] = np.where(odd, np.trunc(np.divide(x, z, dtype=y._d)), y._t._value)
+    return y
+
+
 def _in_place(ufunc: Any, forward: Callable[..., Any]) -> Callable[..., Any]:
     def write(self: Array, other: Any) -> Any:
         if not self._t.ndim:  # NumPy's scalars are values: a += b names a new one
@@ -82,6 +95,9 @@ for _n, _u in ARITHMETIC.items():
     setattr(Array, f"__{_n}__", _f)
     setattr(Array, f"__r{_n}__", _b)
     setattr(Array, f"__i{_n}__", _in_place(getattr(np, _u), _f))
+Array.__floordiv__ = floordiv  # type: ignore[attr-defined]
+Array.__rfloordiv__ = lambda self, other: floordiv(other, self)  # type: ignore[attr-defined]
+Array.__ifloordiv__ = _in_place(np.floor_divide, floordiv)  # type: ignore[attr-defined]
 for _n, _u in COMPARISONS.items():
     setattr(Array, f"__{_n}__", _operator(getattr(np, _u), True)[0])
 

@@ -203,8 +203,10 @@ class Array:
             raise ValueError(f"to_device: there is only the device 'cpu', got {device!r}")
         return self
 
-    def __dlpack__(self, **kw: Any) -> Any:
-        return self._t.concrete("__dlpack__()").__dlpack__(**kw)
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+    ) -> Any:
+        return self._t.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
 
     def __dlpack_device__(self) -> Any:
         return self._t.__dlpack_device__()
