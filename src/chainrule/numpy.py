@@ -6,6 +6,7 @@ values raises there and ``np.zeros(n)`` cannot be written to. Here they do what 
 
 from __future__ import annotations
 
+import types as _types
 from typing import Any
 
 import numpy as _np
@@ -63,6 +64,29 @@ _JOINING = {
     _np.concatenate, _np.stack, _np.vstack, _np.hstack, _np.dstack, _np.column_stack, _np.block, _np.select, _np.broadcast_arrays, _np.meshgrid,
     _np.linalg.multi_dot, _np.einsum, _np.where, _np.choose, _np.piecewise,
 }  # fmt: skip
+
+
+class _Part(_types.ModuleType):
+    """numpy.linalg or numpy.fft, whose functions take lists with the values of a transform in them."""
+
+    def __getattr__(self, name: str) -> Any:
+        f = getattr(getattr(_np, self.__name__), name)
+        return _listed(f) if type(f) is type(_np.sum) else f
+
+
+_AXIS = type(_np.r_).__mro__[1]
+
+
+class _Rows(type(_np.r_)):  # type: ignore[misc]
+    __getitem__ = _shadow.function(_AXIS.__getitem__)
+
+
+class _Columns(type(_np.c_)):  # type: ignore[misc]
+    __getitem__ = _shadow.function(_AXIS.__getitem__)
+
+
+r_, c_ = _Rows(), _Columns()
+linalg, fft = _Part("linalg"), _Part("fft")
 
 
 def __getattr__(name: str) -> Any:

@@ -223,6 +223,18 @@ class _Dirichlet:
         return y.exp() if isinstance(y, Tensor) else np.exp(y)
 
 
+def _rest(self: Any, name: str) -> Any:
+    """What has no derivative (random numbers, moments) is SciPy's own."""
+    import scipy.stats
+
+    if name.startswith("__"):
+        raise AttributeError(name)
+    own = next(k for k, v in globals().items() if v is self)
+    return getattr(getattr(scipy.stats, own), name)
+
+
+for _c in (_Continuous, _Poisson, _MultivariateNormal, _Dirichlet):
+    _c.__getattr__ = _rest  # type: ignore[attr-defined]
 norm, expon, gamma, chi2, beta, t = _Norm(), _Expon(), _Gamma(), _Chi2(), _Beta(), _T()
 cauchy, logistic, laplace = _Cauchy(), _Logistic(), _Laplace()
 poisson, multivariate_normal, dirichlet = _Poisson(), _MultivariateNormal(), _Dirichlet()

@@ -54,6 +54,9 @@ def prepare(t: Tensor, index: Any) -> tuple[Tensor, Any]:
             return t, index
         index = (index,)
     index = tuple([_index(i) for i in index])
+    if any(isinstance(i, Tensor) and i.ndim for i in index):
+        # Beside arrays a number is an array too, and takes part in where their common dimensions go.
+        index = tuple([Tensor(np.array([i])) if type(i) is int else i for i in index])
     if not any(type(i) is slice and i.step is not None and i.step < 0 for i in index):
         return t, index if len(index) != 1 else index[0]
     used = sum(1 if not isinstance(i, Tensor) or i.dtype.np.kind != "b" else i.ndim for i in index if i is not None and i is not Ellipsis and type(i) is not bool)  # fmt: skip

@@ -92,7 +92,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
 @native(la.cholesky)
 def cholesky(a: Any, /, *, upper: bool = False) -> Array:
     """The triangular factor of a positive definite matrix."""
-    t = _square(a, "cholesky")
+    t = _hermitian(a, "U" if upper else "L", "cholesky")
     try:
         return wrap(PUBLIC["linalg.cholesky"](t, upper=upper))
     except LinAlgError:
@@ -130,8 +130,12 @@ def svdvals(x: Any, /) -> Array:
 
 
 def _hermitian(a: Any, uplo: str, what: str) -> Tensor:
-    """The matrix that one triangle stands for."""
-    return _square(a, what)
+    """The matrix that one triangle stands for: NumPy reads no more, so the other has no derivative."""
+    t = _square(a, what)
+    lower = uplo.upper() == "L"
+    part = PUBLIC["tril"](t, -1) if lower else PUBLIC["triu"](t, 1)
+    d = PUBLIC["diag_embed"](t.diagonal(0, -2, -1).real if t.dtype.is_complex else t.diagonal(0, -2, -1))
+    return part + (part.mT.conj() if t.dtype.is_complex else part.mT) + d
 
 
 @native(la.eigh)

@@ -108,6 +108,8 @@ def prod(self: Array, axis: Any = None, dtype: Any = None, keepdims: bool = Fals
 
 def _extreme(name: str, pair: str, low: int) -> None:
     def reduction(self: Array, axis: Any = None, keepdims: bool = False, initial: Any = None, where: Any = None) -> Array:
+        if self._d.kind == "c":
+            return _complex_extreme(self, name, axis, keepdims)
         t = _masked(self, where, _limits(self._d)[low])
         dims = axes_of(axis, t.ndim)
         t = getattr(t, "a" + name)(dims, keepdim=bool(keepdims)) if dims else t
@@ -115,6 +117,18 @@ def _extreme(name: str, pair: str, low: int) -> None:
 
     reduction.__name__, reduction.__doc__ = name, f"The {pair} along axes; of several equal ones each has its share of the derivative."
     computed(reduction)
+
+
+def _complex_extreme(self: Array, name: str, axis: Any, keepdims: bool) -> Array:
+    """The extreme of complex numbers, ordered by real and then imaginary part, as NumPy has it."""
+    dims = axes_of(axis, self.ndim)
+    t = self._t.movedim(dims, tuple(range(-len(dims), 0))) if dims else self._t.unsqueeze(-1)
+    t = t.reshape((*t.shape[: t.ndim - max(len(dims), 1)], -1))
+    at = getattr(np, f"arg{name}")(t.concrete(f"{name} of complex numbers"), axis=-1)
+    y = t.gather(-1, Tensor(np.asarray(at)[..., None])).squeeze(-1)
+    for k in sorted(dims) if keepdims else ():
+        y = y.unsqueeze(k)
+    return made(y, self._d)
 
 
 _extreme("max", "maximum", 0)
@@ -182,7 +196,9 @@ def var(self: Array, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdim
 @computed
 def std(self: Array, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: bool = False, where: Any = None, mean: Any = None, correction: Any = None) -> Array:  # noqa: E501  # fmt: skip
     """The square root of the variance."""
-    return np.sqrt(self.var(axis, dtype, ddof=ddof, keepdims=keepdims, where=where, mean=mean, correction=correction))  # type: ignore[attr-defined]
+    v = self.var(axis, dtype, ddof=ddof, keepdims=keepdims, where=where, mean=mean, correction=correction)  # type: ignore[attr-defined]
+    flat = (v == 0)._t  # all elements are equal: the derivative is 0, as PyTorch has it
+    return made(PUBLIC["where"](flat, 0.0, PUBLIC["where"](flat, 1.0, v._t).sqrt()), v._d)
 
 
 def ptp(self: Array, axis: Any = None, out: Any = None, keepdims: bool = False) -> Array:

@@ -131,10 +131,23 @@ def gradient(
     """Gradient, value and auxiliary output of a function of arrays, by `run` on tensors."""
     door = Door("grad")
     xs = tuple([door.enter_tree(a) if i in places else a for i, a in enumerate(args)])
-    g, value, aux = run(adapted(f, door, args, places, has_aux), argnums, has_aux, xs, kw)
+    g, value, aux = run(_single(adapted(f, door, args, places, has_aux), has_aux), argnums, has_aux, xs, kw)
     door.write_back()
     like = args[places[0]] if isinstance(argnums, int) else tuple([args[i] for i in places])
     return as_given(g, like), leave(value), door.outside(aux)
+
+
+def _single(f: Callable[..., Any], has_aux: bool) -> Callable[..., Any]:
+    """A result with one element, of whatever shape, as a number: what NumPy's functions take for one."""
+
+    def run(*xs: Any, **kw: Any) -> Any:
+        out = f(*xs, **kw)
+        y = out[0] if has_aux else out
+        if isinstance(y, Tensor) and y.ndim and y.numel() == 1:
+            y = y.reshape(())
+        return (y, out[1]) if has_aux else y
+
+    return run
 
 
 def pullback(run: Callable[..., Any], f: Any, primals: tuple[Any, ...], has_aux: bool) -> Any:
