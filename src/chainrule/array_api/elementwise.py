@@ -73,6 +73,7 @@ def _mend_expm1(z: Any, y: Any) -> None:
     odd = ~np.isfinite(z.imag)
     y[low & odd] = complex(-1.0, 0.0)
     y[high & odd] = complex(np.inf, np.nan)
+    y[z == 0] = 0  # also where the real part is -0
     flat = (z.imag == 0) & (high | np.isnan(z.real))
     y[flat] = z[flat]
 

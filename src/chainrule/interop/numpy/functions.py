@@ -100,10 +100,19 @@ for _f in (np.result_type, np.can_cast, np.min_scalar_type):
 CALLING = {np.apply_along_axis, np.apply_over_axes, np.piecewise}
 
 
+_KNOWN = (Array, Tensor, np.ndarray, np.generic)
+
+
 def array_function(self: Any, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """NumPy's protocol for functions."""
+    if args and type(args[0]) is Array and args[0]._t._interp is not None and (f := NATIVE.get(func)) is not None:
+        for t in types:
+            if t is not Array and t is not np.ndarray:
+                break
+        else:
+            return f(*args, **kwargs)  # the common case
     for t in types:
-        if not issubclass(t, Array | Tensor | np.ndarray | np.generic):
+        if not issubclass(t, _KNOWN):
             return NotImplemented
     return run(func, args, dict(kwargs))
 
@@ -111,7 +120,7 @@ def array_function(self: Any, func: Any, types: Any, args: tuple[Any, ...], kwar
 def tensor_function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """NumPy's protocol for functions of tensors: the results are tensors, with their derivatives."""
     for t in types:
-        if not issubclass(t, Array | Tensor | np.ndarray | np.generic):
+        if not issubclass(t, _KNOWN):
             return NotImplemented
     y = run(func, _wrapped(args), _wrapped(dict(kwargs)))
     return y if any(issubclass(t, Array) for t in types) else unwrapped(y)

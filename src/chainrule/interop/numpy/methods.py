@@ -26,7 +26,8 @@ def computed(f: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: Any, *args: Any, out: Any = None, **kw: Any) -> Any:
         if type(self) is not Array:
             self = wrap(as_constant(self, name))
-        kw = {k: v for k, v in kw.items() if v is not np._NoValue}
+        if kw:
+            kw = {k: v for k, v in kw.items() if v is not np._NoValue}
         if self._t._interp is None and all(is_concrete(x) for x in arrays_in([args, kw], [])):
             y = from_numpy(getattr(self._t._value, name)(*to_numpy(args), **to_numpy(kw)), [self._t._value])
         else:
@@ -52,6 +53,8 @@ def axes_of(axis: Any, n: int) -> tuple[int, ...]:
     """The axes of a reduction, counted from the front."""
     if axis is None:
         return tuple(range(n))
+    if type(axis) is int and -n <= axis < n:
+        return (axis % n,)
     axes = tuple(axis) if isinstance(axis, tuple | list) else (axis,)
     return np.lib.array_utils.normalize_axis_tuple(axes, n)
 
@@ -68,9 +71,7 @@ def _limits(d: np.dtype[Any]) -> tuple[Any, Any]:
 
 
 def _masked(self: Array, where: Any, fill: Any) -> Tensor:
-    if where in _NONE if not isinstance(where, np.ndarray | Array) else False:
-        return self._t
-    if where is True:
+    if where is None or where is True or where is np._NoValue:
         return self._t
     m = as_constant(where)
     return PUBLIC["where"](m, self._t, Tensor(np.asarray(fill, self._d)))
@@ -89,9 +90,11 @@ def sum(self: Array, axis: Any = None, dtype: Any = None, keepdims: bool = False
     """The sum along axes."""
     t = _masked(self, where, 0)
     d = _sum_type(self._d, dtype)
-    t = cast(t, d)
-    dims = axes_of(axis, t.ndim)
-    if dims:
+    if d is not self._d:
+        t = cast(t, d)
+    if axis is None and not keepdims:
+        t = t.sum()
+    elif dims := axes_of(axis, t.ndim):
         t = t.sum(dims, keepdim=bool(keepdims))
     return made(t if initial in _NONE else t + cast(as_constant(initial), d), d)
 
@@ -168,7 +171,9 @@ def mean(self: Array, axis: Any = None, dtype: Any = None, keepdims: bool = Fals
     """The arithmetic mean along axes."""
     d = _mean_type(self._d, dtype)
     if where is None:
-        t = cast(self._t, d)
+        t = self._t if d is self._d else cast(self._t, d)
+        if axis is None and not keepdims:
+            return made(t.mean(), d)
         dims = axes_of(axis, t.ndim)
         return made(t.mean(dims, keepdim=bool(keepdims)) if dims else t, d)
     n = _count(self, axis, where)

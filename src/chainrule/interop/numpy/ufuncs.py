@@ -14,8 +14,9 @@ import numpy as np
 from ...core.errors import MissingRuleError
 from ...core.registry import PUBLIC
 from ...core.tensor import Tensor
+from ...core.types import REAL_NUMS
 from ...core.views import assign
-from .value import Array, as_constant, cast, check_array, from_numpy, is_concrete, made, to_numpy, wrap
+from .value import Array, _new, as_constant, cast, check_array, from_numpy, is_concrete, made, to_numpy, wrap
 
 ndarray = np.ndarray
 _SAME = (
@@ -271,6 +272,19 @@ def write_out(name: str, out: Any, y: Any, inputs: tuple[Any, ...] = (), casting
 
 def array_ufunc(self: Array, ufunc: Any, method: str, *inputs: Any, **kw: Any) -> Any:
     """NumPy's protocol for ufuncs."""
+    if not kw and self._d.num in REAL_NUMS and method == "__call__":
+        # The common case: one real argument, or two of one type, by an op that keeps it.
+        n = len(inputs)
+        if n == 1 and (f := _KEEPING.get(ufunc)) is not None:
+            a = _new(Array)
+            a._t, a._d = f(self._t), self._d
+            return a
+        if n == 2 and (f := _PAIRS.get(ufunc)) is not None:
+            x, y = inputs
+            if type(x) is Array and type(y) is Array and x._d is y._d:
+                a = _new(Array)
+                a._t, a._d = f(x._t, y._t), x._d
+                return a
     if not kw and method == "__call__" and self._t._interp is not None and not any(isinstance(x, Tensor) for x in inputs):
         return call(ufunc, *inputs) if ufunc.__name__ not in VALUES else operate(ufunc, method, inputs, kw)
     for x in (*inputs, *kw.get("out", ())):
@@ -305,5 +319,14 @@ def _needs_graph(y: Array) -> bool:
     return y._t._interp is not None
 
 
+def _keeping(names: str) -> dict[Any, Callable[..., Any]]:
+    return {getattr(np, n): public_bind(OPS_OF[n]) for n in names.split()}
+
+
+_KEEPING = _keeping(
+    "exp exp2 expm1 log log2 log10 log1p sqrt square reciprocal sin cos tan sinh cosh tanh arcsin arccos arctan arcsinh arccosh arctanh absolute "
+    "negative"
+)
+_PAIRS = _keeping("add subtract multiply divide maximum minimum power arctan2 hypot logaddexp")
 Array.__array_ufunc__ = array_ufunc  # type: ignore[attr-defined]
 Tensor.__array_ufunc__ = tensor_ufunc  # type: ignore[attr-defined]
