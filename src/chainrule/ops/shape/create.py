@@ -32,6 +32,31 @@ def finish(a: Any, dtype: Any = None, requires_grad: bool = False, device: Any =
     return t.requires_grad_() if requires_grad else t
 
 
+def foreign(data: Any) -> Any:
+    """Arrays of other libraries (PyTorch, JAX, pandas), in lists too, as NumPy's; the rest as it is."""
+    if isinstance(data, Tensor | np.ndarray | np.generic | bool | int | float | complex | str):
+        return data
+    if type(data) is list or type(data) is tuple:
+        return type(data)([foreign(v) for v in data]) if any(_is_foreign(v) for v in data) else data
+    if not _is_foreign(data):
+        return data
+    if hasattr(data, "__dlpack__"):
+        from ...interop.capsule import take
+
+        if getattr(data, "requires_grad", False):
+            data = data.detach()
+        return take(data)
+    return np.asarray(data.to_numpy() if hasattr(data, "to_numpy") else data)
+
+
+def _is_foreign(x: Any) -> bool:
+    if isinstance(x, Tensor | np.ndarray | np.generic | bool | int | float | complex | str):
+        return False
+    return (
+        hasattr(x, "__dlpack__") or hasattr(x, "__array__") or (type(x) in (list, tuple) and any(map(_is_foreign, x)))
+    )
+
+
 def infer(data: Any) -> dt.DType:
     """The type PyTorch gives a (nested list of) Python or NumPy value(s)."""
     if isinstance(data, Tensor):
@@ -65,6 +90,7 @@ def tensor(
     tensor([[1, 2],
             [3, 4]])
     """
+    data = foreign(data)
     d = infer(data) if dtype is None else dt.as_dtype(dtype)
     if isinstance(data, list | tuple) and any(isinstance(v, Tensor) and v._interp is not None for v in data):
         from .slices import stack
@@ -89,6 +115,7 @@ def as_tensor(
     if isinstance(data, Tensor):
         t = data if dtype is None else data.to(dt.as_dtype(dtype))
         return t.clone() if copy else t
+    data = foreign(data)
     if isinstance(data, np.ndarray) and not copy:
         return finish(data, dtype, requires_grad, device)
     return tensor(data, dtype=dtype, device=device, requires_grad=requires_grad)
