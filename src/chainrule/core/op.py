@@ -53,6 +53,7 @@ class Op:
     )
     linear = ""
     kernel: Callable[..., Any] | None = None
+    effect = False  # whether it must run, in order, even where nobody reads its result
     arity = 0  # the number of operands of a pointwise op
     operator: Any = None  # `bind` as Python's operator, for pointwise ops
 
