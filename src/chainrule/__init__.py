@@ -47,6 +47,7 @@ from .custom import custom_op  # noqa: E402
 from .func import vmap  # noqa: E402
 from .interop import exchange as _exchange  # noqa: E402
 from .interop import system as _system  # noqa: E402
+from .jit import api as _jit  # noqa: E402
 from .ops.random.generator import Generator, default_generator  # noqa: E402
 
 __version__ = "0.1.0"
@@ -56,6 +57,7 @@ for _d in _dt.ALL:
 for _alias in ("half", "float", "double", "short", "int", "long", "chalf", "cfloat", "cdouble"):
     globals()[_alias] = _dt.NAMES[_alias]
 
+jit, compile = _jit.jit, _jit.compile
 inf, nan, pi, e, newaxis = _math.inf, _math.nan, _math.pi, _math.e, None
 _fill(__import__("sys").modules[__name__], "")
 from . import namespaces as _namespaces  # noqa: E402
