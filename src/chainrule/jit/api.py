@@ -233,6 +233,7 @@ class _Swapped:
         self.level = level
         self.saved: list[tuple[Tensor, Any, Any, Any, Any]] = []
         self.entered: list[tuple[Any, Any]] = []
+        self.ends: list[tuple[Tensor, Any]] = []
 
     def enter(self, x: Tensor) -> None:
         m = x._meta
@@ -248,19 +249,19 @@ class _Swapped:
             meta(x).grad = m.grad
         self.entered.append((new._aux, None if m is None else m.grad))
 
-    def leave(self) -> list[tuple[Any, Any, Any]]:
-        """The tensors as they were; and, for each, its value and gradient at the end of the function where they are others."""
-        out = []
-        for (x, value, interp, aux, m), (var, grad) in zip(self.saved, self.entered, strict=True):
-            now = self.level.settle(Tensor(x._value, x._interp, x._aux))
-            g = None if x._meta is None else x._meta.grad
-            changed = now if self.level.var_of(now)[1] is not var else None
-            out.append((x, changed, g if g is not grad else None if g is None else False))
-            if g is None and grad is not None:
-                out[-1] = (x, changed, None)
-            elif g is grad:
-                out[-1] = (x, changed, False)
+    def leave(self) -> None:
+        """The tensors as they were; what they held at the end of the function is noted."""
+        self.ends = []
+        for x, value, interp, aux, m in self.saved:
+            self.ends.append((Tensor(x._value, x._interp, x._aux), None if x._meta is None else x._meta.grad))
             x._value, x._interp, x._aux, x._meta = value, interp, aux, m
+
+    def changes(self) -> list[tuple[Tensor, Any, Any]]:
+        """For each tensor its new value, or None, and its new gradient: None where it was dropped, False where it is the old one."""
+        out = []
+        for (x, *_), (var, grad), (now, g) in zip(self.saved, self.entered, self.ends, strict=True):
+            now = self.level.settle(now)
+            out.append((x, now if self.level.var_of(now)[1] is not var else None, False if g is grad else g))
         return out
 
 
@@ -320,7 +321,8 @@ def _recorded(f: Any, leaves: list[Any], spec: Any, held: Held) -> Recording:
                 r.writes.append((x, "new", len(outs)))
                 outs.append(level.settle(Tensor(x._value, x._interp, x._aux)))
         finally:
-            ends = swapped.leave()
+            swapped.leave()
+        ends = swapped.changes()
         _refuse_lost(level, ys, {id(x) for x in (*[e[0] for e in ends], *entered, *fresh)})
         for x, value, g in ends:
             if value is not None:

@@ -55,10 +55,7 @@ class Held:
             if len(d) != len(keys) or not all(map(is_, d.values(), vals)):
                 if tuple(d) != keys or not all(map(_same, d.values(), vals)):
                     return False
-        for x, vals in self._lists:
-            if len(x) != len(vals) or not all(map(_same, x, vals)):
-                return False
-        return True
+        return all(len(x) == len(vals) and all(map(_same, x, vals)) for x, vals in self._lists)
 
 
 class _Nothing:
@@ -121,16 +118,24 @@ def survey(*holders: Any) -> Held:
             d = getattr(x, "__dict__", None)
             if isinstance(d, dict):
                 _dict(held, d, queue)
-            for c in type(x).__mro__:
-                for s in getattr(c, "__slots__", ()) if not _of_library(c.__module__) else ():
-                    if isinstance(s, str) and hasattr(x, s):
-                        queue.append(getattr(x, s))
-            if callable(x) and not _of_library(type(x).__module__):
-                queue.append(getattr(type(x), "__call__", None))
-                forward = getattr(type(x), "forward", None)
-                if forward is not None:
-                    queue.append(forward)
+            queue.extend(_in_slots(x))
+            _class(held, type(x), queue)
     return held
+
+
+def _in_slots(x: Any) -> list[Any]:
+    names = [s for c in type(x).__mro__ if not _of_library(c.__module__) for s in getattr(c, "__slots__", ())]
+    return [getattr(x, s) for s in names if isinstance(s, str) and hasattr(x, s)]
+
+
+def _class(held: Held, cls: type, queue: list[Any]) -> None:
+    """What methods of a user's class use, and what the class itself has."""
+    for c in cls.__mro__:
+        if not _of_library(c.__module__):
+            for k, v in list(vars(c).items()):
+                if not k.startswith("__") or isinstance(v, FunctionType):
+                    held._names.append((vars(c), k, v))  # type: ignore[arg-type]
+                    queue.append(v.__func__ if isinstance(v, staticmethod | classmethod) else v)
 
 
 def _dict(held: Held, d: dict[Any, Any], queue: list[Any]) -> None:

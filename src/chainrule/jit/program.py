@@ -7,6 +7,7 @@ becomes a part of that one.
 from __future__ import annotations
 
 import threading
+from sys import getrefcount
 from collections.abc import Callable
 from typing import Any
 
@@ -15,12 +16,12 @@ import numpy as np
 from ..core import dtypes as dt
 from ..core.batching import Batching
 from ..core.derive import jvp_through, vjp_through
-from ..core.dispatch import CUT
+from ..core.dispatch import CUT, living
 from ..core.op import Op
 from ..core.tensor import Tensor
 from ..core.views import grow
 from .graph import Graph, replay
-from .record import NotRecorded, Recorder
+from .record import JitError, NotRecorded, Recorder, example
 from .simplify import simplify
 
 
@@ -30,6 +31,8 @@ class Program:
     def __init__(self, graph: Graph, name: str) -> None:
         self.graph, self.name = graph, name
         self._derived: dict[Any, Any] = {}
+        self.base: Program | None = None  # the same without further outputs
+        self.examples: list[np.ndarray] = []  # of the inputs, where the program is a part of another
         self._lock = threading.RLock()
         self.draws = any(n.op.name == "draw" for n in graph.nodes)
         self._run: Callable[..., Any] | None = None
@@ -50,21 +53,22 @@ class Program:
 
     def derived(self, key: Any, f: Callable[..., Any], xs: list[Any]) -> Any:
         """``f(*xs)`` from a recording made when first asked for. f returns tensors, or None for what is zero."""
+        try:
+            program, pattern = self.made(key, f, xs)
+        except NotRecorded:
+            return tuple(f(*xs))
+        it = iter(program(*xs))
+        return tuple([next(it) if p else None for p in pattern])
+
+    def made(self, key: Any, f: Callable[..., Any], xs: list[Any]) -> tuple[Program, tuple[bool, ...]]:
+        """The program of ``f(*xs)``, recorded when first asked for, and which of its results are not None."""
         found = self._derived.get(key)
         if found is None:
             with self._lock:
                 found = self._derived.get(key)
                 if found is None:
-                    try:
-                        found = record(f, xs, f"{self.name}.{key[0]}")
-                    except NotRecorded:
-                        found = (None, ())
-                    self._derived[key] = found
-        program, pattern = found
-        if program is None:
-            return tuple(f(*xs))
-        it = iter(program(*xs))
-        return tuple([next(it) if p else None for p in pattern])
+                    found = self._derived[key] = record(f, xs, f"{self.name}.{key[0]}")
+        return found
 
 
 def record(f: Callable[..., Any], xs: list[Any], name: str) -> tuple[Program, tuple[bool, ...]]:
@@ -81,6 +85,25 @@ def record(f: Callable[..., Any], xs: list[Any], name: str) -> tuple[Program, tu
         CUT.reset(token)
     assert not level.foreign
     return Program(simplify(graph), name), pattern
+
+
+def capture(f: Callable[..., Any], xs: list[Any], name: str) -> tuple[Program, list[Tensor]]:
+    """``f(*xs)``, a part of a function, as a program; the tensors around that it reads are further inputs."""
+    with Recorder() as level:
+        args = [level.argument(x) for x in xs]
+        boxes = {id(a) for a in args}
+        ys = list(f(*args))
+        returned = {id(y) for y in ys}
+        graph = level.graph([level.settle(y) for y in ys])
+        for x in living(level.touched):
+            if id(x) not in boxes | returned and getrefcount(x) > 3:
+                raise JitError(
+                    f"{name}: a tensor of shape {tuple(x.shape)} from outside was written to in its body. Carry it: pass it in and "
+                    f"return its new value."
+                )
+    program = Program(simplify(graph), name)
+    program.examples = [example(x) for x in (*xs, *level.foreign)]
+    return program, level.foreign
 
 
 def _body(*xs: Any, program: Program) -> Any:
