@@ -47,7 +47,9 @@ def by_while(x):
 
 
 def by_bounded_while(x):
-    y, n = cr.while_loop(lambda y, n: (y * y).sum() < 50.0, lambda y, n: (y * 1.5, n + 1), (x, cr.tensor(0)), max_steps=25)
+    y, n = cr.while_loop(
+        lambda y, n: (y * y).sum() < 50.0, lambda y, n: (y * 1.5, n + 1), (x, cr.tensor(0)), max_steps=25
+    )
     return (y.sin() * n).sum()
 
 
@@ -56,7 +58,11 @@ def by_cond(x):
 
 
 def by_switch(x):
-    return cr.switch((x[0] > 0).long() + (x[0] > 1).long(), [lambda v: v.sum(), lambda v: (v * v).sum(), lambda v: v.cos().sum()], (x,))
+    return cr.switch(
+        (x[0] > 0).long() + (x[0] > 1).long(),
+        [lambda v: v.sum(), lambda v: (v * v).sum(), lambda v: v.cos().sum()],
+        (x,),
+    )
 
 
 def by_fori(x):
@@ -68,7 +74,9 @@ def by_map(x):
 
 
 def by_associative(x):
-    return (cr.associative_scan(lambda a, b: a * b + 0 * a, x).sin() * cr.associative_scan(lambda a, b: a + b, x, 0, True)).sum()
+    return (
+        cr.associative_scan(lambda a, b: a * b + 0 * a, x).sin() * cr.associative_scan(lambda a, b: a + b, x, 0, True)
+    ).sum()
 
 
 FUNCTIONS = [
@@ -126,7 +134,11 @@ def test_scan_along_another_dim_and_of_trees():
     close(c["a"], d["a"])
     close(y, z)
     assert y.shape == (3, 5) and int(d["n"]) == 5 and n.tolist() == m.tolist() == [0, 1, 2, 3, 4]
-    c, y = jit(lambda x: cr.scan(lambda c, v: (c, v * c), x, None, length=0) if 0 else cr.scan(lambda c, v: (c * v, c), x, x[:0]))(T(3) * 0 + 2)
+    c, y = jit(
+        lambda x: (
+            cr.scan(lambda c, v: (c, v * c), x, None, length=0) if 0 else cr.scan(lambda c, v: (c * v, c), x, x[:0])
+        )
+    )(T(3) * 0 + 2)
     assert y.shape == (0, 3)
 
 

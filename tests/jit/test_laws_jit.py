@@ -77,6 +77,12 @@ def _check(sample, cx):
     _same(m(*two), batched, "jit(vmap)")
 
 
+@pytest.fixture(autouse=True)
+def _replayed(monkeypatch):
+    """Graphs are replayed here, which is what they mean; tests/jit/test_code.py compares machine code with it."""
+    monkeypatch.setenv("CHAINRULE_JIT", "replay")
+
+
 @pytest.mark.parametrize("start", range(0, len(CASES), 60))
 def test_every_sample(start: int) -> None:
     failed = []

@@ -99,7 +99,9 @@ def _branches(name: str, index: Tensor, fs: list[Callable[..., Any]], operands: 
             raise RuntimeError(f"{name}: the branches must return the same structure, got {outs} and {shape[0]}")
         got, want = ([(v.shape, v.dtype) for v in p[0].graph.outputs] for p in (parts[-1], parts[0]))
         if got != want:
-            raise RuntimeError(f"{name}: the branches must return tensors of the same shapes and types, got {want} and {got}")
+            raise RuntimeError(
+                f"{name}: the branches must return tensors of the same shapes and types, got {want} and {got}"
+            )
     # Every branch takes what all of them read.
     every = [t for _, foreign in parts for t in foreign]
     programs, at = [], 0
@@ -183,7 +185,9 @@ def _check_carry(name: str, body: Program, n: int) -> None:
     ins, outs = body.graph.inputs[:n], body.graph.outputs[:n]
     for k, (a, b) in enumerate(zip(ins, outs, strict=True)):
         if a.shape != b.shape or a.dtype != b.dtype:
-            raise RuntimeError(f"{name}: the body must carry what it was given, but value {k} is {a!r} before and {b!r} after a step")
+            raise RuntimeError(
+                f"{name}: the body must carry what it was given, but value {k} is {a!r} before and {b!r} after a step"
+            )
 
 
 def scan(
@@ -258,9 +262,7 @@ def _recorded_scan(step: Any, carry: list[Tensor], xs: list[Tensor], n: int, rev
     firsts = [Tensor(e[0] if len(e := example(x)) else np.zeros(e.shape[1:], e.dtype)) for x in xs]
     program, foreign = capture(step, [*[Tensor(example(c)) for c in carry], *firsts], "scan")
     _check_carry("scan", program, len(carry))
-    return list(
-        SCAN.bind(*carry, *xs, *foreign, body=program, nc=len(carry), nx=len(xs), length=n, reverse=reverse)
-    )
+    return list(SCAN.bind(*carry, *xs, *foreign, body=program, nc=len(carry), nx=len(xs), length=n, reverse=reverse))
 
 
 def _segment(n: int, checkpoint: int | str | None) -> int:
@@ -287,7 +289,7 @@ def _segments(run: Any, step: Any, carry: list[Tensor], xs: list[Tensor], n: int
 
     def segment(*a: Any) -> list[Tensor]:
         c, x = list(a[:m]), list(a[m:])
-        one = (lambda *b: tuple(_go(run, step, list(b[:m]), list(b[m:]), k, reverse, inner, checkpoint)))
+        one = lambda *b: tuple(_go(run, step, list(b[:m]), list(b[m:]), k, reverse, inner, checkpoint))
         return list(again(one, *c, *x, use_reentrant=False) if plain else one(*c, *x))
 
     body = [x[:whole].reshape(whole // k, k, *x.shape[1:]) for x in xs]
@@ -310,7 +312,9 @@ def _go(run: Any, step: Any, carry: list[Tensor], xs: list[Tensor], n: int, reve
     return _segments(run, step, carry, xs, n, reverse, k, checkpoint) if k else run(step, carry, xs, n, reverse)
 
 
-def fori_loop(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any, *, checkpoint: int | str | None = None) -> Any:
+def fori_loop(
+    lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any, *, checkpoint: int | str | None = None
+) -> Any:
     """``for i in range(lower, upper): carry = body(i, carry)``; `i` is an integer tensor.
 
     >>> chainrule.fori_loop(0, 5, lambda i, x: x * 2, chainrule.tensor(1.0))

@@ -46,7 +46,7 @@ def _scan(*vals: Any, body: Program, nc: int, nx: int, length: int, reverse: boo
     ys = [np.empty((length, *v.shape), v.dtype) for v in body.graph.outputs[nc:]]
     run = body.arrays
     for i in range(length - 1, -1, -1) if reverse else range(length):
-        outs = run(*carry, *[x[i] for x in xs], *consts)
+        outs = run(*carry, *[x[i, ...] for x in xs], *consts)
         carry = outs[:nc]
         for y, v in zip(ys, outs[nc:], strict=True):
             y[i] = v
@@ -253,7 +253,9 @@ def _(ts: Any, y: Any, *args: Any, test: Program, body: Program, nc: int, nt: in
     program, _ = body.made(("while.jvp", tuple(hk)), push, examples)
     program.examples = [e._value for e in examples]
     t = test.graph
-    wider = Graph([*t.inputs[:nc], *[Var(ins[i].shape, ins[i].dtype) for i in moving], *t.inputs[nc:]], t.nodes, t.outputs)
+    wider = Graph(
+        [*t.inputs[:nc], *[Var(ins[i].shape, ins[i].dtype) for i in moving], *t.inputs[nc:]], t.nodes, t.outputs
+    )
     asked = Program(wider, test.name)
     asked.examples = [*test.examples[:nc], *[np.zeros(ins[i].shape, ins[i].dtype) for i in moving], *test.examples[nc:]]
     got = WHILE.bind(
@@ -274,7 +276,9 @@ def _(g: Any, y: Any, *args: Any, **kw: Any) -> Any:
     )
 
 
-def _while_batch(size: int, args: list[Any], flags: list[bool], *, test: Program, body: Program, nc: int, nt: int) -> Any:
+def _while_batch(
+    size: int, args: list[Any], flags: list[bool], *, test: Program, body: Program, nc: int, nt: int
+) -> Any:
     """Until all examples are done; those that are keep their values."""
     carry, tk, bk = _split(args, nc, nt)
     carry = [c if f else grow(c, size) for c, f in zip(carry, flags, strict=False)]

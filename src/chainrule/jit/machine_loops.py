@@ -1,0 +1,209 @@
+"""scan as a loop in machine code: of scalars where everything is small, else of loops over what is carried in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..kernels.lang import Value
+from ..kernels.pointwise import OPS
+from .elements import element
+from .graph import Node, Var
+from .nests import prod
+from .values import Ex, Mem, Num, Unrenderable, apply, contiguous
+
+TINY = 16  # elements of a value that is a set of scalars
+MOST = 4000  # scalar operations in a body
+ADD = OPS["add"]
+STRUCTURAL = {"reshape", "expand", "permute", "slice", "unslice", "cat", "unsum", "alias", "detach", "diagonal", "flip"}
+
+
+def scan(body: Any, n: Node) -> None:
+    """Render a scan node into the body around it."""
+    kw = n.kw
+    nc, nx, length = kw["nc"], kw["nx"], kw["length"]
+    graph = kw["body"].graph
+    carry, xs, consts = n.args[:nc], n.args[nc : nc + nx], n.args[nc + nx :]
+    rows = []
+    for a in xs:
+        ranged = a.value is not None and a.value.dtype.kind == "i"
+        rows.append(int(a.value[0]) if ranged else body.memory(a))
+    places = [body.place(v) for v in n.outs]
+    k = body.k
+    small = _tiny(graph)
+    if small:
+        start = [_scalars(body, a) for a in carry]
+        held = [[k.var(k.compute, x) for x in s.reshape(-1)] for s in start]
+        fixed = [_scalars(body, a) for a in consts]
+    else:
+        bufs = [body.nests.put(body.value(a), body.nests.temp(a.shape, a.dtype)) for a in carry]
+        fixed = [body.memory(a) if not isinstance(body.value(a), Num) else body.value(a) for a in consts]
+    with k.loop(0, length) as step:
+        i: Any = (length - 1) - step if kw["reverse"] else step
+        if small:
+            ins = [_array([v.get() for v in vs], c.shape) for vs, c in zip(held, carry, strict=True)]
+            ins += [_load(body, r, i, v.shape) for r, v in zip(rows, graph.inputs[nc : nc + nx], strict=True)]
+            outs = Scalars(k, graph, [*ins, *fixed]).run()
+            for vs, y in zip(held, outs[:nc], strict=True):
+                for v, x in zip(vs, y.reshape(-1), strict=True):
+                    v.set(x)
+            for m, y in zip(places[nc:], outs[nc:], strict=True):
+                base = i * prod(m.shape[1:]) + m.offset
+                for e, x in enumerate(y.reshape(-1)):
+                    m.array[base + e if e else base] = x
+        else:
+            _step(body, graph, bufs, rows, fixed, places[nc:], i)
+    for m, v, c in zip(places, n.outs, range(nc), strict=False):
+        if small:
+            for e, x in enumerate(held[c]):
+                m.array[m.offset + e] = x.get()
+        else:
+            body.nests.put(bufs[c], m)
+    for m, v in zip(places, n.outs, strict=True):
+        body.env[v] = m
+
+
+def _step(body: Any, graph: Any, bufs: list[Mem], rows: list[Any], fixed: list[Any], ys: list[Mem], i: Any) -> None:
+    """One step on memory: what is carried is put aside first, since the old values are read until the end."""
+    from .lower import Body
+
+    nests = body.nests
+
+    def slice_of(m: Mem) -> Mem:
+        if not isinstance(m.offset, int) or m.strides[0]:
+            return Mem(m.array, m.shape[1:], m.strides[1:], i * m.strides[0] + m.offset)
+        return Mem(m.array, m.shape[1:], m.strides[1:], m.offset)
+
+    compute = body.k.compute
+    ins: list[Any] = list(bufs)
+    for r in rows:
+        ins.append(slice_of(r) if isinstance(r, Mem) else Ex(lambda k, r=r: (i + r).to(compute), [], (), 1))
+    inner = Body(body.low, graph, [*ins, *fixed])
+    outs = [slice_of(Mem(y.array, y.shape, contiguous(y.shape), y.offset)) for y in ys]
+    fresh = [nests.temp(b.shape, body.low.compute) for b in bufs]
+    inner.run([*fresh, *outs])
+    for b, f in zip(bufs, fresh, strict=True):
+        nests.put(f, b)
+
+
+# -- scalars ------------------------------------------------------------------------------------------------------------------
+
+
+def _tiny(graph: Any) -> bool:
+    total = 0
+    for n in graph.nodes:
+        if n.op.name not in STRUCTURAL | {"sum", "matmul", "matvec", "vecmat", "outer", "dot", "clone"}:
+            if n.op.form != "pointwise" or n.op.name in ("sin", "cos"):  # these look at all lanes at once
+                return False
+        for v in n.outs:
+            if v.size > TINY:
+                return False
+        total += max([v.size for v in (*n.outs, *[a for a in n.args if isinstance(a, Var)])], default=0)
+    return total <= MOST and all(v.size <= TINY for v in (*graph.inputs, *graph.outputs))
+
+
+def _array(xs: list[Any], shape: tuple[int, ...]) -> np.ndarray:
+    a = np.empty(len(xs), object)
+    a[:] = xs
+    return a.reshape(shape)
+
+
+def _load(body: Any, m: Any, i: Any, shape: tuple[int, ...]) -> np.ndarray:
+    if not isinstance(m, Mem):
+        return _array([(i + m).to(body.k.compute)], ())
+    base = i * m.strides[0] + m.offset
+    flat = [sum(a * s for a, s in zip(ix, m.strides[1:], strict=True)) for ix in np.ndindex(*shape)]
+    return _array([m.array[base + e if e else base] for e in flat], shape)
+
+
+def _scalars(body: Any, a: Any) -> np.ndarray:
+    """An argument as scalars, read now."""
+    x = body.value(a)
+    if isinstance(x, Num):
+        return _array([body.k.const(float(x.number), body.k.compute) for _ in range(prod(x.shape))], x.shape)
+    m = body.memory(a)
+    flat = [sum(i * s for i, s in zip(ix, m.strides, strict=True)) for ix in np.ndindex(*m.shape)]
+    return _array([m.array[m.offset + e] for e in flat], m.shape)
+
+
+class Scalars:
+    """Runs a graph on arrays of scalars: views, joins and paddings are those of the bodies, and cost nothing."""
+
+    def __init__(self, k: Any, graph: Any, ins: list[np.ndarray]) -> None:
+        self.k, self.graph = k, graph
+        self.env: dict[Var, Any] = dict(zip(graph.inputs, ins, strict=True))
+
+    def value(self, a: Any) -> Any:
+        if not isinstance(a, Var):
+            return a
+        if a.value is not None:
+            out = np.empty(a.shape, object)
+            out[...] = a.value.tolist() if a.shape else a.value.item()
+            return out
+        return self.env[a]
+
+    def run(self) -> list[np.ndarray]:
+        """The outputs; elements that are still numbers become constants."""
+        for n in self.graph.nodes:
+            self.env[n.outs[0]] = self.node(n)
+        outs = []
+        for v in self.graph.outputs:
+            y = np.broadcast_to(self.value(v), v.shape)
+            flat = [x if isinstance(x, Value) else self.k.const(float(x), self.k.compute) for x in y.reshape(-1)]
+            outs.append(_array(flat, v.shape))
+        return outs
+
+    def node(self, n: Node) -> Any:
+        name, args = n.op.name, [self.value(a) for a in n.args]
+        if name in ("detach", "alias", "clone"):
+            return args[0]
+        if name in STRUCTURAL:
+            if name == "cat":
+                return np.concatenate(args, axis=n.kw["dim"])
+            y = n.op.body(args[0], **n.kw)
+            return y if isinstance(y, np.ndarray) else _array([y], ())
+        if name == "sum":
+            return self._sum(args[0], tuple(args[0].ndim + d for d in n.kw["dim"]), n.kw["keepdim"])
+        if name == "outer":
+            return self._each(lambda k, a, b: a * b, args[0][..., :, None], args[1][..., None, :])
+        if name in ("matmul", "matvec", "vecmat", "dot"):
+            a, b = args
+            if name in ("vecmat", "dot"):
+                a = a[..., None, :]
+            if name in ("matvec", "dot"):
+                b = b[..., :, None]
+            y = self._sum(self._each(lambda k, p, q: p * q, a[..., :, :, None], b[..., None, :, :]), (-2,), False)
+            y = y[..., 0, :] if name in ("vecmat", "dot") else y
+            return y[..., 0] if name in ("matvec", "dot") else y
+        kinds = ["f" if not (isinstance(a, Var) and a.dtype.kind == "b") else "b" for a in n.args]
+        found = element(n, kinds)
+        if found is None:
+            raise Unrenderable(name)
+        return self._each(found[0], *args)
+
+    def _each(self, f: Any, *args: Any) -> np.ndarray:
+        arrays = [a if isinstance(a, np.ndarray) else _array([a], ()) for a in args]
+        b = np.broadcast(*arrays)
+        out = [self._one(f, list(xs)) for xs in b]
+        return _array(out, b.shape)
+
+    def _one(self, f: Any, xs: list[Any]) -> Any:
+        """One element; what padding with zeros adds is left out."""
+        if f is ADD and not isinstance(xs[0], Value) and xs[0] == 0:
+            return xs[1]
+        if f is ADD and not isinstance(xs[1], Value) and xs[1] == 0:
+            return xs[0]
+        return apply(self.k, f, xs, self.k.compute)
+
+    def _sum(self, a: np.ndarray, axes: tuple[int, ...], keepdim: bool) -> np.ndarray:
+        axes = tuple(sorted(d % a.ndim for d in axes))
+        kept = [d for d in range(a.ndim) if d not in axes]
+        rows = a.transpose(*kept, *axes).reshape(*[a.shape[d] for d in kept], -1)
+        out = np.empty(rows.shape[:-1], object)
+        for ix in np.ndindex(*rows.shape[:-1]):
+            total = rows[(*ix, 0)]
+            for x in rows[ix][1:]:
+                total = self._one(ADD, [total, x])
+            out[ix] = total
+        return out.reshape([1 if d in axes else s for d, s in enumerate(a.shape)]) if keepdim else out
