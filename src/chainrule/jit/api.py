@@ -79,6 +79,8 @@ class Jitted:
         self._recordings: OrderedDict[Any, list[Recording]] = OrderedDict()
         self._lock = threading.RLock()
         self._told = False
+        self._fast: Callable[..., Any] | None = None
+        self._fast_args, self._fast_for = -1, None
         if isinstance(getattr(f, "__name__", None), str):
             functools.update_wrapper(self, f, updated=())
 
@@ -89,6 +91,11 @@ class Jitted:
         return self if obj is None else functools.partial(self, obj)
 
     def __call__(self, *args: Any, **kw: Any) -> Any:
+        fast = self._fast
+        if fast is not None and not kw and len(args) == self._fast_args:
+            y = fast(*args)
+            if y is not None:
+                return y
         if recorder() is not None:  # a part of the function around
             return self.f(*args, **kw)
         if self.static_argnums or self.static_argnames:
@@ -102,9 +109,22 @@ class Jitted:
         if r.program is None or (r.writes and _overlapping(r, leaves)) or (r.program.draws and active_vmaps()):
             return self.f(*map(_unmarked, args), **{k: _unmarked(v) for k, v in kw.items()})
         try:
-            return _call(r, leaves)
+            y = _call(r, leaves)
+            if self._fast_for is not r:
+                self._shorten(r, leaves, spec)
+            return y
         except Unfit:
             return self.f(*map(_unmarked, args), **{k: _unmarked(v) for k, v in kw.items()})
+
+    def _shorten(self, r: Recording, leaves: list[Any], spec: Any) -> None:
+        """Let calls like this one take the short way from now on."""
+        from .entry import entry
+
+        if not self.static_argnums and not self.static_argnames:
+            made = entry(r, leaves, spec)
+            self._fast = None  # never the one of this number of arguments and the function of another
+            self._fast_args = len(leaves)
+            self._fast, self._fast_for = made, r
 
     def _mark(self, args: tuple[Any, ...], kw: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Static arguments as single leaves, compared by equality."""

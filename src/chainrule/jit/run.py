@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy import may_share_memory, ndarray
@@ -192,4 +192,17 @@ def kernel(p: Part, name: str) -> Run:
             f(threads(), *[np.ascontiguousarray(x).reshape(x.shape) for x in xs], *ys, *more)
         return ys
 
+    run.plan = Plan(f, shapes, temps, tail, new, threads, low.parallel)  # type: ignore[attr-defined]
     return run
+
+
+class Plan(NamedTuple):
+    """What a call of a kernel needs: results, temporary arrays, and what follows them among the parameters."""
+
+    kernel: Any
+    shapes: list[Any]
+    temps: list[Any]
+    tail: tuple[Any, ...]  # constants, and numbers of temporary arrays
+    new: Any
+    threads: Any
+    parallel: bool
