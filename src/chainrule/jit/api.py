@@ -123,7 +123,7 @@ class Jitted:
         if not self.static_argnums and not self.static_argnames:
             made = entry(r, leaves, spec)
             self._fast = None  # never the one of this number of arguments and the function of another
-            self._fast_args = len(leaves)
+            self._fast_args = len(spec.children[0].children)
             self._fast, self._fast_for = made, r
 
     def _mark(self, args: tuple[Any, ...], kw: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -7,6 +7,7 @@ fails, and the general way (:meth:`.api.Jitted.__call__`) is taken.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ def entry(r: Any, leaves: list[Any], spec: Any) -> Callable[..., Any] | None:
     args, kw = spec.children
     run = r.program._run if r.program is not None else None
     plan = getattr(run, "plan", None)
-    if plan is None or kw.leaves or args.leaves != len(args.children) or args.children.count(LEAF) != len(args.children):
+    if plan is None or kw.leaves or not all(map(_simple, args.children)):
         return None
     if r.writes or r.foreign or any(kind != "out" for kind, _ in r.outputs) or r.program.draws:
         return None
@@ -33,15 +34,37 @@ def entry(r: Any, leaves: list[Any], spec: Any) -> Callable[..., Any] | None:
         return None
     if any(b._interp is not None for b in r.boxes) or r.held._dicts or r.held._lists:
         return None
-    return _made(r, every, len(leaves), plan)
+    return _made(r, every, len(leaves), plan, args.children)
 
 
-def _made(r: Any, every: list[Any], n: int, plan: Any) -> Callable[..., Any]:
+def _simple(spec: Any) -> bool:
+    """Whether a tree is made of lists, tuples and tensors."""
+    return spec.kind is None or (spec.kind in (list, tuple) and all(map(_simple, spec.children)))
+
+
+def _taken(spec: Any, name: str, numbers: Any, tests: list[str]) -> None:
+    """Tests that take a tree apart: its tensors get the names a0, a1, ... in order."""
+    if spec.kind is None:
+        tests.append(f"((a{next(numbers)} := {name}) is not None)")
+        return
+    tests.append(f"{name}.__class__ is {spec.kind.__name__} and len({name}) == {len(spec.children)}")
+    for i, c in enumerate(spec.children):
+        if c.kind is None:
+            _taken(c, f"{name}[{i}]", numbers, tests)
+        else:
+            tests.append(f"(({name}_{i} := {name}[{i}]) is not None)")
+            _taken(c, f"{name}_{i}", numbers, tests)
+
+
+def _made(r: Any, every: list[Any], n: int, plan: Any, specs: Any) -> Callable[..., Any]:
     names: dict[str, Any] = {
         "Tensor": Tensor, "ndarray": np.ndarray, "empty": plan.new, "CUT": CUT.get, "cut": CUT.get(), "default": dt.get_default_dtype,
         "d": dt.get_default_dtype(), "kernel": plan.kernel, "threads": plan.threads, "unflatten": unflatten, "spec": r.spec,
     }  # fmt: skip
     tests, values = ["default() is d", "CUT() == cut"], []
+    numbers = count()
+    for i, c in enumerate(specs):
+        _taken(c, f"p{i}", numbers, tests)
     for i, x in enumerate(every):
         v = x._value
         names |= {f"t{i}": v.dtype, f"s{i}": v.shape}
@@ -65,7 +88,7 @@ def _made(r: Any, every: list[Any], n: int, plan: Any) -> Callable[..., Any]:
     for k, (f, code, defaults, kwdefaults) in enumerate(r.held._codes):
         names |= {f"f{k}": f, f"code{k}": code, f"def{k}": defaults, f"kwd{k}": kwdefaults}
         tests.append(f"f{k}.__code__ is code{k} and f{k}.__defaults__ is def{k} and f{k}.__kwdefaults__ is kwd{k}")
-    lines = [f"def call({', '.join(f'a{i}' for i in range(n))}):", f"    if not ({' and '.join(tests)}):", "        return None"]
+    lines = [f"def call({', '.join(f'p{i}' for i in range(len(specs)))}):", f"    if not ({' and '.join(tests)}):", "        return None"]
     for i, (shape, dtype) in enumerate(plan.shapes):
         names |= {f"ys{i}": shape, f"yt{i}": dtype}
         lines.append(f"    y{i} = empty(ys{i}, yt{i})")

@@ -20,6 +20,7 @@ from .values import Ex, Mem, Num, Pad, Unrenderable, broadcast, viewed
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 LARGE = 1 << 15  # elements from which loops run in parallel
 MUCH = 1 << 18  # multiplications from which a product is left to BLAS
+CHEAP = 9  # additions: what costs no more is computed again where it is read
 LONG = 60  # additions: an expression does not grow beyond
 VIEWS = {"reshape", "expand", "permute", "slice", "unsum", "alias", "diagonal", "flip"}
 SAME = {"detach", "alias"}
@@ -219,7 +220,7 @@ class Body:
 
     def keep(self, v: Var, x: Any) -> None:
         """Note a value; in memory at once where it is costly and read more than once, or long."""
-        if isinstance(x, Ex | Pad) and ((self.readers.get(v, 0) > 1 and x.cost > 2) or x.cost > LONG):
+        if isinstance(x, Ex | Pad) and ((self.readers.get(v, 0) > 1 and x.cost > CHEAP) or x.cost > LONG):
             x = self.nests.put(x, self.place(v))
         self.env[v] = x
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from ..kernels.lang import NUMPY_NAMES, Kernel, Value
-from .values import Cell, Ex, Mem, Num, Pad, Unrenderable, broadcast, contiguous, leaves, merged, viewed
+from .values import Cell, Ex, Mem, Num, Pad, Unrenderable, broadcast, contiguous, leaves, merged, shown, viewed
 
 LOCAL_BYTES = 4096  # arrays up to this size live on the stack,
 STACK_BYTES = 1 << 16  # as long as all together take no more than this
@@ -181,6 +182,8 @@ class Nests:
         whole: list[Any] = []
         pads: list[Pad] = []
         _terms(v, target.shape, whole, pads)
+        if self._put_pieces(whole, pads, target):
+            return target
         first: Any = Num(0.0, target.shape)
         if whole:
             first = whole[0]
@@ -193,6 +196,36 @@ class Nests:
                 raise Unrenderable("a padded value of another layout")
             self._store([(p.inner, part)], plus=True)
         return target
+
+    def _put_pieces(self, whole: list[Any], pads: list[Pad], target: Mem) -> bool:
+        """The same in one pass where all paddings are along one axis: its range is cut where they begin and end."""
+        cuts = [_range_of(p) for p in pads]
+        axes = {c[0] for c in cuts if c is not None}
+        if None in cuts or len(axes) != 1:
+            return False
+        axis = axes.pop()
+        ends = sorted({0, target.shape[axis], *[e for c in cuts for e in c[1:]]})  # type: ignore[index]
+        todo = []
+        for a, b in pairwise(ends):
+            shape = (*target.shape[:axis], b - a, *target.shape[axis + 1 :])
+
+            def part(v: Any, a: int = a, b: int = b, shape: Any = shape) -> Any:
+                key = (*[slice(None)] * axis, slice(a, b))
+                return viewed(v, lambda t: t[key], shape)
+
+            terms = [part(broadcast(v, target.shape)) for v in whole]
+            for p, (_, start, stop) in zip(pads, cuts, strict=True):  # type: ignore[misc]
+                if start <= a and b <= stop:
+                    terms.append(part(p.inner, a - start, b - start))
+            if any(t is None for t in terms):
+                return False
+            total: Any = Num(0.0, shape)
+            for i, t in enumerate(terms):
+                total = t if not i else Ex(lambda k, x, y: x + y, [total, t], shape, total.cost + t.cost + 1)
+            todo.append((total, part(target)))
+        for v, t in todo:
+            self._store([(v, t)])
+        return True
 
     # -- sums -------------------------------------------------------------------------------------------------------------
     def reduce(self, v: Any, axes: tuple[int, ...], target: Mem) -> Mem:
@@ -292,6 +325,20 @@ class Nests:
                 with k.loop(whole, m) as i:
                     rows(at, i, 1)
         return target
+
+
+def _range_of(p: Pad) -> tuple[int, int, int] | None:
+    """The axis along which a value is padded, and where it begins and ends; None if there are several, or it has gaps."""
+    strides = contiguous(p.shape)
+    got = shown(p.shape, strides, p.view)
+    if got is None or len(got[0]) != len(p.shape):
+        return None
+    other = [d for d in range(len(p.shape)) if got[0][d] != p.shape[d]]
+    if len(other) != 1 or any(got[1][d] != strides[d] for d in range(len(p.shape)) if got[0][d] > 1):
+        return None
+    d = other[0]
+    start = got[2] // strides[d]
+    return (d, start, start + got[0][d]) if start * strides[d] == got[2] else None
 
 
 def _numpy(m: Mem) -> Any:
