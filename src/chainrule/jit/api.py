@@ -64,6 +64,8 @@ class Recording:
         self.writes: list[
             tuple[Any, str, int]
         ] = []  # (an argument's number or a tensor, "value" or "grad", the output)
+        self.native: Any = None
+        self.short: tuple[Any] | None = None  # the short way in, once it was looked for
         self.plain: list[bool] = []  # whether an output has no derivative
 
 
@@ -121,7 +123,9 @@ class Jitted:
         from .entry import entry
 
         if not self.static_argnums and not self.static_argnames:
-            made = entry(r, leaves, spec)
+            if r.short is None:
+                r.short = (entry(r, leaves, spec),)
+            made = r.short[0]
             self._fast = None  # never the one of this number of arguments and the function of another
             self._fast_args = len(spec.children[0].children)
             self._fast, self._fast_for = made, r

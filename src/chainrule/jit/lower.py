@@ -178,20 +178,27 @@ class Body:
         for v in graph.outputs:
             self.readers[v] = self.readers.get(v, 0) + 1
         self.places: dict[Var, Mem] = {}
+        self.transposed: dict[Var, Mem] = {}
 
     def run(self, outs: list[Mem]) -> None:
         """All nodes, and the outputs where they belong."""
+        self.nodes(dict(zip(reversed(self.graph.outputs), reversed(outs), strict=True)))
         for v, m in zip(self.graph.outputs, outs, strict=True):
-            if v.node is not None:
-                self.places.setdefault(v, m)
+            self.finish(v, m)
+
+    def nodes(self, places: dict[Var, Mem]) -> None:
+        """All nodes; those whose place is known are put there if they are put anywhere."""
+        self.places.update((v, m) for v, m in places.items() if v.node is not None)
         for n in self.graph.nodes:
             getattr(self, "do_" + n.op.name, self.do_pointwise)(n)
-        for v, m in zip(self.graph.outputs, outs, strict=True):
-            got = self.value(v)
-            if not (isinstance(got, Mem) and got.array is m.array):
-                self.nests.put(broadcast(got, v.shape), m)
-            elif not got.is_contiguous():
-                raise Unrenderable("an output of another layout")
+
+    def finish(self, v: Var, m: Mem) -> None:
+        """An output where it belongs."""
+        got = self.value(v)
+        if not (isinstance(got, Mem) and got.array is m.array):
+            self.nests.put(broadcast(got, v.shape), m)
+        elif not got.is_contiguous():
+            raise Unrenderable("an output of another layout")
 
     def value(self, a: Any) -> Any:
         """What stands for an argument."""
@@ -340,6 +347,9 @@ class Body:
 
     def do_matvec(self, n: Node) -> None:
         a, x = n.args
+        if a in self.transposed and len(x.shape) == 1:
+            left = self._shaped(x, lambda t: t[:, None], (*x.shape, 1))
+            return self._contract(n, left, self.transposed[a], -2)
         right = self._shaped(x, lambda t: t[..., None, :], (*x.shape[:-1], 1, x.shape[-1]))
         if len(a.shape) == 2 and len(x.shape) > 1:  # many vectors: one product with the transposed matrix
             m = viewed(self.memory(a), lambda t: t.transpose(1, 0), a.shape[::-1])

@@ -11,7 +11,7 @@ from ..kernels.pointwise import OPS
 from .elements import element
 from .graph import Node, Var
 from .nests import prod
-from .values import Ex, Mem, Num, Unrenderable, apply, contiguous
+from .values import Ex, Mem, Num, Pad, Unrenderable, apply, contiguous, leaves, viewed
 
 TINY = 16  # elements of a value that is a set of scalars
 MOST = 4000  # scalar operations in a body
@@ -39,6 +39,7 @@ def scan(body: Any, n: Node) -> None:
     else:
         bufs = [body.nests.put(body.value(a), body.nests.temp(a.shape, a.dtype)) for a in carry]
         fixed = [body.memory(a) if not isinstance(body.value(a), Num) else body.value(a) for a in consts]
+        turned = _turned(body, graph, nc + nx, fixed) if length > 4 else {}
     with k.loop(0, length) as step:
         i: Any = (length - 1) - step if kw["reverse"] else step
         if small:
@@ -53,7 +54,7 @@ def scan(body: Any, n: Node) -> None:
                 for e, x in enumerate(y.reshape(-1)):
                     m.array[base + e if e else base] = x
         else:
-            _step(body, graph, bufs, rows, fixed, places[nc:], i)
+            _step(body, graph, bufs, rows, fixed, places[nc:], i, turned)
     for m, v, c in zip(places, n.outs, range(nc), strict=False):
         if small:
             for e, x in enumerate(held[c]):
@@ -64,7 +65,17 @@ def scan(body: Any, n: Node) -> None:
         body.env[v] = m
 
 
-def _step(body: Any, graph: Any, bufs: list[Mem], rows: list[Any], fixed: list[Any], ys: list[Mem], i: Any) -> None:
+def _turned(body: Any, graph: Any, first: int, fixed: list[Any]) -> dict[Var, Mem]:
+    """Matrices that a loop multiplies vectors by, transposed once before it: then lanes run over rows of the result."""
+    out = {}
+    for v, m in zip(graph.inputs[first:], fixed, strict=True):
+        if isinstance(m, Mem) and len(v.shape) == 2 and any(n.op.name == "matvec" and n.args[0] is v for n in graph.nodes):
+            t = viewed(m, lambda a: a.transpose(1, 0), v.shape[::-1])
+            out[v] = body.nests.put(t, body.nests.temp(t.shape, v.dtype))
+    return out
+
+
+def _step(body: Any, graph: Any, bufs: list[Mem], rows: list[Any], fixed: list[Any], ys: list[Mem], i: Any, turned: Any) -> None:
     """One step on memory: what is carried is put aside first, since the old values are read until the end."""
     from .lower import Body
 
@@ -80,11 +91,40 @@ def _step(body: Any, graph: Any, bufs: list[Mem], rows: list[Any], fixed: list[A
     for r in rows:
         ins.append(slice_of(r) if isinstance(r, Mem) else Ex(lambda k, r=r: (i + r).to(compute), [], (), 1))
     inner = Body(body.low, graph, [*ins, *fixed])
+    inner.transposed = turned
     outs = [slice_of(Mem(y.array, y.shape, contiguous(y.shape), y.offset)) for y in ys]
-    fresh = [nests.temp(b.shape, body.low.compute) for b in bufs]
-    inner.run([*fresh, *outs])
-    for b, f in zip(bufs, fresh, strict=True):
-        nests.put(f, b)
+    nc = len(bufs)
+    inner.nodes(dict(zip(graph.outputs[nc:], outs, strict=True)))
+    for v, m in zip(graph.outputs[nc:], outs, strict=True):
+        inner.finish(v, m)
+    last, moved = [], []
+    for c, (v, b) in enumerate(zip(graph.outputs[:nc], bufs, strict=True)):
+        if _in_place(inner.value(v), b, [inner.value(u) for k, u in enumerate(graph.outputs[:nc]) if k != c]):
+            last.append((v, b))
+        else:
+            x = inner.value(v)
+            if not (isinstance(x, Mem) and x.array in [t.array for t in moved]) or not x.is_contiguous():
+                x = nests.put(x, nests.temp(b.shape, body.low.compute))
+            moved.append(x)
+            last.append((x, b))
+    for x, b in [(x, b) for x, b in last if not isinstance(x, Mem)]:
+        nests.put(inner.value(x), b)
+    for x, b in [(x, b) for x, b in last if isinstance(x, Mem)]:
+        nests.put(x, b)
+
+
+def _in_place(x: Any, b: Mem, others: list[Any]) -> bool:
+    """Whether a carried value can be computed where it lies: it reads itself element by element, and no other reads it."""
+    if not isinstance(x, Ex) or _padded(x):
+        return False
+    for m, strides in leaves(x, b.shape).values():
+        if m.array is b.array and (m.offset is not b.offset and m.offset != b.offset or strides != b.strides):
+            return False
+    return not any(_padded(o) or any(m.array is b.array for m, _ in leaves(o, o.shape).values()) for o in others)
+
+
+def _padded(x: Any) -> bool:
+    return isinstance(x, Pad) or (isinstance(x, Ex) and any(map(_padded, x.args)))
 
 
 # -- scalars ------------------------------------------------------------------------------------------------------------------

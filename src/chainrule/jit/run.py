@@ -161,14 +161,13 @@ def _compile(p: Part, name: str) -> None:
 
 def kernel(p: Part, name: str) -> Run:
     """A part as one function of machine code."""
-    from ..kernels import compiler, llvm, runtime
+    from ..kernels import runtime
     from ..kernels.pool import empty
     from .lower import Lowering
 
     graph = Graph(p.inputs, p.nodes, p.outputs)
     low = Lowering(graph, p.compute, f"jit_{''.join(c if c.isalnum() else '_' for c in name)}")
-    f = compiler.compile_kernel(low.k)
-    p.code = llvm.render(low.k, compiler.DATA_OFFSET or 0)
+    f, entry, p.code = _linked(low.k)
     shapes = [(v.shape, v.dtype) for v in p.outputs]
     temps = [(s, d) for _, s, d in low.nests.temps]
     # Parameters in the order in which the kernel has them: inputs, outputs, then constants and temporary arrays as they came.
@@ -192,8 +191,23 @@ def kernel(p: Part, name: str) -> Run:
             f(threads(), *[np.ascontiguousarray(x).reshape(x.shape) for x in xs], *ys, *more)
         return ys
 
-    run.plan = Plan(f, shapes, temps, tail, new, threads, low.parallel)  # type: ignore[attr-defined]
+    cost = sum(v.size * 4 for n in graph.nodes for v in n.outs) * max([n.kw.get("length", 1) for n in graph.nodes] + [1])
+    run.plan = Plan(f, shapes, temps, tail, new, threads, low.parallel, entry, cost)  # type: ignore[attr-defined]
     return run
+
+
+def _linked(k: Any) -> tuple[Any, int, str]:
+    """The kernel as a function, the address of its code (0 where that is not to be had), and its text."""
+    from ..kernels import binding, compiler, llvm
+
+    ir = llvm.render(k, compiler.DATA_OFFSET or 0)
+    if binding.supported() and compiler.FLAGS_OFFSET is not None:
+        try:
+            got = compiler.link(ir + binding.wrapper(k.params, compiler.FLAGS_OFFSET), ["pycall", "entry"], k.name)
+            return binding.bind(got["pycall"], k.name), got["entry"], ir
+        except RuntimeError:  # an interpreter that does not export its functions
+            pass
+    return compiler.compile_kernel(k), 0, ir
 
 
 class Plan(NamedTuple):
@@ -206,3 +220,5 @@ class Plan(NamedTuple):
     new: Any
     threads: Any
     parallel: bool
+    entry: int  # the address of the code, 0 where it cannot be called directly
+    cost: int  # element operations, roughly
