@@ -373,7 +373,7 @@ class Body:
     def _contract(self, n: Node, a: Any, b: Any, axis: int) -> None:
         shape = tuple(np.broadcast_shapes(a.shape, b.shape))
         target = self.place(n.outs[0])
-        both = Ex(lambda k, x, y: x * y, [broadcast(a, shape), broadcast(b, shape)], shape, 1 + a.cost + b.cost)
+        both = Ex(lambda k, x, y: x * y, [broadcast(a, shape), broadcast(b, shape)], shape, 1 + a.cost + b.cost, "product")
         self.nests.reduce(both, (len(shape) + axis,), target)
         self.env[n.outs[0]] = target
 

@@ -97,15 +97,14 @@ def _step(body: Any, graph: Any, bufs: list[Mem], rows: list[Any], fixed: list[A
     inner.nodes(dict(zip(graph.outputs[nc:], outs, strict=True)))
     for v, m in zip(graph.outputs[nc:], outs, strict=True):
         inner.finish(v, m)
-    last, moved = [], []
+    last: list[Any] = []
     for c, (v, b) in enumerate(zip(graph.outputs[:nc], bufs, strict=True)):
         if _in_place(inner.value(v), b, [inner.value(u) for k, u in enumerate(graph.outputs[:nc]) if k != c]):
             last.append((v, b))
         else:
             x = inner.value(v)
-            if not (isinstance(x, Mem) and x.array in [t.array for t in moved]) or not x.is_contiguous():
+            if not isinstance(x, Mem) or x.array in [t.array for t in bufs]:
                 x = nests.put(x, nests.temp(b.shape, body.low.compute))
-            moved.append(x)
             last.append((x, b))
     for x, b in [(x, b) for x, b in last if not isinstance(x, Mem)]:
         nests.put(inner.value(x), b)

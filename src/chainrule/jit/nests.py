@@ -253,19 +253,43 @@ class Nests:
                 id(m): self.index(m.offset, (*kc, *rc), [*at, *ra])
                 for (m, _), kc, rc in zip(reads, kcols[1:], rcols, strict=True)
             }
-            return Cell(k, places, k.compute)(turned)
+            cell = Cell(k, places, k.compute)
+            if turned.kind == "product" if isinstance(turned, Ex) else False:
+                return [cell(x) for x in turned.args]
+            return [cell(turned)]
+
+        def plus(acc: Any, xs: list[Any]) -> None:
+            """acc + x, or acc + x y rounded once."""
+            if len(xs) == 2:
+                acc.set(k.fma(xs[0], xs[1], acc.get()))
+            else:
+                acc.set(acc.get() + xs[0])
 
         cost = (turned.cost + 1) * prod(rdims)
         if kdims and kcols[0][-1] == 1 and (across > along or not rdims or (across == along and kdims[-1] >= k.width)):
 
             def columns(at: list[Any], lanes: bool) -> None:
-                acc = k.var(k.compute, 0.0, varying=lanes)
+                # Several sums side by side: one alone would wait for itself.
+                m = rdims[-1] if rdims else 1
+                ways = 4 if m >= 8 and turned.cost < COSTLY else 1
+                accs = [k.var(k.compute, 0.0, varying=lanes) for _ in range(ways)]
                 with ExitStack() as s:
-                    ra = [s.enter_context(k.loop(0, m)) for m in rdims]
-                    acc.set(acc.get() + value(at, ra))
-                target.array[self.index(target.offset, kcols[0], at)] = acc.get()
+                    ra: list[Any] = [s.enter_context(k.loop(0, q)) for q in rdims[:-1]]
+                    if not rdims:
+                        plus(accs[0], value(at, []))
+                    else:
+                        whole = m // ways * ways
+                        with k.loop(0, whole, ways) as i:
+                            for q, acc in enumerate(accs):
+                                plus(acc, value(at, [*ra, i + q if q else i]))
+                        for q in range(whole, m):
+                            plus(accs[q - whole], value(at, [*ra, q]))
+                total = accs[0].get()
+                for acc in accs[1:]:
+                    total = total + acc.get()
+                target.array[self.index(target.offset, kcols[0], at)] = total
 
-            self.over(kdims, cost, columns, 2)
+            self.over(kdims, cost, columns, 4 if turned.cost < COSTLY else 2)
             return target
         with ExitStack() as s:
             at: list[Any] = [s.enter_context(self.section(kdims[0] if kdims else 1, cost * prod(kdims[1:])))][
@@ -279,12 +303,14 @@ class Nests:
     def _rows(self, rdims: tuple[int, ...], value: Callable[[list[Any]], Any]) -> Any:
         k = self.k
         if not rdims:
-            return value([])
+            got = value([])
+            return got[0] * got[1] if len(got) == 2 else got[0]
         acc = k.acc("add") if prod(rdims) <= 512 else k.sum()
         with ExitStack() as s:
             ra: list[Any] = [s.enter_context(k.loop(0, m)) for m in rdims[:-1]]
             with k.lanes(rdims[-1], unroll=_unroll(k, rdims[-1], 4)) as j:
-                acc.add(value([*ra, j]))
+                got = value([*ra, j])
+                acc.fma(*got) if len(got) == 2 else acc.add(got[0])
         return acc.total().to(k.compute)
 
     # -- products ---------------------------------------------------------------------------------------------------------
