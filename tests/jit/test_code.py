@@ -187,3 +187,19 @@ def test_the_scalars_of_a_small_loop():
         ),
         T(3),
     )
+
+
+def test_a_batch_of_small_loops():
+    def f(s):
+        def step(i, s):
+            return s + 0.01 * cr.stack([s[1] - s[0], s[0] * (2 - s[2]), s[0] * s[1]])
+
+        return cr.fori_loop(0, 7, step, s)
+
+    x = T(1030, 3)
+    check(func.vmap(f), x, parts=1)
+    check(func.vmap(func.grad(lambda s: (f(s) ** 2).sum())), x, tol=1e-10)
+    check(lambda x: cr.scan(lambda c, v: (c * 0.5 + v, c.sum(-1)), x, x.expand(4, 1030, 3)), x)
+    # What mixes examples is no batch.
+    check(lambda x: cr.scan(lambda c, v: (c * 0.5 + c.sum(0), c.flip(0)), x, x[:4]), x)
+    check(lambda x: cr.scan(lambda c, v: (c @ (c.T @ c) * 1e-4, ()), x, x[:4]), x)

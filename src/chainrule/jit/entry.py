@@ -34,10 +34,10 @@ def entry(r: Any, leaves: list[Any], spec: Any) -> Callable[..., Any] | None:
         return None
     if any(b._interp is not None for b in r.boxes) or r.held._dicts or r.held._lists:
         return None
-    if plan.entry and all(c is LEAF for c in args.children):
+    if plan.entry:
         from .native import native
 
-        f = native(r, leaves, plan, plan.entry, plan.cost)
+        f = native(r, leaves, plan, plan.entry, plan.cost, args.children)
         if f is not None:
             return f
     return _made(r, every, len(leaves), plan, args.children)

@@ -55,7 +55,9 @@ def can_render(n: Node, compute: np.dtype) -> bool:
 
 def _can_scan(n: Node, compute: np.dtype) -> bool:
     g, nc, nx = n.kw["body"].graph, n.kw["nc"], n.kw["nx"]
-    if n.kw["length"] < 1 or any(v.size > 1 << 14 for m in g.nodes for v in m.outs):
+    from .machine_loops import batch_size
+
+    if n.kw["length"] < 1 or (any(v.size > 1 << 14 for m in g.nodes for v in m.outs) and not batch_size(n)):
         return False
     for a in n.args[:nc]:
         if not isinstance(a, Var) or a.dtype != compute:
@@ -112,8 +114,10 @@ class Lowering:
     """Renders a graph whose nodes all can be rendered."""
 
     def __init__(self, graph: Graph, compute: np.dtype, name: str) -> None:
+        from .machine_loops import batch_size
+
         self.compute = np.dtype(compute)
-        loops = any(n.op.name == "scan" for n in graph.nodes)
+        loops = any(n.op.name == "scan" and not batch_size(n) for n in graph.nodes)
         sizes = [v.size for v in graph.inputs] + [v.size for n in graph.nodes for v in n.outs]
         products = any(
             n.op.name in ("matmul",) and n.outs[0].size == n.outs[0].shape[-1] * n.outs[0].shape[-2]
@@ -408,9 +412,12 @@ class Body:
         self.env[out] = target
 
     def do_scan(self, n: Node) -> None:
-        from .machine_loops import scan
+        from .machine_loops import batch_size, batched_scan, scan
 
-        scan(self, n)
+        if b := batch_size(n):
+            batched_scan(self, n, b)
+        else:
+            scan(self, n)
 
 
 def _padded(x: Any) -> bool:

@@ -166,37 +166,132 @@ def _scalars(body: Any, a: Any) -> np.ndarray:
     return _array([m.array[m.offset + e] for e in flat], m.shape)
 
 
+# -- a batch of small loops: every example has a lane -------------------------------------------------------------------------------
+
+
+def batch_size(n: Node) -> int:
+    """The number of examples where every carried value has them in front and is small otherwise; else 0."""
+    nc, nx = n.kw["nc"], n.kw["nx"]
+    graph = n.kw["body"].graph
+    sizes = {v.shape[0] for v in graph.inputs[:nc] if v.shape}
+    if len(sizes) != 1 or (b := sizes.pop()) < 256 or not all(v.shape for v in graph.inputs[:nc]):
+        return 0
+    if len(graph.outputs) != nc and not n.outs[nc:]:
+        return 0
+    for v in (*graph.inputs, *[v for m in graph.nodes for v in m.outs], *graph.outputs):
+        if v.size // (b if v.shape[:1] == (b,) else 1) > TINY:
+            return 0
+    if any(a.dtype.kind != "i" for a in n.args[nc : nc + nx]) and any(v.shape[:1] != (b,) for v in graph.inputs[nc : nc + nx]):
+        return 0
+    return b
+
+
+def batched_scan(body: Any, n: Node, b: int) -> None:
+    """All steps for a vector of examples, then the next: what is carried stays in registers."""
+    kw = n.kw
+    nc, nx, length = kw["nc"], kw["nx"], kw["length"]
+    graph, k, nests = kw["body"].graph, body.k, body.nests
+    carry, xs, consts = n.args[:nc], n.args[nc : nc + nx], n.args[nc + nx :]
+    rows = [int(a.value[0]) if a.value is not None and a.value.dtype.kind == "i" else body.memory(a) for a in xs]
+    start = [body.memory(a) for a in carry]
+    fixed = [body.value(a) if isinstance(body.value(a), Num) else body.memory(a) for a in consts]
+    # Results lie with the examples next to one another: that is how lanes store.
+    outs = [nests.temp((prod(v.shape) // b, b), v.dtype) for v in n.outs]
+
+    def cells(m: Any, lane: Any, shape: tuple[int, ...], extra: Any = 0) -> np.ndarray:
+        """The scalars of an example, with an axis of size 1 where the batch is."""
+        batched = shape[:1] == (b,)
+        one = (1, *shape[1:]) if batched else shape
+        if isinstance(m, Num):
+            return _array([k.const(float(m.number), k.compute)] * prod(one), one)
+        strides = m.strides[len(m.strides) - len(shape) :]
+        out = []
+        for ix in np.ndindex(*one):
+            fixed_at = sum(i * s for i, s in zip(ix, strides, strict=True))
+            at: Any = extra + m.offset + fixed_at if not isinstance(extra, int) else m.offset + fixed_at
+            if batched and strides[0]:
+                step = lane if strides[0] == 1 else None
+                at = nests.index(at, (strides[0],), [lane]) if step is None else at + lane
+            out.append(m.array[at])
+        return _array(out, one)
+
+    def one(at: list[Any], lanes: bool) -> None:
+        j = at[0]
+        held = []
+        for a, m in zip(carry, start, strict=True):
+            held.append([k.var(k.compute, x, varying=True) for x in cells(m, j, a.shape).reshape(-1)])
+        const = [cells(m, j, v.shape) for m, v in zip(fixed, graph.inputs[nc + nx :], strict=True)]
+        with k.loop(0, length) as step:
+            i: Any = (length - 1) - step if kw["reverse"] else step
+            ins = [_array([v.get() for v in vs], (1, *a.shape[1:])) for vs, a in zip(held, carry, strict=True)]
+            for r, v in zip(rows, graph.inputs[nc : nc + nx], strict=True):
+                ins.append(cells(r, j, v.shape, i * r.strides[0]) if isinstance(r, Mem) else _array([(i + r).to(k.compute)], ()))
+            got = Scalars(k, graph, [*ins, *const], b).run()
+            for vs, y in zip(held, got[:nc], strict=True):
+                for v, x in zip(vs, y.reshape(-1), strict=True):
+                    v.set(x)
+            for m, y in zip(outs[nc:], got[nc:], strict=True):
+                for e, x in enumerate(y.reshape(-1)):
+                    m.array[(i * y.size + e) * b + j] = x
+        for m, vs in zip(outs, held, strict=False):
+            for e, v in enumerate(vs):
+                m.array[e * b + j] = v.get()
+
+    nests.over((b,), length * len(graph.nodes), one, 1)
+    for c, (m, v) in enumerate(zip(outs, n.outs, strict=True)):
+        if c < nc:
+            shape: tuple[int, ...] = (*v.shape[1:], b)
+            order: tuple[int, ...] = (len(shape) - 1, *range(len(shape) - 1))
+        else:
+            shape = (v.shape[0], *v.shape[2:], b)
+            order = (0, len(shape) - 1, *range(1, len(shape) - 1))
+        whole = Mem(m.array, shape)
+        body.env[v] = viewed(whole, lambda t, order=order: t.transpose(order), v.shape)
+
+
 class Scalars:
     """Runs a graph on arrays of scalars: views, joins and paddings are those of the bodies, and cost nothing."""
 
-    def __init__(self, k: Any, graph: Any, ins: list[np.ndarray]) -> None:
-        self.k, self.graph = k, graph
+    def __init__(self, k: Any, graph: Any, ins: list[np.ndarray], batch: int = 0) -> None:
+        self.k, self.graph, self.batch = k, graph, batch
         self.env: dict[Var, Any] = dict(zip(graph.inputs, ins, strict=True))
 
     def value(self, a: Any) -> Any:
         if not isinstance(a, Var):
             return a
         if a.value is not None:
-            out = np.empty(a.shape, object)
-            out[...] = a.value.tolist() if a.shape else a.value.item()
+            whole = a.value[:1] if self.batch and a.shape[:1] == (self.batch,) else a.value
+            if whole is not a.value and not bool((a.value == whole).all()):
+                raise Unrenderable("a constant that differs between examples")
+            out = np.empty(whole.shape, object)
+            out[...] = whole.tolist() if whole.shape else whole.item()
             return out
         return self.env[a]
 
     def run(self) -> list[np.ndarray]:
         """The outputs; elements that are still numbers become constants."""
         for n in self.graph.nodes:
-            self.env[n.outs[0]] = self.node(n)
+            y = self.env[n.outs[0]] = self.node(n)
+            if self.batch and y.shape != self.seen(n.outs[0].shape):
+                raise Unrenderable("a loop whose examples are not apart")
         outs = []
         for v in self.graph.outputs:
-            y = np.broadcast_to(self.value(v), v.shape)
+            shape = self.seen(v.shape)
+            y = np.broadcast_to(self.value(v), shape)
             flat = [x if isinstance(x, Value) else self.k.const(float(x), self.k.compute) for x in y.reshape(-1)]
-            outs.append(_array(flat, v.shape))
+            outs.append(_array(flat, shape))
         return outs
+
+    def seen(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """A shape with one example in place of all."""
+        return (1, *shape[1:]) if self.batch and shape[:1] == (self.batch,) else shape
 
     def node(self, n: Node) -> Any:
         name, args = n.op.name, [self.value(a) for a in n.args]
         if name in ("detach", "alias", "clone"):
             return args[0]
+        if self.batch:
+            self._apart(n, name, args)
         if name in STRUCTURAL:
             if name == "cat":
                 return np.concatenate(args, axis=n.kw["dim"])
@@ -220,6 +315,21 @@ class Scalars:
         if found is None:
             raise Unrenderable(name)
         return self._each(found[0], *args)
+
+    def _apart(self, n: Node, name: str, args: list[Any]) -> None:
+        """Refuse what mixes examples: a sum over them, their order, or products that contract them."""
+        a = n.args[0]
+        batched = [isinstance(v, Var) and v.shape[:1] == (self.batch,) for v in n.args]
+        if name in ("flip", "diagonal", "unslice", "slice") and any(batched):
+            if name == "flip" or (name == "diagonal" and len(a.shape) < 3) or len(n.kw.get("key", ())) >= len(n.outs[0].shape if name == "unslice" else a.shape):
+                raise Unrenderable(name)
+        if name == "sum" and batched[0] and any(len(a.shape) + d == 0 for d in n.kw["dim"]):
+            raise Unrenderable("a sum over examples")
+        if name in ("matmul", "matvec", "vecmat", "outer", "dot") and any(batched):
+            core = {"matmul": (2, 2), "matvec": (2, 1), "vecmat": (1, 2), "outer": (1, 1), "dot": (1, 1)}[name]
+            for v, c, f in zip(n.args, core, batched, strict=True):
+                if f and len(v.shape) <= c:
+                    raise Unrenderable("a product of examples")
 
     def _each(self, f: Any, *args: Any) -> np.ndarray:
         arrays = [a if isinstance(a, np.ndarray) else _array([a], ()) for a in args]

@@ -76,6 +76,9 @@ def _layout() -> dict[str, int] | None:
             return None
         if ctypes.c_int.from_address(id(a) + d + NDIM).value != a.ndim or _word(dims) != a.shape[0]:
             return None
+    one, two = [a, d, a], (a, d)
+    if _word(id(one) + 16) != 3 or _word(_word(id(one) + 24) or 0) != id(a) or _word(id(two) + 16) != 2 or _word(id(two) + 24) != id(a):
+        return None
     cell = (lambda x: lambda: x)(a).__closure__[0]
     if _word(id(cell) + 16) != id(a):
         return None
@@ -128,7 +131,20 @@ class Writer:
         self.lines += [f"  br i1 {c}, label %l{self.n}, label %other", f"l{self.n}:"]
 
 
-def native(r: Any, leaves: list[Any], plan: Any, entry: int, cost: int) -> Callable[..., Any] | None:
+def _taken(w: Writer, spec: Any, at: str, out: list[str]) -> None:
+    """The tensors of an argument, a tree of lists and tuples; `at` is the address of the place that holds it."""
+    o = w.ins(f"load ptr, ptr {at}")
+    if spec.kind is None:
+        out.append(o)
+        return
+    w.need(w.at(o, 8), w.object(spec.kind))
+    w.need(w.at(o, 16, "i64"), str(len(spec.children)), "i64")
+    first = w.ins(f"getelementptr i8, ptr {o}, i64 24") if spec.kind is tuple else w.at(o, 24)
+    for i, c in enumerate(spec.children):
+        _taken(w, c, w.ins(f"getelementptr ptr, ptr {first}, i64 {i}"), out)
+
+
+def native(r: Any, leaves: list[Any], plan: Any, entry: int, cost: int, specs: Any) -> Callable[..., Any] | None:
     """The built-in function for calls whose arguments are these tensors' like; None where there is none."""
     where = layout()
     if where is None or plan.parallel or not (r.spec is LEAF or (r.spec.kind in (tuple, list) and r.spec.children.count(LEAF) == r.spec.leaves == len(r.spec.children))):  # fmt: skip
@@ -136,11 +152,14 @@ def native(r: Any, leaves: list[Any], plan: Any, entry: int, cost: int) -> Calla
     d: int = compiler.DATA_OFFSET  # type: ignore[assignment]
     w = Writer()
     n = len(leaves)
-    w.need("%nargs", str(n), "i64")
+    w.need("%nargs", str(len(specs)), "i64")
+    given: list[str] = []
+    for i, c in enumerate(specs):
+        _taken(w, c, w.ins(f"getelementptr ptr, ptr %args, i64 {i}"), given)
     tensor, array, none = w.object(Tensor), w.object(np.ndarray), "@_Py_NoneStruct"
     arrays = []
     for i, x in enumerate([*leaves, *r.boxes]):
-        o = w.ins(f"load ptr, ptr {w.ins(f'getelementptr ptr, ptr %args, i64 {i}')}") if i < n else w.object(x)
+        o = given[i] if i < n else w.object(x)
         if i < n:
             w.need(w.at(o, 8), tensor)
         w.need(w.at(o, where["interp"]), none)
