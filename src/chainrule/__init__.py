@@ -52,6 +52,8 @@ from .interop import einops as _einops  # noqa: E402
 from .interop import exchange as _exchange  # noqa: E402
 from .interop import system as _system  # noqa: E402
 from .interop.numpy import door as _door  # noqa: E402
+from .jit import api as _jit  # noqa: E402
+from .jit import control as _control  # noqa: E402
 from .ops.random.generator import Generator, default_generator  # noqa: E402
 
 __version__ = "0.1.0"
@@ -61,6 +63,9 @@ for _d in _dt.ALL:
 for _alias in ("half", "float", "double", "short", "int", "long", "chalf", "cfloat", "cdouble"):
     globals()[_alias] = _dt.NAMES[_alias]
 
+jit, compile = _jit.jit, _jit.compile
+cond, switch, while_loop, fori_loop = _control.cond, _control.switch, _control.while_loop, _control.fori_loop
+scan, map, associative_scan = _control.scan, _control.map_, _control.associative_scan
 inf, nan, pi, e, newaxis = _math.inf, _math.nan, _math.pi, _math.e, None
 _fill(__import__("sys").modules[__name__], "")
 from . import namespaces as _namespaces  # noqa: E402

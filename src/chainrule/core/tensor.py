@@ -236,7 +236,7 @@ class Tensor(Methods):
 
     # -- values -------------------------------------------------------------------------------------------------------
     def concrete(self, what: str) -> Any:
-        """The payload, for operations that need actual values; refused under vmap."""
+        """The payload, for operations that need actual values; refused under vmap and jit."""
         x: Any = self
         while x._interp is not None:
             x._interp.check(what)
@@ -245,6 +245,8 @@ class Tensor(Methods):
                     f"{what} needs one concrete value, but under vmap this tensor stands for {x._interp.size} examples at "
                     f"once. Use where(), masks or arithmetic instead of Python control flow, or call it outside of vmap."
                 )
+            if x._interp.kind == "record":
+                raise x._interp.refusal(what)
             x = x._value
         return x._value
 

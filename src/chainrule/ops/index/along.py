@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core import dtypes as dt
 from ...core.declare import op
-from ...core.dispatch import innermost
+from ...core.dispatch import values
 from ...core.errors import ChainruleError
 from ...core.registry import public
 from ...core.samples import Given, S, sample
@@ -307,7 +307,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
 
 def _classes(tensor: Tensor) -> int:
     """One more than the largest class; under vmap every example must have the same number, as rows of one result do."""
-    v = innermost(tensor)
+    v = values(tensor, "one_hot without num_classes")
     if type(v) is not np.ndarray:
         v = tensor.concrete("one_hot without num_classes")
     each = v.max(axis=tuple(range(v.ndim - tensor.ndim, v.ndim))) + 1
