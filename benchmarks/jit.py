@@ -163,8 +163,15 @@ def cases() -> Iterator[Case]:
 
         yield Case(f"gradient 8x8 {t}", _chain8, [c(_normal(8, 8)), None, c(_normal(8, 8))], 0.15)
         yield Case(f"Rosenbrock n = 100 {t}", _rosenbrock, [c(_normal(100))], 0.15)
-        yield Case(f"10 layers of 32 {t}", _layers, [[c(_normal(32, 32, scale=0.2)) for _ in range(10)], c(_normal(32))], 0.35)
-        yield Case(f"Hessian 200 x 50 {t}", _logistic, [c(_normal(50, scale=0.1)), None, c(_normal(200, 50)), c(_normal(200))], 0.5)
+        yield Case(
+            f"10 layers of 32 {t}", _layers, [[c(_normal(32, 32, scale=0.2)) for _ in range(10)], c(_normal(32))], 0.35
+        )
+        yield Case(
+            f"Hessian 200 x 50 {t}",
+            _logistic,
+            [c(_normal(50, scale=0.1)), None, c(_normal(200, 50)), c(_normal(200))],
+            0.5,
+        )
         yield Case(f"Lorenz 300 steps {t}", _solver(300), [c(np.ones(3))], 0.5, 0.1)
         yield Case(f"Lorenz 1000 steps {t}", _solver(1000), [c(np.ones(3))], 0.5, 0.5 if t == "f32" else 1e-6)
         yield Case(f"RNN 200 x 64 {t}", _rnn, [c(_normal(64, 64, scale=0.1)), c(_normal(200, 64)), c(_normal(64))], 0.8)
@@ -192,7 +199,9 @@ def _both(case: Case) -> tuple[dict[str, Callable[[], Any]], dict[str, float]]:
         work[name] = lambda f=f, args=args: f(*args)
     results = {k: np.concatenate([np.ravel(np.asarray(x)) for x in _leaves(f())]) for k, f in work.items()}
     for k, got in results.items():
-        np.testing.assert_allclose(got, results[OURS], rtol=case.tol, atol=case.tol * np.abs(got).max(), err_msg=f"{case.name}: {k}")
+        np.testing.assert_allclose(
+            got, results[OURS], rtol=case.tol, atol=case.tol * np.abs(got).max(), err_msg=f"{case.name}: {k}"
+        )
     return work, first
 
 
@@ -231,10 +240,15 @@ def main(only: str = "") -> None:
             got = turns(work)
             print(case.name)
             for k, (least, median, share) in got.items():
-                print(f"    {k:10s} least {show_time(least)}  median {show_time(median)}  CPU/wall {share:.2f}  first call {show_time(first[k])}")
+                print(
+                    f"    {k:10s} least {show_time(least)}  median {show_time(median)}  CPU/wall {share:.2f}  first call {show_time(first[k])}"
+                )
             if "jax jit" in got:
                 a, b = got[OURS], got["jax jit"]
-                print(f"    ratio least {a[0] / b[0]:.2f}  median {a[1] / b[1]:.2f}  (budget {case.budget})  first {first[OURS] / first['jax jit']:.2f}", flush=True)
+                print(
+                    f"    ratio least {a[0] / b[0]:.2f}  median {a[1] / b[1]:.2f}  (budget {case.budget})  first {first[OURS] / first['jax jit']:.2f}",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

@@ -347,8 +347,7 @@ def associative_scan(combine_fn: Callable[[Any, Any], Any], xs: Any, dim: int = 
     >>> chainrule.associative_scan(lambda a, b: a * b, chainrule.tensor([1.0, 2.0, 3.0, 4.0]))
     tensor([ 1.,  2.,  6., 24.])
     """
-    from ..ops.shape.views import cat
-    from ..ops.shape.views import flip
+    from ..ops.shape.views import cat, flip
     from ..transforms.batch import vmap
 
     leaves, spec = _tensors("associative_scan", xs)

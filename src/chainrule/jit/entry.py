@@ -30,7 +30,9 @@ def entry(r: Any, leaves: list[Any], spec: Any) -> Callable[..., Any] | None:
     if [v for _, v in r.outputs] != list(range(len(r.program.graph.outputs))):
         return None
     every = [*leaves, *r.boxes]
-    if not all(type(x) is Tensor and x._interp is None for x in leaves) or not all(isinstance(b, Tensor) for b in r.boxes):
+    if not all(type(x) is Tensor and x._interp is None for x in leaves) or not all(
+        isinstance(b, Tensor) for b in r.boxes
+    ):
         return None
     if any(b._interp is not None for b in r.boxes) or r.held._dicts or r.held._lists:
         return None
@@ -94,7 +96,14 @@ def _made(r: Any, every: list[Any], n: int, plan: Any, specs: Any) -> Callable[.
     for k, (f, code, defaults, kwdefaults) in enumerate(r.held._codes):
         names |= {f"f{k}": f, f"code{k}": code, f"def{k}": defaults, f"kwd{k}": kwdefaults}
         tests.append(f"f{k}.__code__ is code{k} and f{k}.__defaults__ is def{k} and f{k}.__kwdefaults__ is kwd{k}")
-    lines = [f"def call({', '.join(f'p{i}' for i in range(len(specs)))}):", f"    if not ({' and '.join(tests)}):", "        return None"]
+    lines = [
+        "def call(*p):",
+        f"    if len(p) != {len(specs)}:",
+        "        return None",
+        *[f"    p{i} = p[{i}]" for i in range(len(specs))],
+        f"    if not ({' and '.join(tests)}):",
+        "        return None",
+    ]
     for i, (shape, dtype) in enumerate(plan.shapes):
         names |= {f"ys{i}": shape, f"yt{i}": dtype}
         lines.append(f"    y{i} = empty(ys{i}, yt{i})")

@@ -6,6 +6,7 @@ are index maps. Sums, products and what has to lie somewhere get memory: that of
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -248,13 +249,12 @@ class Body:
         args = []
         for a in n.args:
             x = self.value(a)
-            if isinstance(x, Pad) and not (add and x.shape == out.shape):
-                x = self.memory(a)
-            elif isinstance(x, Ex) and x.cost >= 4 and prod(x.shape) < out.size:
-                x = self.memory(a)
-            elif isinstance(x, Ex) and x.kind == "add" and not add and _padded(x):
-                x = self.memory(a)
-            elif add and isinstance(x, Ex) and _padded(x) and x.shape != out.shape:
+            if (
+                (isinstance(x, Pad) and not (add and x.shape == out.shape))
+                or (isinstance(x, Ex) and x.cost >= 4 and prod(x.shape) < out.size)
+                or (isinstance(x, Ex) and x.kind == "add" and not add and _padded(x))
+                or (add and isinstance(x, Ex) and _padded(x) and x.shape != out.shape)
+            ):
                 x = self.memory(a)
             args.append(x)
         total = cost + sum(x.cost for x in args)
@@ -312,7 +312,7 @@ class Body:
         for a in n.args:
             size = a.shape[dim]
             key = (..., slice(at, at + size), *[slice(None)] * (-dim - 1))
-            part = viewed(target, lambda t, key=key: t[key], a.shape)
+            part = viewed(target, itemgetter(key), a.shape)
             if part is None:
                 raise Unrenderable("cat")
             self.nests.put(self.value(a), part)
@@ -347,7 +347,8 @@ class Body:
         return got if got is not None else viewed(self.memory(a), view, shape)
 
     def do_dot(self, n: Node) -> None:
-        self._contract(n, *[self._shaped(a, lambda t: t, a.shape) for a in n.args], -1)
+        x, y = [self._shaped(a, lambda t: t, a.shape) for a in n.args]
+        self._contract(n, x, y, -1)
 
     def do_matvec(self, n: Node) -> None:
         a, x = n.args
@@ -377,7 +378,9 @@ class Body:
     def _contract(self, n: Node, a: Any, b: Any, axis: int) -> None:
         shape = tuple(np.broadcast_shapes(a.shape, b.shape))
         target = self.place(n.outs[0])
-        both = Ex(lambda k, x, y: x * y, [broadcast(a, shape), broadcast(b, shape)], shape, 1 + a.cost + b.cost, "product")
+        both = Ex(
+            lambda k, x, y: x * y, [broadcast(a, shape), broadcast(b, shape)], shape, 1 + a.cost + b.cost, "product"
+        )
         self.nests.reduce(both, (len(shape) + axis,), target)
         self.env[n.outs[0]] = target
 

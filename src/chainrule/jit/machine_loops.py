@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -69,13 +70,19 @@ def _turned(body: Any, graph: Any, first: int, fixed: list[Any]) -> dict[Var, Me
     """Matrices that a loop multiplies vectors by, transposed once before it: then lanes run over rows of the result."""
     out = {}
     for v, m in zip(graph.inputs[first:], fixed, strict=True):
-        if isinstance(m, Mem) and len(v.shape) == 2 and any(n.op.name == "matvec" and n.args[0] is v for n in graph.nodes):
+        if (
+            isinstance(m, Mem)
+            and len(v.shape) == 2
+            and any(n.op.name == "matvec" and n.args[0] is v for n in graph.nodes)
+        ):
             t = viewed(m, lambda a: a.transpose(1, 0), v.shape[::-1])
             out[v] = body.nests.put(t, body.nests.temp(t.shape, v.dtype))
     return out
 
 
-def _step(body: Any, graph: Any, bufs: list[Mem], rows: list[Any], fixed: list[Any], ys: list[Mem], i: Any, turned: Any) -> None:
+def _step(
+    body: Any, graph: Any, bufs: list[Mem], rows: list[Any], fixed: list[Any], ys: list[Mem], i: Any, turned: Any
+) -> None:
     """One step on memory: what is carried is put aside first, since the old values are read until the end."""
     from .lower import Body
 
@@ -117,7 +124,7 @@ def _in_place(x: Any, b: Mem, others: list[Any]) -> bool:
     if not isinstance(x, Ex) or _padded(x):
         return False
     for m, strides in leaves(x, b.shape).values():
-        if m.array is b.array and (m.offset is not b.offset and m.offset != b.offset or strides != b.strides):
+        if m.array is b.array and ((m.offset is not b.offset and m.offset != b.offset) or strides != b.strides):
             return False
     return not any(_padded(o) or any(m.array is b.array for m, _ in leaves(o, o.shape).values()) for o in others)
 
@@ -181,7 +188,9 @@ def batch_size(n: Node) -> int:
     for v in (*graph.inputs, *[v for m in graph.nodes for v in m.outs], *graph.outputs):
         if v.size // (b if v.shape[:1] == (b,) else 1) > TINY:
             return 0
-    if any(a.dtype.kind != "i" for a in n.args[nc : nc + nx]) and any(v.shape[:1] != (b,) for v in graph.inputs[nc : nc + nx]):
+    if any(a.dtype.kind != "i" for a in n.args[nc : nc + nx]) and any(
+        v.shape[:1] != (b,) for v in graph.inputs[nc : nc + nx]
+    ):
         return 0
     return b
 
@@ -225,7 +234,11 @@ def batched_scan(body: Any, n: Node, b: int) -> None:
             i: Any = (length - 1) - step if kw["reverse"] else step
             ins = [_array([v.get() for v in vs], (1, *a.shape[1:])) for vs, a in zip(held, carry, strict=True)]
             for r, v in zip(rows, graph.inputs[nc : nc + nx], strict=True):
-                ins.append(cells(r, j, v.shape, i * r.strides[0]) if isinstance(r, Mem) else _array([(i + r).to(k.compute)], ()))
+                ins.append(
+                    cells(r, j, v.shape, i * r.strides[0])
+                    if isinstance(r, Mem)
+                    else _array([(i + r).to(k.compute)], ())
+                )
             got = Scalars(k, graph, [*ins, *const], b).run()
             for vs, y in zip(held, got[:nc], strict=True):
                 for v, x in zip(vs, y.reshape(-1), strict=True):
@@ -246,7 +259,7 @@ def batched_scan(body: Any, n: Node, b: int) -> None:
             shape = (v.shape[0], *v.shape[2:], b)
             order = (0, len(shape) - 1, *range(1, len(shape) - 1))
         whole = Mem(m.array, shape)
-        body.env[v] = viewed(whole, lambda t, order=order: t.transpose(order), v.shape)
+        body.env[v] = viewed(whole, partial(np.transpose, axes=order), v.shape)
 
 
 class Scalars:
@@ -321,7 +334,11 @@ class Scalars:
         a = n.args[0]
         batched = [isinstance(v, Var) and v.shape[:1] == (self.batch,) for v in n.args]
         if name in ("flip", "diagonal", "unslice", "slice") and any(batched):
-            if name == "flip" or (name == "diagonal" and len(a.shape) < 3) or len(n.kw.get("key", ())) >= len(n.outs[0].shape if name == "unslice" else a.shape):
+            if (
+                name == "flip"
+                or (name == "diagonal" and len(a.shape) < 3)
+                or len(n.kw.get("key", ())) >= len(n.outs[0].shape if name == "unslice" else a.shape)
+            ):
                 raise Unrenderable(name)
         if name == "sum" and batched[0] and any(len(a.shape) + d == 0 for d in n.kw["dim"]):
             raise Unrenderable("a sum over examples")

@@ -61,7 +61,9 @@ def _of_function(name: str) -> int | None:
         return lambda a=i, *, b=i: a
 
     fs = [make(i + 1000) for i in range(3)]
-    found = [o for o in range(16, FunctionType.__basicsize__, 8) if all(_word(id(f) + o) == id(getattr(f, name)) for f in fs)]
+    found = [
+        o for o in range(16, FunctionType.__basicsize__, 8) if all(_word(id(f) + o) == id(getattr(f, name)) for f in fs)
+    ]
     return found[0] if found else None
 
 
@@ -77,9 +79,15 @@ def _layout() -> dict[str, int] | None:
         if ctypes.c_int.from_address(id(a) + d + NDIM).value != a.ndim or _word(dims) != a.shape[0]:
             return None
     one, two = [a, d, a], (a, d)
-    if _word(id(one) + 16) != 3 or _word(_word(id(one) + 24) or 0) != id(a) or _word(id(two) + 16) != 2 or _word(id(two) + 24) != id(a):
+    if (
+        _word(id(one) + 16) != 3
+        or _word(_word(id(one) + 24) or 0) != id(a)
+        or _word(id(two) + 16) != 2
+        or _word(id(two) + 24) != id(a)
+    ):
         return None
-    cell = (lambda x: lambda: x)(a).__closure__[0]
+    cell: Any = (lambda x: lambda: x)(a).__closure__
+    cell = cell[0]
     if _word(id(cell) + 16) != id(a):
         return None
     out = {"value": _slot("_value"), "interp": _slot("_interp"), "code": _of_function("__code__"), "defaults": _of_function("__defaults__"),
@@ -198,7 +206,9 @@ def native(r: Any, leaves: list[Any], plan: Any, entry: int, cost: int, specs: A
         t = w.object(dtype)
         w.lines.append(f"  call void @Py_IncRef(ptr {t})")
         at = w.word(ctypes.addressof(sizes), sizes)
-        y = w.ins(f"call ptr {make}(ptr {array}, ptr {t}, i32 {len(shape)}, ptr {at}, ptr null, ptr null, i32 0, ptr null)")
+        y = w.ins(
+            f"call ptr {make}(ptr {array}, ptr {t}, i32 {len(shape)}, ptr {at}, ptr null, ptr null, i32 0, ptr null)"
+        )
         c = w.ins(f"icmp eq ptr {y}, null")
         w.n += 1
         w.lines += [f"  br i1 {c}, label %failed, label %l{w.n}", f"l{w.n}:"]
@@ -239,18 +249,21 @@ def native(r: Any, leaves: list[Any], plan: Any, entry: int, cost: int, specs: A
         "failed:", "  ret ptr null", "}",
     ])  # fmt: skip
     try:
-        got = compiler.link(text, ["pyfast", "table"], "jit_entry")
+        linked = compiler.link(text, ["pyfast", "table"], "jit_entry")
     except RuntimeError:
         return None
-    (ctypes.c_void_p * len(w.table)).from_address(got["table"])[:] = w.table
-    f = binding.bind(got["pyfast"], "jit")
-    r.native = (f, w.held)  # what the table speaks of lives as long as the recording, and that as long as whoever calls f
+    (ctypes.c_void_p * len(w.table)).from_address(linked["table"])[:] = w.table  # type: ignore[assignment]
+    f = binding.bind(linked["pyfast"], "jit")
+    r.native = (
+        f,
+        w.held,
+    )  # what the table speaks of lives as long as the recording, and that as long as whoever calls f
     return f
 
 
 def _new_from_descr() -> int:
     """The address of NumPy's PyArray_NewFromDescr."""
-    from numpy._core import _multiarray_umath
+    from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
 
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]

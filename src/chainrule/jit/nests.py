@@ -144,7 +144,7 @@ class Nests:
         dims, cols = merged(shape, strides)
         order = _order(dims, cols[: len(pairs)])
         dims, cols = tuple(dims[d] for d in order), [tuple(c[d] for d in order) for c in cols]
-        if dims and cols[0][-1] not in (0, 1) or any(c and c[-1] != 1 for c in cols[: len(pairs)]):
+        if (dims and cols[0][-1] not in (0, 1)) or any(c and c[-1] != 1 for c in cols[: len(pairs)]):
             self._scalar(dims, cols, pairs, reads, plus)
             return
         cost = sum(v.cost for v, _ in pairs) + 1

@@ -7,8 +7,8 @@ becomes a part of that one.
 from __future__ import annotations
 
 import threading
-from sys import getrefcount
 from collections.abc import Callable
+from sys import getrefcount
 from typing import Any
 
 import numpy as np

@@ -113,7 +113,11 @@ def viewed(v: Any, view: Callable[[np.ndarray], np.ndarray], shape: tuple[int, .
         return Mem(v.array, got[0], got[1], v.offset + got[2] if got[2] or isinstance(v.offset, int) else v.offset)
     if isinstance(v, Ex):
         args = [viewed(broadcast(a, v.shape), view, shape) if not isinstance(a, Pad) else None for a in v.args]
-        return None if any(a is None for a in args) else Ex(v.f, args, shape, v.cost, v.kind if v.kind == "product" else "")
+        return (
+            None
+            if any(a is None for a in args)
+            else Ex(v.f, args, shape, v.cost, v.kind if v.kind == "product" else "")
+        )
     return None
 
 
