@@ -329,7 +329,8 @@ class Body:
         if isinstance(x, Pad) or _padded(x):
             x = self.memory(a)
         target = self.place(out)
-        plain = target if not n.kw["keepdim"] else viewed(target, lambda t: t.reshape([s for d, s in enumerate(out.shape) if d not in axes]), tuple(s for d, s in enumerate(out.shape) if d not in axes))  # fmt: skip
+        flat = tuple(s for d, s in enumerate(a.shape) if d not in axes)
+        plain = viewed(target, lambda t: t.reshape(flat), flat) if n.kw["keepdim"] else target
         self.nests.reduce(x, axes, plain)
         self.env[out] = target
 

@@ -56,7 +56,7 @@ def scan(body: Any, n: Node) -> None:
                     m.array[base + e if e else base] = x
         else:
             _step(body, graph, bufs, rows, fixed, places[nc:], i, turned)
-    for m, v, c in zip(places, n.outs, range(nc), strict=False):
+    for c, m in enumerate(places[:nc]):
         if small:
             for e, x in enumerate(held[c]):
                 m.array[m.offset + e] = x.get()

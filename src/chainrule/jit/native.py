@@ -155,7 +155,8 @@ def _taken(w: Writer, spec: Any, at: str, out: list[str]) -> None:
 def native(r: Any, leaves: list[Any], plan: Any, entry: int, cost: int, specs: Any) -> Callable[..., Any] | None:
     """The built-in function for calls whose arguments are these tensors' like; None where there is none."""
     where = layout()
-    if where is None or plan.parallel or not (r.spec is LEAF or (r.spec.kind in (tuple, list) and r.spec.children.count(LEAF) == r.spec.leaves == len(r.spec.children))):  # fmt: skip
+    flat = r.spec.kind in (tuple, list) and r.spec.children.count(LEAF) == r.spec.leaves == len(r.spec.children)
+    if where is None or plan.parallel or not (r.spec is LEAF or flat):
         return None
     d: int = compiler.DATA_OFFSET  # type: ignore[assignment]
     w = Writer()
