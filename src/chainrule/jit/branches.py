@@ -82,7 +82,7 @@ def _batch(size: int, args: list[Any], flags: list[bool], *, branches: tuple[Pro
     programs = tuple(batched_body(b, size, flags[1:]) for b in branches)
     if not flags[0]:
         return SWITCH.bind(*args, branches=programs)
-    from ..ops.elementwise.elementary import where
+    from ..ops.elementwise.select import where
 
     index, xs = args[0], args[1:]
     every = [p(*xs) for p in programs]

@@ -154,7 +154,7 @@ def while_loop(
             carry, step = body(*carry), step + 1
         return unflatten(carry, spec)
     if max_steps is not None:
-        from ..ops.elementwise.elementary import where
+        from ..ops.elementwise.select import where
 
         def masked(xs: Any, _: Any) -> Any:
             live = test(*xs)
@@ -172,7 +172,7 @@ def while_loop(
 def _while_batched(test: Any, body: Any, carry: list[Tensor]) -> list[Tensor]:
     """Until all examples are done: those that are keep their values."""
     from ..func import debug_unwrap
-    from ..ops.elementwise.elementary import where
+    from ..ops.elementwise.select import where
 
     while True:
         live = test(*carry)
@@ -245,7 +245,7 @@ def scan(
 def _plain_scan(step: Any, carry: list[Tensor], xs: list[Tensor], n: int, reverse: bool) -> list[Tensor]:
     if n == 0:  # no step says what it would return
         return _recorded_scan(step, carry, xs, n, reverse)
-    from ..ops.shape.views import stack
+    from ..ops.shape.slices import stack
 
     rows: list[list[Tensor]] = []
     m = len(carry)
@@ -280,7 +280,7 @@ def _segment(n: int, checkpoint: int | str | None) -> int:
 
 def _segments(run: Any, step: Any, carry: list[Tensor], xs: list[Tensor], n: int, reverse: bool, k: int, checkpoint: Any) -> list[Tensor]:  # fmt: skip
     """A loop over segments, each a loop of its own: reverse mode keeps what lies between segments, and runs each again."""
-    from ..ops.shape.views import cat
+    from ..ops.shape.slices import cat
     from ..utils.checkpoint import checkpoint as again
 
     m, whole = len(carry), n // k * k
@@ -347,7 +347,7 @@ def associative_scan(combine_fn: Callable[[Any, Any], Any], xs: Any, dim: int = 
     >>> chainrule.associative_scan(lambda a, b: a * b, chainrule.tensor([1.0, 2.0, 3.0, 4.0]))
     tensor([ 1.,  2.,  6., 24.])
     """
-    from ..ops.shape.views import cat, flip
+    from ..ops.shape.slices import cat, flip
     from ..transforms.batch import vmap
 
     leaves, spec = _tensors("associative_scan", xs)
@@ -384,7 +384,7 @@ def associative_scan(combine_fn: Callable[[Any, Any], Any], xs: Any, dim: int = 
 
 
 def _interleave(even: Tensor, odd: Tensor) -> Tensor:
-    from ..ops.shape.views import cat, stack
+    from ..ops.shape.slices import cat, stack
 
     m = odd.shape[0]
     y = stack([even[:m], odd], 1).reshape(2 * m, *odd.shape[1:])

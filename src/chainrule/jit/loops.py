@@ -288,7 +288,7 @@ def _while_batch(
 
     def masked(*a: Any) -> Any:
         c, k, b = _split(a, nc, nt)
-        from ..ops.elementwise.elementary import where
+        from ..ops.elementwise.select import where
 
         live = replay(asked.graph, [*c, *k])[0]
         new = replay(step.graph, [*c, *b])
