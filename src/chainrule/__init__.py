@@ -24,8 +24,13 @@ from .core.device import (  # noqa: E402
     contiguous_format,
     device,
     jagged,
+    layout,
+    memory_format,
     preserve_format,
+    sparse_bsc,
+    sparse_bsr,
     sparse_coo,
+    sparse_csc,
     sparse_csr,
     strided,
 )
@@ -51,7 +56,7 @@ from .ops.random.generator import Generator, default_generator  # noqa: E402
 
 __version__ = "0.1.0"
 
-for _d in _dt.ALL:
+for _d in (*_dt.ALL, *_dt.FLOAT8):
     globals()[_d.name] = _d
 for _alias in ("half", "float", "double", "short", "int", "long", "chalf", "cfloat", "cdouble"):
     globals()[_alias] = _dt.NAMES[_alias]

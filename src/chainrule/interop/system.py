@@ -91,18 +91,17 @@ def set_num_threads(n: int) -> None:
 @public("get_default_device", out=False)
 def get_default_device() -> Any:
     """The device on which new tensors are made."""
-    from ..core.device import CPU
+    from ..core.device import CPU, DEFAULT
 
-    return CPU
+    return DEFAULT.get() or CPU
 
 
 @public("set_default_device", out=False)
 def set_default_device(device: Any) -> None:
-    """Accepts the CPU, the only device."""
-    from ..core.device import device as make
+    """Make new tensors on this device: the CPU or ``meta``, the only ones there are; None takes it back."""
+    from ..core.device import DEFAULT, place
 
-    if device is not None:
-        make(device)
+    DEFAULT.set(None if device is None else place(device))
 
 
 class _Settings:
@@ -176,7 +175,7 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
 
 @public("", methods="get_device", out=False)
 def get_device(self: Tensor) -> int:
-    """-1: the CPU."""
+    """-1: the CPU, which has no number."""
     return -1
 
 

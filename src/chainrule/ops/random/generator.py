@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
+from ...core.device import CPU, DEFAULT, place
 from ...core.dispatch import active_vmaps
 from ...core.errors import ChainruleError
 from ...core.registry import check_out, public
@@ -23,11 +24,19 @@ class Generator:
     """A source of random numbers: ``Generator().manual_seed(0)``."""
 
     def __init__(self, device: Any = "cpu") -> None:
+        place(device)
         self.manual_seed(int(np.random.SeedSequence().generate_state(1)[0]))
+
+    @property
+    def device(self) -> Any:
+        """Where the numbers are made: the CPU."""
+        return CPU
 
     def manual_seed(self, seed: int) -> Generator:
         """Start anew from a seed."""
         self._seed = int(seed)
+        if not -(2**63) <= self._seed < 2**64:
+            raise RuntimeError(f"manual_seed: Overflow when unpacking long: the seed {seed} has more than 64 bits")
         self.rng = np.random.Generator(np.random.PCG64(abs(self._seed)))
         return self
 
@@ -40,13 +49,52 @@ class Generator:
         self.manual_seed(int(np.random.SeedSequence().generate_state(1)[0]))
         return self._seed
 
-    def get_state(self) -> Any:
-        """The state, to be given to ``set_state``."""
-        return self.rng.bit_generator.state
+    def get_state(self) -> Tensor:
+        """The state, to be given to ``set_state``: a tensor of bytes."""
+        s = self.rng.bit_generator.state
+        numbers = (self._seed % 2**64, s["state"]["state"], s["state"]["inc"], s["has_uint32"], s["uinteger"])
+        raw = b"".join(n.to_bytes(k, "little") for n, k in zip(numbers, _WIDTHS, strict=True))
+        return Tensor(np.frombuffer(raw, np.uint8).copy())
 
-    def set_state(self, state: Any) -> None:
-        """Return to a state."""
-        self.rng.bit_generator.state = state
+    def set_state(self, new_state: Tensor) -> Generator:
+        """Return to a state that ``get_state`` gave."""
+        if not isinstance(new_state, Tensor) or new_state.dtype is not dt.uint8:
+            raise TypeError(
+                f"set_state: expected a ByteTensor that get_state() gave, got {getattr(new_state, 'dtype', type(new_state).__name__)}"
+            )
+        raw = new_state.concrete("set_state()").tobytes()
+        if len(raw) != sum(_WIDTHS):
+            raise RuntimeError(f"set_state: RNG state is wrong size: {len(raw)} bytes, expected {sum(_WIDTHS)}")
+        parts, at = [], 0
+        for k in _WIDTHS:
+            parts.append(int.from_bytes(raw[at : at + k], "little"))
+            at += k
+        self._seed = parts[0]
+        self.rng = np.random.Generator(np.random.PCG64(0))
+        self.rng.bit_generator.state = {
+            "bit_generator": "PCG64", "state": {"state": parts[1], "inc": parts[2]}, "has_uint32": parts[3], "uinteger": parts[4],
+        }  # fmt: skip
+        return self
+
+    def clone_state(self) -> Generator:
+        """Another generator in the same state."""
+        return Generator().set_state(self.get_state())
+
+    graphsafe_get_state = clone_state
+
+    def graphsafe_set_state(self, state: Generator) -> Generator:
+        """Return to the state of another generator."""
+        return self.set_state(state.get_state())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _in_state, (self.get_state(),)
+
+
+_WIDTHS = (8, 16, 16, 4, 4)  # bytes of the seed and of the four numbers of PCG64's state
+
+
+def _in_state(state: Tensor) -> Generator:
+    return Generator().set_state(state)
 
 
 default_generator = Generator()
@@ -77,9 +125,9 @@ def get_rng_state() -> Any:
 
 
 @public("set_rng_state random.set_rng_state", out=False)
-def set_rng_state(state: Any) -> None:
+def set_rng_state(new_state: Any) -> None:
     """Return the default generator to a state."""
-    default_generator.set_state(state)
+    default_generator.set_state(new_state)
 
 
 @public("random.fork_rng", out=False)
@@ -94,11 +142,17 @@ def fork_rng(devices: Any = None, enabled: bool = True, **_: Any) -> Iterator[No
             default_generator.set_state(state)
 
 
-def draw(name: str, shape: tuple[int, ...], sample: Any, generator: Generator | None = None) -> Tensor:
+def draw(
+    name: str, shape: tuple[int, ...], sample: Any, generator: Generator | None = None, device: Any = None
+) -> Tensor:
     """Draw an array of `shape` with ``sample(rng, shape)``, as the active vmaps' randomness asks.
 
     "same" draws once for all examples, "different" draws one batch axis for every such vmap, "error" refuses.
     """
+    if (DEFAULT.get() if device is None else place(device)) is not None:
+        from ...payloads.meta import MetaArray
+
+        return Tensor(MetaArray(shape, sample(np.random.default_rng(0), (0, *shape[-1:])).dtype))
     lead = []
     for level in active_vmaps():
         if level.randomness == "error":
@@ -152,7 +206,7 @@ def _random(name: str, kind: str, doc: str) -> Any:
     def f(*size: Any, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
           pin_memory: Any = None) -> Tensor:  # fmt: skip
         d = _dtype(dtype)
-        t = draw(name, sizes(size), lambda rng, s: _complex_or_real(rng, s, d, kind), generator)
+        t = draw(name, sizes(size), lambda rng, s: _complex_or_real(rng, s, d, kind), generator, device)
         return t.requires_grad_() if requires_grad else t
 
     def like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
@@ -162,6 +216,7 @@ def _random(name: str, kind: str, doc: str) -> Any:
             dtype=input.dtype if dtype is None else dtype,
             requires_grad=requires_grad,
             generator=generator,
+            device=input.device if device is None else device,
         )
 
     def into(*size: Any, out: Any = None, dtype: Any = None, **kw: Any) -> Tensor:
@@ -199,14 +254,24 @@ def randint(*args: Any, low: int | None = None, high: int | None = None, size: A
     if lo >= high:
         raise RuntimeError(f"randint expects 'from' to be less than 'to', but got from={lo} >= to={high}")
     d = dt.int64 if dtype is None else dt.as_dtype(dtype)
-    return draw("randint", tuple(size), lambda rng, s: rng.integers(lo, high, s).astype(d.np), generator)
+    t = draw("randint", sizes((size,)), lambda rng, s: rng.integers(lo, high, s).astype(d.np), generator, device)
+    return t.requires_grad_() if requires_grad else t
 
 
 @public("randint_like", out=False)
 def randint_like(input: Tensor, *args: Any, low: int | None = None, high: int | None = None, dtype: Any = None, layout: Any = None,
-                 device: Any = None, requires_grad: bool = False, memory_format: Any = None) -> Tensor:  # fmt: skip
+                 device: Any = None, requires_grad: bool = False, memory_format: Any = None, generator: Any = None) -> Tensor:  # fmt: skip
     """Integers in [low, high) with the shape and type of `input`."""
-    return randint(*args, low=low, high=high, size=tuple(input.shape), dtype=input.dtype if dtype is None else dtype)
+    return randint(
+        *args,
+        low=low,
+        high=high,
+        size=tuple(input.shape),
+        dtype=input.dtype if dtype is None else dtype,
+        generator=generator,
+        device=input.device if device is None else device,
+        requires_grad=requires_grad,
+    )
 
 
 @public("randperm")
@@ -220,7 +285,7 @@ def randperm(n: int, *, generator: Any = None, dtype: Any = None, layout: Any = 
     def sample(rng: Any, shape: tuple[int, ...]) -> Any:
         return rng.permuted(np.broadcast_to(np.arange(n), shape).copy(), axis=-1).astype(d.np)
 
-    return draw("randperm", (n,), sample, generator)
+    return draw("randperm", (n,), sample, generator, device)
 
 
 __all__ = ["Generator", "default_generator", "draw", "finish"]
