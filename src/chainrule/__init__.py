@@ -46,6 +46,8 @@ from .core.imperative import (  # noqa: E402
     set_grad_enabled,
 )
 from .core.printing import set_printoptions  # noqa: E402
+from .as_torch import install_as_torch  # noqa: E402
+from .core import overriding as _overriding  # noqa: E402, F401
 from .core.registry import fill as _fill  # noqa: E402
 from .core.tensor import Size, Tensor  # noqa: E402
 from .custom import custom_op  # noqa: E402
@@ -79,9 +81,18 @@ def typename(obj: _Any) -> str:
 
 
 # Imported when first used, so that ``import chainrule`` stays quick.
-_LAZY = ("nested", "optim", "testing", "tree", "typing", "utils")
+_LAZY = ("amp", "nested", "optim", "overrides", "quasirandom", "testing", "tree", "typing", "utils")
+_WORLD = ("accelerator", "backends", "compiler", "cpu", "cuda", "distributed", "futures", "fx", "hub", "library", "mps", "mtia",
+          "multiprocessing", "profiler", "serialization", "torch_version", "types", "version", "xpu")  # fmt: skip
+# Functions of parts that are imported on demand.
+_FROM = {"compile": "world.compiler"} | dict.fromkeys(
+    """autocast GradScaler is_autocast_enabled is_autocast_cpu_enabled is_autocast_available get_autocast_dtype set_autocast_dtype
+    get_autocast_cpu_dtype get_autocast_gpu_dtype set_autocast_cpu_dtype set_autocast_gpu_dtype set_autocast_enabled set_autocast_cpu_enabled
+    is_autocast_cache_enabled set_autocast_cache_enabled clear_autocast_cache autocast_increment_nesting autocast_decrement_nesting""".split(),
+    "amp",
+)
 _PARTS = ("autograd", "fft", "func", "linalg", "masked", "nn", "random", "return_types", "signal", "special")
-__all__ = _namespaces.public_names(__import__("sys").modules[__name__], _PARTS + _LAZY)
+__all__ = _namespaces.public_names(__import__("sys").modules[__name__], _PARTS + _LAZY + _WORLD + tuple(_FROM))
 
 
 def __getattr__(name: str) -> _Any:
@@ -90,6 +101,15 @@ def __getattr__(name: str) -> _Any:
         import importlib
 
         return importlib.import_module(f"{__name__}.{name}")
+    if name in _WORLD or name == "jit":  # until chainrule.jit is there, PyTorch's name
+        import importlib
+
+        return importlib.import_module(f"{__name__}.world.{'torchscript' if name == 'jit' else name}")
+    if name in _FROM:
+        import importlib
+
+        value = globals()[name] = getattr(importlib.import_module(f"{__name__}.{_FROM[name]}"), name)
+        return value
     # With the module, so that Python can suggest a name that is meant.
     raise AttributeError(
         f"module {__name__!r} has no attribute {name!r}", name=name, obj=__import__("sys").modules[__name__]

@@ -256,6 +256,23 @@ def prop(name: str) -> Callable[[F], F]:
     return register
 
 
+def interpose(name: str, wrap: Callable[[Any], Any]) -> None:
+    """Put ``wrap(f)`` in the place of a published function (``"linalg.inv"``) or method (``"Tensor.mm"``), where there is one."""
+    if name.startswith("Tensor."):
+        tail = name[7:]
+        if tail in METHODS:
+            METHODS[tail] = new = wrap(METHODS[tail])
+            setattr(Tensor, tail, new)
+        return
+    if (f := PUBLIC.get(name)) is None:
+        return
+    PUBLIC[name] = new = wrap(f)
+    head, _, tail = name.rpartition(".")
+    module = sys.modules.get(f"chainrule.{head}" if head else "chainrule")
+    if module is not None and module.__dict__.get(tail) is f:
+        setattr(module, tail, new)
+
+
 def house(module: str, names: list[str]) -> None:
     """Make a public module the home of the functions that it imports from the inside."""
     space = module.partition(".")[2]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes as dt
+from ..core.overriding import disabled
 from ..core.printing import tensor_repr
 from ..core.tensor import Tensor
 from ..core.views import root_of
@@ -45,6 +46,7 @@ class Parameter(Tensor, metaclass=_Marked):
     """A tensor that is a weight: ``Parameter(data, requires_grad=True)``."""
 
     mark = "_is_param"
+    __torch_function__ = disabled  # what is computed from a parameter is a plain tensor
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
         """A leaf that shares the memory of `data`."""
@@ -102,6 +104,7 @@ class Buffer(Tensor, metaclass=_Marked):
     """A tensor that is state but no weight: ``Buffer(data, persistent=True)``."""
 
     mark = "_is_buffer"
+    __torch_function__ = disabled
     persistent: bool
 
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
