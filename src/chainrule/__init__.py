@@ -53,6 +53,7 @@ from .core.tensor import Size, Tensor  # noqa: E402
 from .custom import custom_op  # noqa: E402
 from .func import vmap  # noqa: E402
 from .interop import exchange as _exchange  # noqa: E402
+from .interop import inner as _inner  # noqa: E402
 from .interop import system as _system  # noqa: E402
 from .ops.random.generator import Generator, default_generator  # noqa: E402
 

@@ -71,6 +71,7 @@ class Meta:
     base: Tensor | None = None
     chain: tuple[Any, ...] = ()
     views: list[weakref.ref[Tensor]] | None = None
+    version = 0  # how many writes there were, of the root of a family
     pinned = False  # whether others may hold the memory: then a write goes to a copy
     grad: Any = None
     hooks: dict[int, Any] | None = None

@@ -159,13 +159,15 @@ def assign(x: Tensor, new: Any, what: str = "in-place write") -> Tensor:
         new = compact(new)
     _check_leaf(x, what)
     _check_overlap(x, what)
+    m = meta(root_of(x))
+    m.version += 1
     if x._interp is None and new._interp is None and not (PAYLOADS and _holds_other(x)) and not _saved_below(x):
         _write_memory(x, new._value)
         return x
     if x._interp is not None and x._interp.level <= CUT.get() and _write_leaf(x, new):
         return x
-    m = x._meta
-    if m is None or (m.base is None and not m.views):
+    m = meta(x)
+    if m.base is None and not m.views:
         adopt(x, _with_history(x, new))
         return x
     root = root_of(x)
