@@ -78,7 +78,9 @@ def is_inference(x: Tensor) -> bool:
 
 def typename(obj: _Any) -> str:
     """The type's name, as PyTorch prints it."""
-    return "chainrule.Tensor" if isinstance(obj, Tensor) else type(obj).__name__
+    if isinstance(obj, Tensor):
+        return obj.type() if type(obj) is Tensor else f"{type(obj).__module__}.{type(obj).__qualname__}"
+    return f"{type(obj).__module__}.{type(obj).__name__}" if not isinstance(obj, int | float | str | list | dict) else type(obj).__name__
 
 
 # Imported when first used, so that ``import chainrule`` stays quick.
@@ -91,7 +93,14 @@ _FROM = {"compile": "world.compiler"} | dict.fromkeys(
     get_autocast_cpu_dtype get_autocast_gpu_dtype set_autocast_cpu_dtype set_autocast_gpu_dtype set_autocast_enabled set_autocast_cpu_enabled
     is_autocast_cache_enabled set_autocast_cache_enabled clear_autocast_cache autocast_increment_nesting autocast_decrement_nesting""".split(),
     "amp",
-)
+) | dict.fromkeys(
+    """UntypedStorage TypedStorage FloatStorage DoubleStorage HalfStorage BFloat16Storage ByteStorage CharStorage ShortStorage IntStorage
+    LongStorage BoolStorage ComplexFloatStorage ComplexDoubleStorage""".split(),
+    "world.storages",
+) | {
+    "DisableTorchFunction": "core.overriding", "DisableTorchFunctionSubclass": "core.overriding", "Stream": "world.devices",
+    "Event": "world.devices", "OutOfMemoryError": "world.cuda", "AcceleratorError": "world.cuda",
+}  # fmt: skip
 _PARTS = ("autograd", "fft", "func", "linalg", "masked", "nn", "random", "return_types", "signal", "special")
 __all__ = _namespaces.public_names(__import__("sys").modules[__name__], _PARTS + _LAZY + _WORLD + tuple(_FROM))
 

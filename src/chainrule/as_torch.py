@@ -56,11 +56,13 @@ ELSEWHERE = {
     "torch.amp.grad_scaler": "chainrule.amp",
     "torch.nn.modules.module": "chainrule.nn.modules.module",
 }
+# Ours alone: PyTorch's module of such a name is another thing, or there is none.
+INSIDE = frozenset("ops core kernels payloads transforms interop cli world namespaces as_torch custom tree fallback typing".split())
 WHY = {
     "quantization": "quantisation", "ao": "quantisation", "distributed": "programs over several processes", "onnx": "export to ONNX",
     "export": "export of graphs", "_inductor": "PyTorch's compiler", "_export": "export of graphs", "package": "packaging of models",
     "fx": "transformations of FX graphs", "_dynamo": "PyTorch's compiler", "_prims": "PyTorch's compiler", "_refs": "PyTorch's compiler",
-    "_subclasses": "PyTorch's compiler", "_higher_order_ops": "PyTorch's compiler", "_decomp": "PyTorch's compiler",
+    "_subclasses": "PyTorch's compiler", "ops": "PyTorch's dispatcher", "_higher_order_ops": "PyTorch's compiler", "_decomp": "PyTorch's compiler",
 }  # fmt: skip
 
 
@@ -69,6 +71,8 @@ def ours_of(name: str) -> ModuleType:
     if name in ELSEWHERE:
         return importlib.import_module(ELSEWHERE[name])
     tail = name[len("torch") :]
+    if name.split(".")[1:2] and name.split(".")[1] in INSIDE:
+        raise ModuleNotFoundError(f"No module named {name!r}", name=f"chainrule{tail}")
     try:
         return importlib.import_module(f"chainrule{tail}")
     except ModuleNotFoundError as e:
@@ -92,6 +96,8 @@ class Mirror(ModuleType):
         if full in ELSEWHERE:
             return importlib.import_module(full)
         try:
+            if here == "torch" and name in INSIDE:
+                raise AttributeError(name)
             value = getattr(ours, name)
         except AttributeError:
             if not name.startswith("__"):

@@ -187,9 +187,9 @@ class Methods:
         """Whether all of the entries over `dim` (one, several, None: all) are not 0."""
     def allclose(self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> _bool:
         """Whether all elements are close, see :func:`isclose`."""
-    def amax(self, dim: Ints = (), keepdim: _bool = False) -> Tensor:
+    def amax(self, dim: Ints = (), keepdim: _bool = False, *, fill: Operand | None = None) -> Tensor:
         """The largest entry over `dim` (one, several or all); ties share the gradient."""
-    def amin(self, dim: Ints = (), keepdim: _bool = False) -> Tensor:
+    def amin(self, dim: Ints = (), keepdim: _bool = False, *, fill: Operand | None = None) -> Tensor:
         """The smallest entry over `dim` (one, several or all); ties share the gradient."""
     def aminmax(self, *, dim: _int | None = None, keepdim: _bool = False) -> MinMax:
         """The smallest and the largest entry along `dim`, or of all: ``(min, max)``; ties share the derivative."""
@@ -227,9 +227,9 @@ class Methods:
         """The inverse hyperbolic tangent."""
     def arctanh_(self) -> Self:
         """In-place version of :meth:`arctanh`."""
-    def argmax(self, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
+    def argmax(self, dim: _int | None = None, keepdim: _bool = False, *, fill: _int | None = None) -> Tensor:
         """The index of the largest entry along `dim`, or in the flattened tensor; the first of equals."""
-    def argmin(self, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
+    def argmin(self, dim: _int | None = None, keepdim: _bool = False, *, fill: _int | None = None) -> Tensor:
         """The index of the smallest entry along `dim`, or in the flattened tensor; the first of equals."""
     def argsort(self, dim: _int = -1, descending: _bool = False, stable: _bool = False) -> Tensor:
         """The positions that sort `input` along `dim`."""

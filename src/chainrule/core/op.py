@@ -53,7 +53,9 @@ class Op:
     )
     linear = ""
     kernel: Callable[..., Any] | None = None
-    even = True  # whether two operands of equal rank have equal leading axes: not where their core ranks differ
+    even = (
+        True  # whether arguments and results of equal ranks have equal leading axes: not where their core ranks differ
+    )
     arity = 0  # the number of operands of a pointwise op
     operator: Any = None  # `bind` as Python's operator, for pointwise ops
 

@@ -284,7 +284,21 @@ class Tensor(Methods):
                 "numpy() on a tensor that requires grad would lose the gradient: write x.detach().numpy() if that is meant."
             )
         v = self.concrete("numpy()")
+        if not force and self.dtype.category >= dt.FLOAT and self._has_tangent():
+            raise ChainruleError(
+                "numpy() on a tensor that has a tangent (inside jvp or a dual level) would lose the derivative: write x.detach().numpy() "
+                "if that is meant."
+            )
         return v if type(v) is ndarray else payload_of(v).numpy(v)
+
+    def _has_tangent(self) -> bool:
+        """Whether forward mode at some level would lose the derivative of this tensor."""
+        x: Any = self
+        while x._interp is not None:
+            if x._interp.kind == "jvp" and x._aux is not None:
+                return True
+            x = x._value
+        return False
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> ndarray:
         v = self.numpy()
@@ -306,13 +320,18 @@ class Tensor(Methods):
         return bool(self.concrete("bool()").reshape(()))
 
     def __float__(self) -> float:
-        return float(self.item())
+        return float(self._only())
 
     def __int__(self) -> int:
-        return int(self.item())
+        return int(self._only())
 
     def __complex__(self) -> complex:
-        return complex(self.item())
+        return complex(self._only())
+
+    def _only(self) -> Any:
+        if self.numel() != 1:
+            raise ValueError(f"only one element tensors can be converted to Python scalars, this one has {self.numel()}")
+        return self.item()
 
     def __index__(self) -> int:
         if self.dtype.category > dt.INT:
@@ -336,8 +355,6 @@ class Tensor(Methods):
         return self.item().__format__(spec) if not self.ndim and spec else object.__format__(repr(self), "")
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        if self._interp is not None and not self.is_leaf:
-            raise ChainruleError("only tensors that are leaves can be pickled: call .detach() first")
         return _rebuild, (type(self), innermost(self), self.requires_grad), self.__dict__ or None
 
     def __deepcopy__(self, memo: Any) -> Tensor:

@@ -24,6 +24,9 @@ def save(obj: Any, f: Any, pickle_module: Any = pickle, pickle_protocol: int = 4
         pickle_module.dump(obj, f, pickle_protocol)
 
 
+SAFE: list[Any] = []  # what serialization.add_safe_globals was given
+
+
 class _Safe(pickle.Unpickler):
     """Loads tensors and plain containers; anything else could run code and is refused."""
 
@@ -40,6 +43,9 @@ class _Safe(pickle.Unpickler):
         ) or (module, name) == ("ml_dtypes", "bfloat16")
         if plain or ours or arrays:
             return super().find_class(module, name)
+        for c in SAFE:
+            if (c.__module__, c.__qualname__) == (module, name):
+                return c
         raise pickle.UnpicklingError(
             f"load: {module}.{name} is neither a tensor nor a plain container; pass weights_only=False if you trust the file"
         )
@@ -107,7 +113,7 @@ def set_default_device(device: Any) -> None:
 class _Settings:
     """What code written for PyTorch sets: nothing here depends on it, results are the same every time."""
 
-    deterministic = warn_only = False
+    deterministic = warn_only = warn_always = False
     matmul_precision = "highest"
 
 
@@ -223,3 +229,49 @@ def _publish_in_place(names: str) -> None:
 
 
 _publish_in_place("erf_ erfc_ i0_ logit_ sinc_ addmv_ index_put_")
+
+
+@public("get_num_interop_threads", out=False)
+def get_num_interop_threads() -> int:
+    """1: operations follow one another."""
+    return 1
+
+
+@public("set_num_interop_threads", out=False)
+def set_num_interop_threads(n: int) -> None:
+    """Accepted: operations follow one another."""
+
+
+@public("set_warn_always", out=False)
+def set_warn_always(b: bool) -> None:
+    """Remember the wish: warnings go through Python's filters."""
+    _Settings.warn_always = bool(b)
+
+
+@public("is_warn_always_enabled", out=False)
+def is_warn_always_enabled() -> bool:
+    """What was asked for with ``set_warn_always``."""
+    return _Settings.warn_always
+
+
+@public("is_storage", out=False)
+def is_storage(obj: Any) -> bool:
+    """Whether an object is a storage."""
+    from ..world.storages import TypedStorage, UntypedStorage
+
+    return isinstance(obj, TypedStorage | UntypedStorage)
+
+
+def _elsewhere(kind: str) -> None:
+    def method(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
+        from ..core.device import place
+
+        place(kind)
+        return self
+
+    method.__name__, method.__doc__ = kind, f"Raises: there is no device {kind} here."
+    public("", methods=kind, out=False)(method)
+
+
+for _kind in ("cuda", "xpu", "hpu", "ipu", "mtia"):
+    _elsewhere(_kind)

@@ -17,4 +17,4 @@ class OutOfMemoryError(RuntimeError):
     """Never raised: of a device with a memory of its own."""
 
 
-CudaError = DeferredCudaCallError = OutOfMemoryError
+CudaError = DeferredCudaCallError = AcceleratorError = OutOfMemoryError

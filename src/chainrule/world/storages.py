@@ -160,6 +160,23 @@ class TypedStorage:
 _LegacyStorage = TypedStorage
 
 
+def _of_type(name: str, d: dt.DType) -> type:
+    def __init__(self: Any, *args: Any, **kw: Any) -> None:
+        TypedStorage.__init__(self, *args, **{**kw, "dtype": d})
+
+    return type(name, (TypedStorage,), {"__init__": __init__, "__doc__": f"The elements of memory, of type {d.name}."})
+
+
+BY_TYPE = {
+    f"{n}Storage": _of_type(f"{n}Storage", d)
+    for n, d in {
+        "Float": dt.float32, "Double": dt.float64, "Half": dt.float16, "BFloat16": dt.bfloat16, "Byte": dt.uint8, "Char": dt.int8,
+        "Short": dt.int16, "Int": dt.int32, "Long": dt.int64, "Bool": dt.bool_, "ComplexFloat": dt.complex64, "ComplexDouble": dt.complex128,
+    }.items()
+}  # fmt: skip
+globals().update(BY_TYPE)
+
+
 def untyped_storage(self: Tensor) -> UntypedStorage:
     """The bytes of the memory that this tensor's family of views shares."""
     return UntypedStorage(_bytes=_memory(self))

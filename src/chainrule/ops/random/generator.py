@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
-from ...core.device import CPU, DEFAULT, place
+from ...core.device import DEFAULT, place
 from ...core.dispatch import active_vmaps
 from ...core.errors import ChainruleError
 from ...core.registry import check_out, public
@@ -19,25 +19,34 @@ from ...core.tensor import Tensor
 from ...core.views import write_out
 from ..shape.create import finish
 
+_LAYOUT = (("state", 16), ("inc", 16), ("has_uint32", 8), ("uinteger", 8), ("seed", 16))
+
 
 class Generator:
     """A source of random numbers: ``Generator().manual_seed(0)``."""
 
     def __init__(self, device: Any = "cpu") -> None:
-        place(device)
-        self.manual_seed(int(np.random.SeedSequence().generate_state(1)[0]))
+        kind = getattr(device, "type", str(device).split(":")[0])
+        if kind != "cpu":
+            raise RuntimeError(f"Generator: random numbers are made on the CPU; device {device!r} is not available")
+        self.manual_seed(_fresh_seed())
 
     @property
     def device(self) -> Any:
-        """Where the numbers are made: the CPU."""
+        """Where the numbers are made."""
+        from ...core.device import CPU
+
         return CPU
 
     def manual_seed(self, seed: int) -> Generator:
         """Start anew from a seed."""
-        self._seed = int(seed)
-        if not -(2**63) <= self._seed < 2**64:
-            raise RuntimeError(f"manual_seed: Overflow when unpacking long: the seed {seed} has more than 64 bits")
-        self.rng = np.random.Generator(np.random.PCG64(abs(self._seed)))
+        seed = int(seed)
+        if not -(2**63) <= seed < 2**64:
+            raise RuntimeError(
+                f"manual_seed: Overflow when unpacking long, seed must be in [-2**63, 2**64), got {seed}"
+            )
+        self._seed = seed % 2**64
+        self.rng = np.random.Generator(np.random.PCG64(self._seed))
         return self
 
     def initial_seed(self) -> int:
@@ -46,55 +55,59 @@ class Generator:
 
     def seed(self) -> int:
         """Start anew from a fresh seed, which is returned."""
-        self.manual_seed(int(np.random.SeedSequence().generate_state(1)[0]))
-        return self._seed
+        return self.manual_seed(_fresh_seed())._seed
 
     def get_state(self) -> Tensor:
-        """The state, to be given to ``set_state``: a tensor of bytes."""
-        s = self.rng.bit_generator.state
-        numbers = (self._seed % 2**64, s["state"]["state"], s["state"]["inc"], s["has_uint32"], s["uinteger"])
-        raw = b"".join(n.to_bytes(k, "little") for n, k in zip(numbers, _WIDTHS, strict=True))
-        return Tensor(np.frombuffer(raw, np.uint8).copy())
+        """The state as a tensor of bytes, to be given to ``set_state``."""
+        d: Any = self.rng.bit_generator.state
+        values = {**d, **d["state"], "seed": self._seed}
+        parts = [int(values[k]).to_bytes(n, "little") for k, n in _LAYOUT]
+        return Tensor(np.frombuffer(b"".join(parts), np.uint8).copy())
 
     def set_state(self, new_state: Tensor) -> Generator:
-        """Return to a state that ``get_state`` gave."""
+        """Return to a state."""
         if not isinstance(new_state, Tensor) or new_state.dtype is not dt.uint8:
-            raise TypeError(
-                f"set_state: expected a ByteTensor that get_state() gave, got {getattr(new_state, 'dtype', type(new_state).__name__)}"
-            )
-        raw = new_state.concrete("set_state()").tobytes()
-        if len(raw) != sum(_WIDTHS):
-            raise RuntimeError(f"set_state: RNG state is wrong size: {len(raw)} bytes, expected {sum(_WIDTHS)}")
-        parts, at = [], 0
-        for k in _WIDTHS:
-            parts.append(int.from_bytes(raw[at : at + k], "little"))
-            at += k
-        self._seed = parts[0]
-        self.rng = np.random.Generator(np.random.PCG64(0))
-        self.rng.bit_generator.state = {
-            "bit_generator": "PCG64", "state": {"state": parts[1], "inc": parts[2]}, "has_uint32": parts[3], "uinteger": parts[4],
-        }  # fmt: skip
+            kind = new_state.dtype if isinstance(new_state, Tensor) else type(new_state).__name__
+            raise TypeError(f"set_state: expected a ByteTensor (what get_state() gives), but got {kind}")
+        raw = bytes(np.asarray(new_state.concrete("set_state()")))
+        if len(raw) != sum(n for _, n in _LAYOUT):
+            raise RuntimeError(f"set_state: RNG state is wrong size, {len(raw)} bytes: is it another library's?")
+        values, at = {}, 0
+        for k, n in _LAYOUT:
+            values[k] = int.from_bytes(raw[at : at + n], "little")
+            at += n
+        state: Any = {"bit_generator": "PCG64", "state": {k: values[k] for k in ("state", "inc")}}
+        self.rng.bit_generator.state = state | {k: values[k] for k in ("has_uint32", "uinteger")}
+        self._seed = values["seed"]
         return self
 
     def clone_state(self) -> Generator:
-        """Another generator in the same state."""
+        """Another generator that goes on from here."""
         return Generator().set_state(self.get_state())
 
-    graphsafe_get_state = clone_state
+    def graphsafe_get_state(self) -> Generator:
+        """This generator: there are no captured graphs."""
+        return self
 
     def graphsafe_set_state(self, state: Generator) -> Generator:
-        """Return to the state of another generator."""
+        """Go on from where another generator is."""
         return self.set_state(state.get_state())
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _in_state, (self.get_state(),)
+    def __getstate__(self) -> dict[str, Any]:
+        return {"state": self.get_state().numpy()}
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        self.manual_seed(0).set_state(Tensor(kept["state"]))
+
+    def __deepcopy__(self, memo: Any) -> Generator:
+        return self.clone_state()
+
+    def __repr__(self) -> str:
+        return f"<chainrule.Generator seed={self._seed}>"
 
 
-_WIDTHS = (8, 16, 16, 4, 4)  # bytes of the seed and of the four numbers of PCG64's state
-
-
-def _in_state(state: Tensor) -> Generator:
-    return Generator().set_state(state)
+def _fresh_seed() -> int:
+    return int(np.random.SeedSequence().generate_state(1, np.uint64)[0]) >> 11  # as many bits as a float holds
 
 
 default_generator = Generator()
@@ -119,13 +132,13 @@ def seed() -> int:
 
 
 @public("get_rng_state random.get_rng_state", out=False)
-def get_rng_state() -> Any:
+def get_rng_state() -> Tensor:
     """The default generator's state."""
     return default_generator.get_state()
 
 
 @public("set_rng_state random.set_rng_state", out=False)
-def set_rng_state(new_state: Any) -> None:
+def set_rng_state(new_state: Tensor) -> None:
     """Return the default generator to a state."""
     default_generator.set_state(new_state)
 

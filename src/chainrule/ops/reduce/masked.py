@@ -14,7 +14,9 @@ from ...core import dtypes as dt
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.tensor import Tensor
-from ..elementwise.elementary import maximum, real, where
+from ..elementwise.compare import maximum
+from ..elementwise.parts import real
+from ..elementwise.select import where
 from ..linalg import norms
 from ..shape.create import ones_like
 from . import extrema, scan
@@ -112,8 +114,8 @@ def _over(name: str, p: Any, identity: Any, what: str) -> None:
     _named(name)(form)
 
 
-_over("amax", lambda x, d, k: reduce.amax(x, () if d is None else d, k), lowest, "largest entry")
-_over("amin", lambda x, d, k: reduce.amin(x, () if d is None else d, k), highest, "smallest entry")
+_over("amax", lambda x, d, k: extrema.amax(x, () if d is None else d, k), lowest, "largest entry")
+_over("amin", lambda x, d, k: extrema.amin(x, () if d is None else d, k), highest, "smallest entry")
 
 
 def _arg(name: str, f: Any, identity: Any, what: str) -> None:

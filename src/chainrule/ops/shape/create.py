@@ -12,9 +12,9 @@ import numpy as np
 
 from ...core import dtypes as dt
 from ...core.declare import pointwise
-from ...core.dispatch import innermost
 from ...core.device import DEFAULT, place
-from ...core.errors import ZERO
+from ...core.dispatch import innermost
+from ...core.errors import ZERO, ChainruleError
 from ...core.primitives import overwrite_p
 from ...core.registry import public
 from ...core.samples import S, sample
@@ -22,6 +22,7 @@ from ...core.shapes import sizes
 from ...core.sizes import has_ragged
 from ...core.tensor import Tensor
 from ...core.views import write_out
+from ..elementwise.numbers import varies
 
 
 def finish(a: Any, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
@@ -107,7 +108,7 @@ def tensor(
     """
     d = infer(data) if dtype is None else dt.as_dtype(dtype)
     if isinstance(data, list | tuple) and any(isinstance(v, Tensor) and v._interp is not None for v in data):
-        from .views import stack
+        from .slices import stack
 
         return stack([v if isinstance(v, Tensor) else tensor(v, dtype=d) for v in data]).detach().to(d)
     if isinstance(data, Tensor) and data._interp is not None:
@@ -303,6 +304,8 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, d
          pin_memory: Any = None) -> Tensor:  # fmt: skip
     """A tensor of the given size filled with one number."""
     shape = _nonneg("full", sizes((size,)))
+    if varies(fill_value):
+        return _filled(fill_value, shape, dtype)
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
     d = dt.as_dtype(dtype) if dtype is not None else dt.scalar_dtype(fill_value)
@@ -314,10 +317,20 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, d
     )
 
 
+def _filled(value: Tensor, shape: tuple[Any, ...], dtype: Any) -> Tensor:
+    """A number that is differentiated, everywhere."""
+    if value.numel() != 1:
+        raise ChainruleError(f"full: fill_value must be one number, got a tensor of shape {list(value.shape)}")
+    v = value.reshape(())
+    return (v if dtype is None else v.to(dt.as_dtype(dtype))).expand(*shape).clone()
+
+
 @public("full_like", out=False)
 def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
               memory_format: Any = None, pin_memory: Any = None) -> Tensor:  # fmt: skip
     """A tensor with the shape and type of `input` filled with one number."""
+    if varies(fill_value):
+        return _filled(fill_value, tuple(input.shape), input.dtype if dtype is None else dtype)
     fill = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
     return like_of(
         lambda s, d: np.full(s, scalar_array(fill, d), d), input, dtype, requires_grad, device, memory_format
@@ -347,6 +360,18 @@ def _number(x: Any) -> Any:
     return x.item() if isinstance(x, Tensor) else x
 
 
+def _moving_range(args: tuple[Any, ...], start: Any, end: Any, step: Any, dtype: Any) -> Tensor:
+    """``start + step k``, with the derivatives of both; how many there are does not change."""
+    k = arange(*map(_number, args), start=_number(start), end=_number(end), step=_number(step), dtype=dtype)
+    first = args[0] if len(args) > 1 else start
+    by = args[2] if len(args) > 2 else step
+    n = Tensor(np.arange(len(k)).astype(k.dtype.np))
+    for v, times in ((first, 1), (by, n)):
+        if varies(v):
+            k = k + (v - v.detach()) * times  # the value is that of the range
+    return k
+
+
 @public("arange", out=False)
 def arange(*args: Any, start: Any = None, end: Any = None, step: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
            device: Any = None, requires_grad: bool = False, pin_memory: Any = None) -> Tensor:  # fmt: skip
@@ -355,6 +380,8 @@ def arange(*args: Any, start: Any = None, end: Any = None, step: Any = None, out
     >>> chainrule.arange(1, 2.5, 0.5)
     tensor([1.0000, 1.5000, 2.0000])
     """
+    if varies(*args, start, end, step):
+        return _moving_range(args, start, end, step, dtype)
     a = [_number(v) for v in args]
     if len(a) == 1:
         end = a[0] if end is None else end
