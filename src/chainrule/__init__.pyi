@@ -14,7 +14,7 @@ from .core.tensor import Size, Tensor
 from .return_types import CholeskyEx, Eig, Geqrf, Histogram, HistogramDD, InvEx, LDL, LDLEx, LUFactor, LUFactorEx, Lstsq, MinMax, PLU, QR, SVD, SVDV, Slogdet, SolveEx, Sorted, StdMean, TriangularSolve, ValuesIndices, VarMean
 from .typing import DTypeLike, DeviceLike, Ints, Layout, Number, Operand
 
-__all__ = ["BFloat16Tensor", "BoolTensor", "ByteTensor", "ChainruleError", "CharTensor", "DoubleTensor", "EscapedError", "FloatTensor", "Generator", "HalfTensor", "IntTensor", "LongTensor", "MissingRuleError", "ShortTensor", "Size", "Tensor", "abs", "abs_", "absolute", "acos", "acos_", "acosh", "acosh_", "adaptive_avg_pool1d", "adaptive_max_pool1d", "add", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addmv_", "addr", "adjoint", "affine_grid_generator", "alias_copy", "all", "allclose", "alpha_dropout", "alpha_dropout_", "amax", "amin", "aminmax", "angle", "any", "arange", "arccos", "arccos_", "arccosh", "arccosh_", "arcsin", "arcsin_", "arcsinh", "arcsinh_", "arctan", "arctan2", "arctan_", "arctanh", "arctanh_", "are_deterministic_algorithms_enabled", "argmax", "argmin", "argsort", "argwhere", "as_strided", "as_strided_", "as_strided_copy", "as_strided_scatter", "as_tensor", "asarray", "asin", "asin_", "asinh", "asinh_", "atan", "atan2", "atan_", "atanh", "atanh_", "atleast_1d", "atleast_2d", "atleast_3d", "autograd", "avg_pool1d", "baddbmm", "bartlett_window", "batch_norm", "batch_norm_backward", "bernoulli", "bfloat16", "bilinear", "binary_cross_entropy_with_logits", "bincount", "binomial", "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "blackman_window", "block_diag", "bmm", "bool", "broadcast_shapes", "broadcast_tensors", "broadcast_to", "bucketize", "can_cast", "cartesian_prod", "cat", "cdist", "cdouble", "ceil", "ceil_", "celu", "celu_", "cfloat", "chain_matmul", "chalf", "channel_shuffle", "channels_last", "channels_last_3d", "cholesky", "cholesky_inverse", "cholesky_solve", "chunk", "clamp", "clamp_", "clamp_max", "clamp_max_", "clamp_min", "clamp_min_", "clip", "clip_", "clone", "col2im", "column_stack", "combinations", "complex", "complex128", "complex32", "complex64", "concat", "concatenate", "conj", "conj_physical", "conj_physical_", "constant_pad_nd", "contiguous", "contiguous_format", "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "convolution", "convolution_backward", "copysign", "corrcoef", "cos", "cos_", "cosh", "cosh_", "cosine_embedding_loss", "cosine_similarity", "count_nonzero", "cov", "cross", "ctc_loss", "cudnn_batch_norm", "cudnn_batch_norm_backward", "cummax", "cummin", "cumprod", "cumsum", "cumulative_trapezoid", "custom_op", "default_generator", "deg2rad", "deg2rad_", "det", "detach", "detach_", "detach_copy", "device", "diag", "diag_embed", "diagflat", "diagonal", "diagonal_copy", "diagonal_scatter", "diff", "digamma", "dist", "div", "divide", "dot", "double", "dropout", "dropout_", "dsplit", "dstack", "dtype", "e", "einsum", "embedding", "embedding_dense_backward", "empty", "empty_like", "empty_permuted", "empty_strided", "enable_grad", "eq", "equal", "erf", "erf_", "erfc", "erfc_", "erfinv", "exp", "exp2", "exp2_", "exp_", "expand_copy", "expm1", "expm1_", "eye", "feature_alpha_dropout", "feature_alpha_dropout_", "feature_dropout", "feature_dropout_", "fft", "fill", "fill_", "finfo", "fix", "fix_", "flatten", "flip", "fliplr", "flipud", "float", "float16", "float32", "float64", "float_power", "floor", "floor_", "floor_divide", "fmax", "fmin", "fmod", "frac", "frac_", "frexp", "frobenius_norm", "from_dlpack", "from_numpy", "frombuffer", "full", "full_like", "func", "gather", "gcd", "gcd_", "ge", "geqrf", "ger", "get_default_device", "get_default_dtype", "get_deterministic_debug_mode", "get_device", "get_float32_matmul_precision", "get_num_threads", "get_rng_state", "gradient", "greater", "greater_equal", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "group_norm", "gru", "gru_cell", "gt", "half", "hamming_window", "hann_window", "hardshrink", "hash_tensor", "heaviside", "hinge_embedding_loss", "histc", "histogram", "histogramdd", "hsplit", "hstack", "hypot", "i0", "i0_", "igamma", "igammac", "iinfo", "im2col", "imag", "index_add", "index_copy", "index_fill", "index_put", "index_put_", "index_reduce", "index_select", "inf", "inference_mode", "initial_seed", "inner", "instance_norm", "int", "int16", "int32", "int64", "int8", "inverse", "is_complex", "is_conj", "is_deterministic_algorithms_warn_only_enabled", "is_floating_point", "is_grad_enabled", "is_inference", "is_inference_mode_enabled", "is_neg", "is_nonzero", "is_same_size", "is_signed", "is_tensor", "isclose", "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf", "isreal", "istft", "jagged", "kaiser_window", "kl_div", "kron", "kthvalue", "layer_norm", "layout", "lcm", "lcm_", "ldexp", "ldexp_", "le", "lerp", "less", "less_equal", "lgamma", "linalg", "linspace", "load", "log", "log10", "log10_", "log1p", "log1p_", "log2", "log2_", "log_", "log_sigmoid", "log_softmax", "logaddexp", "logaddexp2", "logcumsumexp", "logdet", "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "logit_", "logspace", "logsumexp", "long", "lstm", "lstm_cell", "lt", "lu", "lu_solve", "lu_unpack", "manual_seed", "margin_ranking_loss", "masked", "masked_fill", "masked_scatter", "masked_select", "matmul", "matrix_exp", "matrix_power", "max", "max_pool1d", "max_pool1d_with_indices", "max_pool2d", "max_pool2d_with_indices", "max_pool2d_with_indices_backward", "max_pool3d", "max_pool3d_with_indices", "maximum", "mean", "median", "memory_format", "meshgrid", "min", "minimum", "miopen_batch_norm", "miopen_batch_norm_backward", "mm", "mode", "moveaxis", "movedim", "msort", "mul", "multinomial", "multiply", "mv", "mvlgamma", "nan", "nan_to_num", "nan_to_num_", "nanmean", "nanmedian", "nanquantile", "nansum", "narrow", "narrow_copy", "native_batch_norm", "native_batch_norm_backward", "native_channel_shuffle", "native_dropout", "native_dropout_backward", "native_group_norm", "native_group_norm_backward", "native_layer_norm", "native_layer_norm_backward", "ne", "neg", "neg_", "negative", "negative_", "nested", "newaxis", "nextafter", "nn", "no_grad", "nonzero", "nonzero_static", "norm", "norm_except_dim", "normal", "not_equal", "nuclear_norm", "numel", "ones", "ones_like", "optim", "orgqr", "ormqr", "outer", "pairwise_distance", "pca_lowrank", "pdist", "permute", "permute_copy", "pi", "pinverse", "pixel_shuffle", "pixel_unshuffle", "poisson", "poisson_nll_loss", "polar", "polygamma", "positive", "pow", "prelu", "preserve_format", "prod", "promote_types", "put", "qr", "quantile", "rad2deg", "rad2deg_", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "random", "randperm", "range", "ravel", "real", "reciprocal", "reciprocal_", "relu", "relu_", "remainder", "renorm", "repeat_interleave", "reshape", "resize_as_", "resolve_conj", "resolve_neg", "result_type", "return_types", "rms_norm", "rnn_relu", "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell", "roll", "rot90", "round", "round_", "row_stack", "rrelu", "rrelu_", "rsqrt", "rsqrt_", "rsub", "save", "scalar_tensor", "scatter", "scatter_add", "scatter_reduce", "searchsorted", "seed", "segment_reduce", "select", "select_copy", "select_scatter", "selu", "selu_", "set_default_device", "set_default_dtype", "set_default_tensor_type", "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_flush_denormal", "set_grad_enabled", "set_num_threads", "set_printoptions", "set_rng_state", "sgn", "short", "sigmoid", "sigmoid_", "sign", "signal", "signbit", "sin", "sin_", "sinc", "sinc_", "sinh", "sinh_", "slice", "slice_copy", "slice_inverse", "slice_scatter", "slogdet", "softmax", "sort", "sparse_coo", "sparse_csr", "special", "split", "split_copy", "split_with_sizes", "split_with_sizes_copy", "sqrt", "sqrt_", "square", "square_", "squeeze", "squeeze_copy", "stack", "std", "std_mean", "stft", "strided", "sub", "subtract", "sum", "svd", "svd_lowrank", "swapaxes", "swapdims", "t", "t_copy", "take", "take_along_dim", "tan", "tan_", "tanh", "tanh_", "tensor", "tensor_split", "tensordot", "testing", "threshold", "threshold_", "tile", "to_dlpack", "topk", "trace", "transpose", "transpose_copy", "trapezoid", "trapz", "tree", "triangular_solve", "tril", "tril_indices", "triplet_margin_loss", "triu", "triu_indices", "true_divide", "trunc", "trunc_", "typename", "typing", "uint16", "uint32", "uint64", "uint8", "unbind", "unbind_copy", "unflatten", "unfold_copy", "unique", "unique_consecutive", "unravel_index", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes", "unsqueeze", "unsqueeze_copy", "use_deterministic_algorithms", "utils", "vander", "var", "var_mean", "vdot", "view_as_complex", "view_as_complex_copy", "view_as_real", "view_as_real_copy", "view_copy", "vmap", "vsplit", "vstack", "where", "xlogy", "xlogy_", "zero_", "zeros", "zeros_like"]
+__all__ = ["BFloat16Tensor", "BoolTensor", "ByteTensor", "ChainruleError", "CharTensor", "DoubleTensor", "EscapedError", "FloatTensor", "Generator", "HalfTensor", "IntTensor", "LongTensor", "MissingRuleError", "ShortTensor", "Size", "Tensor", "abs", "abs_", "absolute", "acos", "acos_", "acosh", "acosh_", "adaptive_avg_pool1d", "adaptive_max_pool1d", "add", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addmv_", "addr", "adjoint", "affine_grid_generator", "alias_copy", "all", "allclose", "alpha_dropout", "alpha_dropout_", "amax", "amin", "aminmax", "angle", "any", "arange", "arccos", "arccos_", "arccosh", "arccosh_", "arcsin", "arcsin_", "arcsinh", "arcsinh_", "arctan", "arctan2", "arctan_", "arctanh", "arctanh_", "are_deterministic_algorithms_enabled", "argmax", "argmin", "argsort", "argwhere", "array_api", "as_strided", "as_strided_", "as_strided_copy", "as_strided_scatter", "as_tensor", "asarray", "asin", "asin_", "asinh", "asinh_", "associative_scan", "atan", "atan2", "atan_", "atanh", "atanh_", "atleast_1d", "atleast_2d", "atleast_3d", "autograd", "avg_pool1d", "baddbmm", "bartlett_window", "batch_norm", "batch_norm_backward", "bernoulli", "bfloat16", "bilinear", "binary_cross_entropy_with_logits", "bincount", "binomial", "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "blackman_window", "block_diag", "bmm", "bool", "broadcast_shapes", "broadcast_tensors", "broadcast_to", "bucketize", "can_cast", "cartesian_prod", "cat", "ccol_indices_copy", "cdist", "cdouble", "ceil", "ceil_", "celu", "celu_", "cfloat", "chain_matmul", "chalf", "channel_shuffle", "channels_last", "channels_last_3d", "cholesky", "cholesky_inverse", "cholesky_solve", "chunk", "clamp", "clamp_", "clamp_max", "clamp_max_", "clamp_min", "clamp_min_", "clip", "clip_", "clone", "col2im", "col_indices_copy", "column_stack", "combinations", "compile", "complex", "complex128", "complex32", "complex64", "concat", "concatenate", "cond", "conj", "conj_physical", "conj_physical_", "constant_pad_nd", "contiguous", "contiguous_format", "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "convolution", "convolution_backward", "copysign", "corrcoef", "cos", "cos_", "cosh", "cosh_", "cosine_embedding_loss", "cosine_similarity", "count_nonzero", "cov", "cross", "crow_indices_copy", "ctc_loss", "cudnn_batch_norm", "cudnn_batch_norm_backward", "cummax", "cummin", "cumprod", "cumsum", "cumulative_trapezoid", "custom_op", "default_generator", "deg2rad", "deg2rad_", "det", "detach", "detach_", "detach_copy", "device", "diag", "diag_embed", "diagflat", "diagonal", "diagonal_copy", "diagonal_scatter", "diff", "digamma", "dist", "distributions", "div", "divide", "dot", "double", "dropout", "dropout_", "dsmm", "dsplit", "dstack", "dtype", "e", "einsum", "embedding", "embedding_dense_backward", "empty", "empty_like", "empty_permuted", "empty_strided", "enable_grad", "eq", "equal", "erf", "erf_", "erfc", "erfc_", "erfinv", "exp", "exp2", "exp2_", "exp_", "expand_copy", "expm1", "expm1_", "eye", "feature_alpha_dropout", "feature_alpha_dropout_", "feature_dropout", "feature_dropout_", "fft", "fill", "fill_", "finfo", "fix", "fix_", "flatten", "flip", "fliplr", "flipud", "float", "float16", "float32", "float64", "float_power", "floor", "floor_", "floor_divide", "fmax", "fmin", "fmod", "fori_loop", "frac", "frac_", "frexp", "frobenius_norm", "from_dlpack", "from_numpy", "frombuffer", "full", "full_like", "func", "gather", "gcd", "gcd_", "ge", "geqrf", "ger", "get_default_device", "get_default_dtype", "get_deterministic_debug_mode", "get_device", "get_float32_matmul_precision", "get_num_threads", "get_rng_state", "gradient", "greater", "greater_equal", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "group_norm", "gru", "gru_cell", "gt", "half", "hamming_window", "hann_window", "hardshrink", "hash_tensor", "heaviside", "hinge_embedding_loss", "histc", "histogram", "histogramdd", "hsmm", "hsplit", "hspmm", "hstack", "hypot", "i0", "i0_", "igamma", "igammac", "iinfo", "im2col", "imag", "index_add", "index_copy", "index_fill", "index_put", "index_put_", "index_reduce", "index_select", "indices_copy", "inf", "inference_mode", "initial_seed", "inner", "instance_norm", "int", "int16", "int32", "int64", "int8", "inverse", "is_complex", "is_conj", "is_deterministic_algorithms_warn_only_enabled", "is_floating_point", "is_grad_enabled", "is_inference", "is_inference_mode_enabled", "is_neg", "is_nonzero", "is_same_size", "is_signed", "is_tensor", "isclose", "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf", "isreal", "istft", "jagged", "jit", "kaiser_window", "kl_div", "kron", "kthvalue", "layer_norm", "layout", "lcm", "lcm_", "ldexp", "ldexp_", "le", "lerp", "less", "less_equal", "lgamma", "linalg", "linspace", "load", "log", "log10", "log10_", "log1p", "log1p_", "log2", "log2_", "log_", "log_sigmoid", "log_softmax", "logaddexp", "logaddexp2", "logcumsumexp", "logdet", "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "logit_", "logspace", "logsumexp", "long", "lstm", "lstm_cell", "lt", "lu", "lu_solve", "lu_unpack", "manual_seed", "map", "margin_ranking_loss", "masked", "masked_fill", "masked_scatter", "masked_select", "matmul", "matrix_exp", "matrix_power", "max", "max_pool1d", "max_pool1d_with_indices", "max_pool2d", "max_pool2d_with_indices", "max_pool2d_with_indices_backward", "max_pool3d", "max_pool3d_with_indices", "maximum", "mean", "median", "memory_format", "meshgrid", "min", "minimum", "miopen_batch_norm", "miopen_batch_norm_backward", "mm", "mode", "moveaxis", "movedim", "msort", "mul", "multinomial", "multiply", "mv", "mvlgamma", "nan", "nan_to_num", "nan_to_num_", "nanmean", "nanmedian", "nanquantile", "nansum", "narrow", "narrow_copy", "native_batch_norm", "native_batch_norm_backward", "native_channel_shuffle", "native_dropout", "native_dropout_backward", "native_group_norm", "native_group_norm_backward", "native_layer_norm", "native_layer_norm_backward", "ne", "neg", "neg_", "negative", "negative_", "nested", "newaxis", "nextafter", "nn", "no_grad", "nonzero", "nonzero_static", "norm", "norm_except_dim", "normal", "not_equal", "nuclear_norm", "numel", "numpy", "ones", "ones_like", "optim", "orgqr", "ormqr", "outer", "pairwise_distance", "pca_lowrank", "pdist", "permute", "permute_copy", "pi", "pinverse", "pixel_shuffle", "pixel_unshuffle", "poisson", "poisson_nll_loss", "polar", "polygamma", "positive", "pow", "prelu", "preserve_format", "prod", "promote_types", "put", "qr", "quantile", "rad2deg", "rad2deg_", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "random", "randperm", "range", "ravel", "real", "reciprocal", "reciprocal_", "relu", "relu_", "remainder", "renorm", "repeat_interleave", "reshape", "resize_as_", "resize_as_sparse_", "resolve_conj", "resolve_neg", "result_type", "return_types", "rms_norm", "rnn_relu", "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell", "roll", "rot90", "round", "round_", "row_indices_copy", "row_stack", "rrelu", "rrelu_", "rsqrt", "rsqrt_", "rsub", "saddmm", "save", "scalar_tensor", "scan", "scatter", "scatter_add", "scatter_reduce", "scipy", "searchsorted", "seed", "segment_reduce", "select", "select_copy", "select_scatter", "selu", "selu_", "set_default_device", "set_default_dtype", "set_default_tensor_type", "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_flush_denormal", "set_grad_enabled", "set_num_threads", "set_printoptions", "set_rng_state", "sgn", "short", "sigmoid", "sigmoid_", "sign", "signal", "signbit", "sin", "sin_", "sinc", "sinc_", "sinh", "sinh_", "slice", "slice_copy", "slice_inverse", "slice_scatter", "slogdet", "smm", "softmax", "sort", "sparse", "sparse_bsc", "sparse_bsc_tensor", "sparse_bsr", "sparse_bsr_tensor", "sparse_compressed_tensor", "sparse_coo", "sparse_coo_tensor", "sparse_csc", "sparse_csc_tensor", "sparse_csr", "sparse_csr_tensor", "special", "split", "split_copy", "split_with_sizes", "split_with_sizes_copy", "spmm", "sqrt", "sqrt_", "square", "square_", "squeeze", "squeeze_copy", "sspaddmm", "stack", "std", "std_mean", "stft", "strided", "sub", "subtract", "sum", "svd", "svd_lowrank", "swapaxes", "swapdims", "switch", "t", "t_copy", "take", "take_along_dim", "tan", "tan_", "tanh", "tanh_", "tensor", "tensor_split", "tensordot", "testing", "threshold", "threshold_", "tile", "to_dlpack", "topk", "trace", "transpose", "transpose_copy", "trapezoid", "trapz", "tree", "triangular_solve", "tril", "tril_indices", "triplet_margin_loss", "triu", "triu_indices", "true_divide", "trunc", "trunc_", "typename", "typing", "uint16", "uint32", "uint64", "uint8", "unbind", "unbind_copy", "unflatten", "unfold_copy", "unique", "unique_consecutive", "unravel_index", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes", "unsqueeze", "unsqueeze_copy", "use_deterministic_algorithms", "utils", "values_copy", "vander", "var", "var_mean", "vdot", "view_as_complex", "view_as_complex_copy", "view_as_real", "view_as_real_copy", "view_copy", "vmap", "vsplit", "vstack", "where", "while_loop", "xlogy", "xlogy_", "zero_", "zeros", "zeros_like"]
 
 __version__: _str
 
@@ -42,16 +42,25 @@ class Generator:
     """A source of random numbers: ``Generator().manual_seed(0)``."""
     def __init__(self, device: DeviceLike = 'cpu') -> None:
         ...
+    @property
+    def device(self) -> Any:
+        """Where the numbers are made."""
     def manual_seed(self, seed: _int) -> Generator:
         """Start anew from a seed."""
     def initial_seed(self) -> _int:
         """The seed this generator started from."""
     def seed(self) -> _int:
         """Start anew from a fresh seed, which is returned."""
-    def get_state(self) -> Any:
-        """The state, to be given to ``set_state``."""
-    def set_state(self, state: Any) -> None:
+    def get_state(self) -> Tensor:
+        """The state as a tensor of bytes, to be given to ``set_state``."""
+    def set_state(self, new_state: Tensor) -> Generator:
         """Return to a state."""
+    def clone_state(self) -> Generator:
+        """Another generator that goes on from here."""
+    def graphsafe_get_state(self) -> Generator:
+        """This generator: there are no captured graphs."""
+    def graphsafe_set_state(self, state: Generator) -> Generator:
+        """Go on from where another generator is."""
 class HalfTensor(Tensor):
     """``HalfTensor(data)`` or ``HalfTensor(*sizes)``: a tensor of type float16; ``isinstance(x, HalfTensor)`` tests for it."""
     def __init__(self, *args: Any, device: DeviceLike | None = None) -> None: ...
@@ -170,6 +179,7 @@ def argsort(input: Tensor, dim: _int = -1, descending: _bool = False, stable: _b
     """The positions that sort `input` along `dim`."""
 def argwhere(input: Tensor) -> Tensor:
     """The positions of nonzero elements, a row each."""
+from . import array_api as array_api
 def as_strided(input: Tensor, size: Ints, stride: Ints, storage_offset: _int | None = None) -> Tensor:
     """A view of the storage of `input`: element i lies at ``storage_offset + sum(i * stride)``."""
 def as_strided_(self: Tensor, size: Ints, stride: Ints, storage_offset: _int | None = None) -> Tensor:
@@ -190,6 +200,7 @@ def asinh(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The inverse hyperbolic sine."""
 def asinh_(self: Tensor) -> Tensor:
     """In-place version of :meth:`asinh`."""
+from .jit.control import associative_scan as associative_scan
 def atan(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The inverse tangent."""
 def atan2(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
@@ -281,6 +292,8 @@ def cartesian_prod(*tensors: Tensor | Sequence[Tensor]) -> Tensor:
     """All tuples with one element of each vector, as rows."""
 def cat(tensors: Sequence[Tensor], dim: _int = 0, *, axis: _int | None = None, out: Tensor | None = None) -> Tensor:
     """Tensors joined along an existing dim."""
+def ccol_indices_copy(input: Tensor) -> Tensor:
+    """A copy of ``input.ccol_indices()``."""
 def cdist(x1: Tensor, x2: Tensor, p: _float = 2.0, compute_mode: _str = 'use_mm_for_euclid_dist_if_necessary') -> Tensor:
     """``|x1[i] - x2[j]|`` of order `p` between all rows of two (batches of) matrices."""
 cdouble: DType
@@ -328,10 +341,13 @@ def clone(input: Tensor, *, memory_format: Layout | None = None) -> Tensor:
     """A copy of `input`, differentiable."""
 def col2im(input: Tensor, output_size: _int | Sequence[_int | None] | None, kernel_size: Ints, dilation: Ints = 1, padding: Ints | _str = 0, stride: Ints = 1) -> Tensor:
     """Columns added up to images, the transpose of unfold: ``(N, C * kh * kw, patches) -> (N, C, H, W)``."""
+def col_indices_copy(input: Tensor) -> Tensor:
+    """A copy of ``input.col_indices()``."""
 def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Vectors as columns, joined along dim 1."""
 def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor:
     """All ways to take r elements of a vector, as rows in the order of :mod:`itertools`."""
+from .jit.api import compile as compile
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``real + i imag`` from two real tensors of one type."""
 complex128: DType
@@ -341,6 +357,7 @@ def concat(tensors: Sequence[Tensor], dim: _int = 0, *, axis: _int | None = None
     """Tensors joined along an existing dim."""
 def concatenate(tensors: Sequence[Tensor], dim: _int = 0, *, axis: _int | None = None, out: Tensor | None = None) -> Tensor:
     """Tensors joined along an existing dim."""
+from .jit.control import cond as cond
 def conj(input: Tensor) -> Tensor:
     """The complex conjugate; real tensors as they are."""
 def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -392,6 +409,8 @@ def cov(input: Tensor, *, correction: _int = 1, fweights: Tensor | None = None, 
     """``X X^H / (n - correction)`` of centred variables (rows) and observations (columns), weighted where asked."""
 def cross(input: Tensor, other: Tensor, dim: _int | None = None, *, out: Tensor | None = None) -> Tensor:
     """The cross product along `dim`; without it, along the first dim of size 3."""
+def crow_indices_copy(input: Tensor) -> Tensor:
+    """A copy of ``input.crow_indices()``."""
 def ctc_loss(*args: Any, **kw: Any) -> Tensor:
     """``ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity)``: Minus the log of the probability that the steps of `log_probs` (T, N, C) spell `targets`, blanks and repeats removed."""
 def cudnn_batch_norm(input: Tensor, weight: Operand | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: _bool, exponential_average_factor: _float, epsilon: _float) -> _tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -441,6 +460,7 @@ def digamma(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``d/dx lgamma(x)``; at 0 infinite, NaN at the negative integers."""
 def dist(input: Tensor, other: Tensor, p: _float = 2) -> Tensor:
     """The norm of order `p` of ``input - other``."""
+from . import distributions as distributions
 def div(input: Operand, other: Operand, *, rounding_mode: _str | None = None, out: Tensor | None = None) -> Tensor:
     """``input / other``; with ``rounding_mode`` "floor" or "trunc" rounded, and the derivative zero."""
 def divide(input: Operand, other: Operand, *, rounding_mode: _str | None = None, out: Tensor | None = None) -> Tensor:
@@ -452,6 +472,8 @@ def dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
     """`input` with elements set to 0 with probability `p`, the others scaled by ``1 / (1 - p)``."""
 def dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
     """In-place version of :func:`dropout`."""
+def dsmm(mat1: Tensor, mat2: Tensor) -> Tensor:
+    """The product of two matrices of which at least one is sparse."""
 def dsplit(input: Tensor, indices_or_sections: Ints | Tensor | None = None, *, indices: Any = None, sections: Ints | Tensor | None = None) -> _tuple[Tensor, ...]:
     """Equal pieces of dim 2, or cut at indices."""
 def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
@@ -551,6 +573,7 @@ def fmin(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor
     """The smaller one; a number beats NaN."""
 def fmod(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """``a - trunc(a / b) b``: the remainder with the sign of `input`."""
+from .jit.control import fori_loop as fori_loop
 def frac(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``x - trunc(x)``."""
 def frac_(self: Tensor) -> Tensor:
@@ -593,7 +616,7 @@ def get_float32_matmul_precision() -> _str:
     """What was set with ``set_float32_matmul_precision``."""
 def get_num_threads() -> _int:
     """The number of threads that compiled kernels use."""
-def get_rng_state() -> Any:
+def get_rng_state() -> Tensor:
     """The default generator's state."""
 def gradient(input: Tensor, *, spacing: Operand | Sequence[Operand] | None = None, dim: Ints | None = None, edge_order: _int = 1) -> _tuple[Tensor, ...]:
     """Partial derivatives of sampled values along each of `dim`, by central differences."""
@@ -634,8 +657,12 @@ def histogram(input: Tensor, bins: Ints | Tensor | Sequence[Tensor], *, range: S
     """The (weighted) number of entries in each bin, or their density, and the edges: ``(hist, bin_edges)``."""
 def histogramdd(input: Tensor, bins: Ints | Tensor | Sequence[Tensor], *, range: Sequence[_float] | None = None, weight: Tensor | None = None, density: _bool = False) -> HistogramDD:
     """The histogram of points, the rows of `input`, in as many dims as it has columns: ``(hist, bin_edges of each)``."""
+def hsmm(mat1: Tensor, mat2: Tensor) -> Tensor:
+    """The product of a sparse and a dense matrix with sparse rows and dense columns."""
 def hsplit(input: Tensor, indices_or_sections: Ints | Tensor | None = None, *, indices: Any = None, sections: Ints | Tensor | None = None) -> _tuple[Tensor, ...]:
     """Equal pieces of dim 1 (of dim 0 for vectors), or cut at indices."""
+def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
+    """The product of a sparse and a dense matrix with sparse rows and dense columns."""
 def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Joined along dim 1, vectors along dim 0."""
 def hypot(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
@@ -667,6 +694,8 @@ def index_reduce(input: Tensor, dim: _int, index: Tensor, source: Tensor, reduce
     """`input` with `source` reduced ("prod", "mean", "amax", "amin") into the entries `index` of `dim`."""
 def index_select(input: Tensor, dim: _int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Entries `index` (a vector) of `dim`."""
+def indices_copy(input: Tensor) -> Tensor:
+    """A copy of ``input.indices()``."""
 inf: _float
 from .core.imperative import inference_mode as inference_mode
 def initial_seed() -> _int:
@@ -723,6 +752,7 @@ def isreal(input: Tensor) -> Tensor:
 def istft(input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, normalized: _bool = False, onesided: _bool | None = None, length: _int | None = None, return_complex: _bool = False) -> Tensor:
     """The signal whose stft is nearest to `input` in the sense of least squares."""
 jagged: Layout
+from .jit.api import jit as jit
 def kaiser_window(window_length: _int, periodic: _bool = True, beta: _float = 12.0, *, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, pin_memory: _bool | None = None, requires_grad: _bool = False) -> Tensor:
     """``w[n] = I0(beta sqrt(1 - (2 n / N - 1)^2)) / I0(beta)``, N the length if `periodic`, else one less."""
 def kl_div(*args: Any, **kw: Any) -> Tensor:
@@ -756,7 +786,7 @@ from . import linalg as linalg
 def linspace(start: Operand, end: Operand, steps: _int, *, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, pin_memory: _bool | None = None, out: Tensor | None = None) -> Tensor:
     """`steps` numbers evenly spaced from `start` to `end`; differentiable in ends that are tensors."""
 def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights_only: _bool | None = None, mmap: Any = None, **_: Any) -> Any:
-    """Read what ``save`` wrote. By default only tensors and plain containers are accepted, since pickles can run code."""
+    """Read what ``save`` wrote, or ``torch.save``: only tensors and plain containers are accepted, since pickles can run code."""
 def log(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The natural logarithm."""
 def log10(input: Operand, *, out: Tensor | None = None) -> Tensor:
@@ -816,6 +846,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: _bool = True, unp
     """``P, L, U`` from what lu_factor returns."""
 def manual_seed(seed: _int) -> Generator:
     """Seed the default generator."""
+from .jit.control import map_ as map
 def margin_ranking_loss(*args: Any, **kw: Any) -> Tensor:
     """``margin_ranking_loss(input1, input2, target, margin, reduction)``: ``max(0, -target * (input1 - input2) + margin)``."""
 from . import masked as masked
@@ -989,6 +1020,7 @@ def nuclear_norm(input: Tensor, dim: Ints = (-2, -1), keepdim: _bool = False, *,
     """The sum of the singular values of the matrices in the two dims `dim`."""
 def numel(input: Tensor) -> _int:
     """The number of elements."""
+from . import numpy as numpy
 def ones(*sizes: Ints, size: Ints | None = None, out: Tensor | None = None, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, pin_memory: _bool | None = None) -> Tensor:
     """A tensor of the given sizes filled with 1."""
 def ones_like(input: Tensor, *, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, memory_format: Layout | None = None, pin_memory: _bool | None = None) -> Tensor:
@@ -1059,7 +1091,7 @@ def randint(high: _int, size: Ints, *, generator: Generator | None = None, dtype
 @overload
 def randint(low: _int, high: _int, size: Ints, *, generator: Generator | None = None, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, pin_memory: _bool | None = None) -> Tensor:
     """Integers in [low, high): ``randint(high, size)`` or ``randint(low, high, size)``."""
-def randint_like(input: Tensor, *args: Any, low: _int | None = None, high: _int | None = None, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, memory_format: Layout | None = None) -> Tensor:
+def randint_like(input: Tensor, *args: Any, low: _int | None = None, high: _int | None = None, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, memory_format: Layout | None = None, generator: Generator | None = None) -> Tensor:
     """Integers in [low, high) with the shape and type of `input`."""
 def randn(*sizes: Ints, size: Ints | None = None, out: Tensor | None = None, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, pin_memory: _bool | None = None, generator: Generator | None = None) -> Tensor:
     """Normal numbers with mean 0 and variance 1."""
@@ -1096,6 +1128,8 @@ def reshape(input: Tensor, *, shape: Ints) -> Tensor:
     """The same elements in row-major order with another shape; a view where possible."""
 def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Layout | None = None) -> Tensor:
     """Give `self` the shape of a template; see :func:`resize_`."""
+def resize_as_sparse_(self: Tensor, the_template: Tensor) -> Tensor:
+    """`self` with the sizes of another sparse tensor, in place."""
 def resolve_conj(input: Tensor) -> Tensor:
     """`input` itself: conjugation and negation are never pending."""
 def resolve_neg(input: Tensor) -> Tensor:
@@ -1121,6 +1155,8 @@ def round(input: Tensor, *, decimals: _int = 0, out: Tensor | None = None) -> Te
     """The nearest integer, or number with so many decimals; halves go to the even one."""
 def round_(input: Tensor, *, decimals: _int = 0) -> Tensor:
     """In-place version of :meth:`round`."""
+def row_indices_copy(input: Tensor) -> Tensor:
+    """A copy of ``input.row_indices()``."""
 def row_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Joined along dim 0, vectors as rows."""
 def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False, generator: Generator | None = None) -> Tensor:
@@ -1133,16 +1169,20 @@ def rsqrt_(self: Tensor) -> Tensor:
     """In-place version of :meth:`rsqrt`."""
 def rsub(input: Operand, other: Operand, *, alpha: Operand = 1) -> Tensor:
     """``other - alpha * input``."""
+def saddmm(mat: Tensor, mat1: Tensor, mat2: Tensor, beta: Operand = 1, alpha: Operand = 1) -> Tensor:
+    """``beta * mat + alpha * (mat1 @ mat2)`` with a sparse `mat1`; the result is dense."""
 def save(obj: Any, f: Any, pickle_module: Any = ..., pickle_protocol: _int = 4, **_: Any) -> None:
     """Write an object to a file: a dict of tensors to ``*.safetensors`` in that format, anything else pickled."""
 def scalar_tensor(s: Ints, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None, layout: Layout | None = None, requires_grad: _bool = False, pin_memory: _bool | None = None) -> Tensor:
     """A 0-d tensor."""
+from .jit.control import scan as scan
 def scatter(input: Tensor, dim: _int, index: Tensor, src: Operand | None = None, *, value: Operand | None = None, reduce: _str | None = None, out: Tensor | None = None) -> Tensor:
     """`input` with `src` (a tensor or a number) written where gather would read."""
 def scatter_add(input: Tensor, dim: _int, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`input` with `src` added where gather would read."""
 def scatter_reduce(input: Tensor, dim: _int, index: Tensor, src: Tensor, reduce: _str, *, include_self: _bool = True, out: Tensor | None = None) -> Tensor:
     """`input` with `src` reduced ("sum", "prod", "mean", "amax", "amin") into the places that gather would read."""
+from . import scipy as scipy
 def searchsorted(sorted_sequence: Tensor, input: Operand | None = None, *, out_int32: _bool = False, right: _bool = False, side: _str | None = None, sorter: Tensor | None = None, values: Operand | None = None, out: Tensor | None = None) -> Tensor:
     """Where each value would be inserted into the sorted sequences (along their last dim) to keep them sorted."""
 def seed() -> _int:
@@ -1174,7 +1214,7 @@ from .core.imperative import set_grad_enabled as set_grad_enabled
 def set_num_threads(n: _int) -> None:
     """Set the number of threads that compiled kernels use; results do not depend on it."""
 from .core.printing import set_printoptions as set_printoptions
-def set_rng_state(state: Any) -> None:
+def set_rng_state(new_state: Tensor) -> None:
     """Return the default generator to a state."""
 def sgn(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``z / |z|``, and 0 at 0."""
@@ -1210,12 +1250,30 @@ def slice_scatter(input: Tensor, src: Tensor, dim: _int = 0, start: _int | None 
     """A copy of `input` with the entries ``start:end:step`` of `dim` replaced by `src`."""
 def slogdet(A: Tensor, *, out: Tensor | Sequence[Tensor] | None = None) -> Slogdet:
     """``sign, logabsdet`` with ``det A = sign * exp(logabsdet)``, without overflow; sign is a phase for complex A."""
+def smm(input: Tensor, mat2: Tensor) -> Tensor:
+    """The product of a sparse and a dense matrix, as a sparse one."""
 def softmax(input: Tensor, dim: _int, dtype: DTypeLike | None = None, *, out: Tensor | None = None) -> Tensor:
     """``exp(x) / sum(exp(x))`` over `dim`."""
 def sort(input: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool | None = None, *, out: Tensor | Sequence[Tensor] | None = None) -> Sorted:
     """Values along `dim` in order, and their positions; equal values keep their order."""
+from . import sparse as sparse
+sparse_bsc: Layout
+def sparse_bsc_tensor(ccol_indices: Any, row_indices: Any, values: Operand, size: Sequence[_int] | None = None, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
+    """A sparse tensor by columns of blocks: where each begins, the rows of its entries, and the numbers. Dims in front are a batch."""
+sparse_bsr: Layout
+def sparse_bsr_tensor(crow_indices: Any, col_indices: Any, values: Operand, size: Sequence[_int] | None = None, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
+    """A sparse tensor by rows of blocks: where each begins, the columns of its entries, and the numbers. Dims in front are a batch."""
+def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values: Operand, size: Sequence[_int] | None = None, *, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
+    """A sparse tensor in the compressed layout `layout`: sparse_csr, sparse_csc, sparse_bsr or sparse_bsc."""
 sparse_coo: Layout
+def sparse_coo_tensor(indices: Any, values: Operand | None = None, size: Sequence[_int] | None = None, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None, is_coalesced: _bool | None = None) -> Tensor:
+    """A sparse tensor from coordinates ``[sparse dims, nnz]`` and numbers ``[nnz, *dense dims]``; coordinates may repeat."""
+sparse_csc: Layout
+def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Operand, size: Sequence[_int] | None = None, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
+    """A sparse tensor by columns: where each begins, the rows of its entries, and the numbers. Dims in front are a batch."""
 sparse_csr: Layout
+def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Operand, size: Sequence[_int] | None = None, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
+    """A sparse tensor by rows: where each begins, the columns of its entries, and the numbers. Dims in front are a batch."""
 from . import special as special
 def split(tensor: Tensor, split_size_or_sections: Ints | None = None, dim: _int = 0, *, split_size: Ints | None = None) -> _tuple[Tensor, ...]:
     """Pieces of `dim`: of one size (the last may be smaller), or of the listed sizes."""
@@ -1225,6 +1283,8 @@ def split_with_sizes(input: Tensor, split_sizes: Sequence[_int], dim: _int = 0) 
     """Pieces of `dim` of the listed sizes."""
 def split_with_sizes_copy(input: Tensor, split_sizes: Sequence[_int], dim: _int = 0) -> _tuple[Tensor, ...]:
     """A copy of what :func:`split_with_sizes` gives."""
+def spmm(mat1: Tensor, mat2: Tensor) -> Tensor:
+    """The product of two matrices of which at least one is sparse."""
 def sqrt(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The square root."""
 def sqrt_(self: Tensor) -> Tensor:
@@ -1237,6 +1297,8 @@ def squeeze(input: Tensor, dim: Ints | None = None) -> Tensor:
     """Dims of size 1 removed: all, or those listed."""
 def squeeze_copy(input: Tensor, dim: Ints | None = None) -> Tensor:
     """A copy of what :func:`squeeze` gives."""
+def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Operand = 1, alpha: Operand = 1) -> Tensor:
+    """``beta * input + alpha * (mat1 @ mat2)`` with sparse `input` and `mat1`, as a sparse tensor."""
 def stack(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Tensors of one shape joined along a new dim."""
 def std(input: Tensor, dim: Ints | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None, out: Tensor | None = None) -> Tensor:
@@ -1258,8 +1320,9 @@ def svd_lowrank(A: Tensor, q: _int | None = 6, niter: _int | None = 2, M: Tensor
     """``U, S, V`` of rank q with ``A - M`` nearly ``U diag(S) V^H`` (Halko, Martinsson, Tropp 2009)."""
 def swapaxes(input: Tensor, axis0: _int, axis1: _int) -> Tensor:
     """Two dims exchanged."""
-def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
-    """Two dims exchanged."""
+def swapdims(input: Tensor, dim0: Any, dim1: _int | None = None) -> Tensor:
+    """Two dims exchanged; with one tuple, all dims in that order, as NumPy has it."""
+from .jit.control import switch as switch
 def t(input: Tensor) -> Tensor:
     """The transpose of a matrix; vectors and scalars as they are."""
 def t_copy(input: Tensor) -> Tensor:
@@ -1281,7 +1344,7 @@ def tensor(data: Any, *, dtype: DTypeLike | None = None, device: DeviceLike | No
 def tensor_split(input: Tensor, indices_or_sections: Ints | Tensor | None = None, dim: _int = 0, *, indices: Any = None, sections: Ints | Tensor | None = None, tensor_indices_or_sections: Ints | Tensor | None = None) -> _tuple[Tensor, ...]:
     """Pieces of `dim`: so many nearly equal ones, or cut at the listed indices."""
 def tensordot(a: Tensor, b: Tensor, dims: Ints | Sequence[Sequence[_int]] | Tensor = 2, *, out: Tensor | None = None) -> Tensor:
-    """The sum of products over pairs of dims: the last `dims` of a with the first of b, or the listed ones."""
+    """The sum of products over pairs of dims: the last `dims` of a with the first of b, or the listed ones; `axes` is NumPy's name."""
 from . import testing as testing
 def threshold(input: Tensor, threshold: _float, value: _float, *, out: Tensor | None = None) -> Tensor:
     """``input`` where it is above the threshold, else ``value``."""
@@ -1295,9 +1358,9 @@ def topk(input: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: 
     """The k largest (or smallest) entries along `dim`, in order, and their positions."""
 def trace(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``sum_i x[i, i]`` of a matrix."""
-def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
-    """Two dims exchanged."""
-def transpose_copy(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
+def transpose(input: Tensor, dim0: Any, dim1: _int | None = None) -> Tensor:
+    """Two dims exchanged; with one tuple, all dims in that order, as NumPy has it."""
+def transpose_copy(input: Tensor, dim0: Any, dim1: _int | None = None) -> Tensor:
     """A copy of what :func:`transpose` gives."""
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Operand | None = None, dim: _int = -1) -> Tensor:
     """The integral of `y` along `dim` by the trapezoidal rule, over points `x` or with spacing `dx`."""
@@ -1364,6 +1427,8 @@ def unsqueeze_copy(input: Tensor, dim: _int) -> Tensor:
 def use_deterministic_algorithms(mode: _bool, *, warn_only: _bool = False) -> None:
     """Remember the wish: every algorithm here is deterministic."""
 from . import utils as utils
+def values_copy(input: Tensor) -> Tensor:
+    """A copy of ``input.values()``."""
 def vander(x: Tensor, N: _int | None = None, increasing: _bool = False) -> Tensor:
     """Powers of a vector as columns: ``x^(N-1), ..., x, 1``, or the other way round."""
 def var(input: Tensor, dim: Ints | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None, out: Tensor | None = None) -> Tensor:
@@ -1393,6 +1458,7 @@ def where(condition: Tensor) -> _tuple[Tensor, ...]:
 @overload
 def where(condition: Tensor, input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """``input`` where the condition holds, else ``other``. Cotangents of the branch not taken are absent, not 0 * inf."""
+from .jit.control import while_loop as while_loop
 def xlogy(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """``input * log(other)``, and 0 where `input` is 0."""
 def xlogy_(self: Tensor, other: Operand) -> Tensor:

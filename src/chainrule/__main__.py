@@ -20,6 +20,13 @@ def main(argv: list[str] | None = None) -> int:
     )
     cover.add_argument("what", nargs="?", default="torch", choices=["torch"], help="whose names: those of torch")
     cover.add_argument(
+        "library",
+        nargs="?",
+        default="torch",
+        choices=("torch", "numpy", "scipy", "array-api"),
+        help="whose names (default: torch)",
+    )
+    cover.add_argument(
         "--all", action="store_true", help="list what is out of scope too, not only what is still to come"
     )
     cover.add_argument("--namespace", default="", help="only this namespace, e.g. nn.functional or Tensor")
@@ -28,6 +35,10 @@ def main(argv: list[str] | None = None) -> int:
         "info", help="version, number of ops and methods, whether kernels are compiled here and, if not, why"
     )
     args = parser.parse_args(argv)
+    if args.command == "coverage" and args.library != "torch":
+        from .cli.coverage_numpy import report as report_arrays
+
+        return report_arrays(args.library, args.all)
     if args.command == "coverage":
         from .cli.coverage import report
 

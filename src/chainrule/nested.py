@@ -420,7 +420,6 @@ def _packing(x: Tensor, what: str) -> Packing:
     return geometry_of(shape[1:], int(shape[0])).packing
 
 
-@public("", methods="values", out=False)
 def values(self: Tensor) -> Tensor:
     """The packed rows of a nested tensor, ``[total, ...]``, through which derivatives flow; writes to them reach it.
 

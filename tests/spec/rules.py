@@ -160,6 +160,11 @@ ROWS: tuple[Row, ...] = (
         "sparse_coo_tensor sparse_csr_tensor sparse.mm sparse.sampled_addmm Tensor.to_sparse Tensor.to_sparse_csr Tensor.sparse_mask",
         "products, masks, conversions and values, coordinates and rows",
     ),
+    _row(
+        "sparse.branches",
+        "log1p mm sparse.mm sparse_coo_tensor sparse_csr_tensor Tensor.to_dense",
+        "functions and products of a sparse input: the gradient on the pattern, dense where the mathematics asks for it",
+    ),
     _row("renorm", "renorm", "slices above and below the bound"),
     _row("repeat", "Tensor.repeat tile Tensor.expand repeat_interleave", "zero repeats"),
     _row(

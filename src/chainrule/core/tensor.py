@@ -179,8 +179,8 @@ class Tensor(Methods):
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
         """Whether the elements lie in memory in row-major order without gaps."""
-        if self.is_nested:
-            return True  # packed rows always do
+        if self.is_nested or self.layout.name.startswith("sparse"):
+            return True  # packed rows, and stored numbers, always do
         expected = 1
         order = list(zip(self.shape, self.stride(), strict=True))
         if memory_format is not None and memory_format.name.startswith("channels_last"):
@@ -212,10 +212,15 @@ class Tensor(Methods):
 
     @property
     def is_sparse(self) -> bool:
-        """Whether the tensor is sparse."""
-        return False
+        """Whether the tensor is sparse, by coordinates (PyTorch's name for that layout alone)."""
+        return getattr(innermost(self), "layout", None) == "sparse_coo"
 
-    is_cuda = is_quantized = is_sparse_csr = is_mkldnn = is_xla = is_xpu = is_ipu = is_hpu = is_mps = is_mtia = is_maia = is_vulkan = False
+    @property
+    def is_sparse_csr(self) -> bool:
+        """Whether the tensor is sparse, by rows."""
+        return getattr(innermost(self), "layout", None) == "sparse_csr"
+
+    is_cuda = is_quantized = is_mkldnn = is_xla = is_xpu = is_ipu = is_hpu = is_mps = is_mtia = is_maia = is_vulkan = False
 
     @property
     def is_meta(self) -> bool:
@@ -246,11 +251,12 @@ class Tensor(Methods):
         """How the elements are laid out."""
         from . import device
 
-        return getattr(device, payload_of(innermost(self)).layout)
+        v = innermost(self)
+        return getattr(device, payload_of(v).layout_of(v))
 
     # -- values -------------------------------------------------------------------------------------------------------
     def concrete(self, what: str) -> Any:
-        """The payload, for operations that need actual values; refused under vmap."""
+        """The payload, for operations that need actual values; refused under vmap and jit."""
         x: Any = self
         while x._interp is not None:
             x._interp.check(what)
@@ -259,6 +265,8 @@ class Tensor(Methods):
                     f"{what} needs one concrete value, but under vmap this tensor stands for {x._interp.size} examples at "
                     f"once. Use where(), masks or arithmetic instead of Python control flow, or call it outside of vmap."
                 )
+            if x._interp.kind == "record":
+                raise x._interp.refusal(what)
             x = x._value
         return x._value
 

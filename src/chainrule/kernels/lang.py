@@ -183,10 +183,11 @@ class Array:
     A strided one may have any layout: it is read from its first entry on, and the kernel is told how far apart the others are.
     """
 
-    __slots__ = ("dtype", "k", "name", "stream", "strided")
+    __slots__ = ("base", "dtype", "k", "name", "stream", "strided")
 
-    def __init__(self, k: Kernel, name: str, dtype: DType, stream: bool, strided: bool = False):
+    def __init__(self, k: Kernel, name: str, dtype: DType, stream: bool, strided: bool = False, base: Any = None):
         self.k, self.name, self.dtype, self.stream, self.strided = k, name, dtype, stream, strided
+        self.base: Value | None = base  # where the entries are, if that is known at run time only
 
     def __getitem__(self, index: Operand) -> Value:
         v = self.raw(index)
@@ -288,6 +289,11 @@ class Kernel:
         a = Array(self, name, dtype, False, True)
         self.params.append(Param(name, "array", dtype, a))
         return a
+
+    def array_at(self, table: Array, index: Operand, dtype: DType) -> Array:
+        """The array whose ndarray object has its address at an entry of a table of integers: one kernel for many arrays."""
+        base = self.emit("data", i64, (self.value(index, i64),), table, False)
+        return Array(self, table.name, dtype, False, base=base)
 
     def local(self, name: str, dtype: DType, n: int) -> Array:
         """An array of n entries, a few kilobytes at most, that each thread has for itself; it starts out undefined."""

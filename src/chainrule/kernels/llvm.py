@@ -347,6 +347,8 @@ class Renderer:
             )
         st = STORAGE[v.attr.dtype]
         p = f"%p.{v.attr.name}"
+        if v.attr.base is not None:
+            p = self.f.ins(f"inttoptr i64 {self.get(v.attr.base, 0, False)} to ptr")
         offset = None
         for t in terms:
             x = self.get(t, 0, False)
@@ -550,6 +552,14 @@ class Renderer:
 
     def do_store(self, v: Value) -> None:
         self.store(v)
+
+    def do_data(self, v: Value) -> None:
+        """Where the ndarray object whose address is an entry of a table keeps its elements."""
+        p, _ = self.pointer(v, v.args[0], 0)
+        o = self.f.ins(f"inttoptr i64 {self.f.ins(f'load i64, ptr {p}')} to ptr")
+        at = self.f.ins(f"getelementptr i8, ptr {o}, i64 {self.data_offset}")
+        self.env[v] = [self.f.ins(f"load i64, ptr {at}")]
+        self.scope[-1].append(v)
 
     def do_prefetch(self, v: Value) -> None:
         p, _ = self.pointer(v, v.args[0], 0)

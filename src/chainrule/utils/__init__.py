@@ -29,7 +29,16 @@ def set_module(obj: Any, mod: str) -> None:
     obj.__module__ = mod
 
 
-__all__ = ["checkpoint", "set_module", "swap_tensors"]
+__all__ = ["checkpoint", "data", "set_module", "swap_tensors"]
+
+
+def __getattr__(name: str) -> Any:
+    """Data loading is imported when first used."""
+    if name == "data":
+        import importlib
+
+        return importlib.import_module(f"{__name__}.data")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -1,7 +1,4 @@
-"""``compile`` and what is asked of a compiler: functions run as they are, one operation after the other, unless chainrule.jit is there.
-
-One place decides: :func:`compile`.
-"""
+"""``compile``, which is chainrule's, and what else is asked of PyTorch's compiler."""
 
 from __future__ import annotations
 
@@ -9,23 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-
-def compile(
-    model: Any = None,
-    *,
-    fullgraph: bool = False,
-    dynamic: bool | None = None,
-    backend: Any = "inductor",
-    mode: str | None = None,
-    options: Any = None,
-    disable: bool = False,
-) -> Any:
-    """`model` itself, which runs as it is; PyTorch's arguments are accepted. Also ``@compile`` and ``@compile(...)``."""
-    if model is None:
-        return lambda f: f
-    if not callable(model):
-        raise TypeError(f"compile: model must be a function or a module, got {type(model).__name__}")
-    return model
+from ..jit import compile
 
 
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:

@@ -198,3 +198,10 @@ __all__ = [
     "interface", "is_scripting", "is_tracing", "isinstance", "load", "onednn_fusion_enabled", "optimize_for_inference", "save", "script",
     "script_if_tracing", "script_method", "set_fusion_strategy", "strict_fusion", "trace", "trace_module", "unused", "wait",
 ]  # fmt: skip
+
+
+def lend(jit: Any) -> None:
+    """Let ``chainrule.jit``, which is a function, answer to PyTorch's names in ``torch.jit`` too."""
+    for n in __all__:
+        if n != "isinstance":
+            setattr(jit, n, globals()[n])

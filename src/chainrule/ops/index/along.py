@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core import dtypes as dt
 from ...core.declare import op
-from ...core.dispatch import innermost
+from ...core.dispatch import values
 from ...core.errors import ChainruleError
 from ...core.registry import public
 from ...core.samples import Given, S, sample
@@ -307,7 +307,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
 
 def _classes(tensor: Tensor) -> int:
     """One more than the largest class; under vmap every example must have the same number, as rows of one result do."""
-    v = innermost(tensor)
+    v = values(tensor, "one_hot without num_classes")
     if type(v) is not np.ndarray:
         v = tensor.concrete("one_hot without num_classes")
     each = v.max(axis=tuple(range(v.ndim - tensor.ndim, v.ndim))) + 1
@@ -362,7 +362,10 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
         raise IndexError(f"index out of range in self: {e}") from None
     if max_norm is not None:
         weight = _limit_rows(weight, i, max_norm, norm_type)
-    y = take_rows_p(weight, i, r=1, s=input.ndim, n=n)
+    if sparse:
+        y = _rows_with_sparse_gradient(weight, i)
+    else:
+        y = take_rows_p(weight, i, r=1, s=input.ndim, n=n)
     if padding_idx is not None:
         y = where((i == padding_idx).unsqueeze(-1), y.detach(), y)
     if scale_grad_by_freq:
@@ -370,6 +373,17 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
         share = take_rows_p(count, i, r=0, s=input.ndim, n=n).unsqueeze(-1).to(weight.dtype)
         y = _scaled_gradient(y, share)
     return y
+
+
+def _rows_with_sparse_gradient(weight: Tensor, i: Tensor) -> Tensor:
+    """Rows of a table whose gradient is sparse: the rows that were used, one for each use (coalesce() adds them up)."""
+    from ...payloads.sparse.pattern import Pattern
+    from ..sparse.build import index_data
+    from ..sparse.values import values_p
+
+    at = index_data("embedding(sparse=True)", "the row numbers", i)
+    p = Pattern("coo", tuple(weight.shape), (at.reshape(1, -1),), 1, None, False)
+    return values_p.bind(weight, pattern=p).reshape((*at.shape, weight.shape[1]))
 
 
 def _scaled_gradient(y: Tensor, share: Tensor) -> Tensor:

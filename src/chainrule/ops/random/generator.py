@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
+from ...core.declare import op
 from ...core.device import DEFAULT, place
-from ...core.dispatch import active_vmaps
+from ...core.dispatch import active_vmaps, recorder
 from ...core.errors import ChainruleError
 from ...core.registry import check_out, public
 from ...core.shapes import sizes
@@ -175,6 +176,14 @@ def draw(
             )
         if level.randomness == "different":
             lead.append(level)
+    level = recorder()
+    if level is not None:  # what is recorded draws anew at every call
+        lead = [v for v in lead if v.level > level.level]
+        source = generator or default_generator
+        whole = (*[v.size for v in lead], *shape)
+        return split_levels(
+            level.note(draw_p, (), {"name": name, "shape": whole, "sample": sample, "source": source}), lead
+        )
     rng = (generator or default_generator).rng
     if has_ragged(shape):
         from ...payloads.nested.public_forms import draw_ragged
@@ -182,6 +191,15 @@ def draw(
         return draw_ragged(shape, sample, rng, lead)
     t = Tensor(np.asarray(sample(rng, (*[v.size for v in lead], *shape))))
     return split_levels(t, lead)
+
+
+@op("draw", on_tensors=True, differentiable=False)
+def draw_p(*, name: str, shape: tuple[int, ...], sample: Any, source: Generator) -> Tensor:
+    """Random numbers from a generator, drawn anew whenever it runs."""
+    return draw(name, shape, sample, source)
+
+
+draw_p.effect = True
 
 
 def split_levels(t: Tensor, lead: list[Any]) -> Tensor:

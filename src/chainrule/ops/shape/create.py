@@ -15,6 +15,7 @@ from ...core.declare import pointwise
 from ...core.device import DEFAULT, place
 from ...core.dispatch import innermost
 from ...core.errors import ZERO, ChainruleError
+from ...core.payload import COMPOSED
 from ...core.primitives import overwrite_p
 from ...core.registry import public
 from ...core.samples import S, sample
@@ -35,6 +36,31 @@ def finish(a: Any, dtype: Any = None, requires_grad: bool = False, device: Any =
         a = MetaArray(a.shape, a.dtype)
     t = Tensor(a)
     return t.requires_grad_() if requires_grad else t
+
+
+def foreign(data: Any) -> Any:
+    """Arrays of other libraries (PyTorch, JAX, pandas), in lists too, as NumPy's; the rest as it is."""
+    if isinstance(data, Tensor | np.ndarray | np.generic | bool | int | float | complex | str):
+        return data
+    if type(data) is list or type(data) is tuple:
+        return type(data)([foreign(v) for v in data]) if any(_is_foreign(v) for v in data) else data
+    if not _is_foreign(data):
+        return data
+    if hasattr(data, "__dlpack__"):
+        from ...interop.capsule import take
+
+        if getattr(data, "requires_grad", False):
+            data = data.detach()
+        return take(data)
+    return np.asarray(data.to_numpy() if hasattr(data, "to_numpy") else data)
+
+
+def _is_foreign(x: Any) -> bool:
+    if isinstance(x, Tensor | np.ndarray | np.generic | bool | int | float | complex | str):
+        return False
+    return (
+        hasattr(x, "__dlpack__") or hasattr(x, "__array__") or (type(x) in (list, tuple) and any(map(_is_foreign, x)))
+    )
 
 
 def infer(data: Any) -> dt.DType:
@@ -106,6 +132,7 @@ def tensor(
     tensor([[1, 2],
             [3, 4]])
     """
+    data = foreign(data)
     d = infer(data) if dtype is None else dt.as_dtype(dtype)
     if isinstance(data, list | tuple) and any(isinstance(v, Tensor) and v._interp is not None for v in data):
         from .slices import stack
@@ -131,6 +158,7 @@ def as_tensor(
     if isinstance(data, Tensor):
         t = data.to(dtype=dtype, device=device) if dtype is not None or device is not None else data
         return t.clone() if copy else t
+    data = foreign(data)
     if not isinstance(data, np.ndarray) and (a := _foreign(data)) is not None and (not isinstance(data, SEQUENCES)):
         data = a
     if isinstance(data, np.ndarray) and not copy:
@@ -252,6 +280,12 @@ def like_of(
     shape = tuple(input.shape)
     if _ragged(shape):
         return _spread(make((), d), shape, requires_grad)
+    if COMPOSED and input.layout.name.startswith("sparse"):  # on the pattern
+        from ..sparse.values import make as with_numbers
+        from ..sparse.values import parts
+
+        v, pattern = parts(input)
+        return with_numbers(finish(make(tuple(v.shape), d)), pattern).requires_grad_(requires_grad)
     device = _where(input, device)
     if not _held(device):
         return finish(np.broadcast_to(make((), d), shape), None, requires_grad, device)
@@ -552,7 +586,7 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     return same and self.data_ptr() == tensor.data_ptr()
 
 
-@public("", methods="is_pinned is_shared is_inference is_coalesced", out=False)
+@public("", methods="is_pinned is_shared is_inference", out=False)
 def is_pinned(self: Tensor, device: Any = None) -> bool:
     """False: memory is ordinary memory."""
     return False
@@ -671,7 +705,11 @@ def fill_(self: Tensor, value: Any) -> Tensor:
             )
         return assign(self, value.to(self.dtype).expand(*self.shape), "fill_")
     # Through an op, so that a tensor with a history keeps one, in which its old value counts for nothing.
-    return assign(self, full_like(self, value) if self._interp is None else filled_p.bind(self, value=value), "fill_")
+    return assign(
+        self,
+        full_like(self, value) if self._interp is None and not COMPOSED else filled_p.bind(self, value=value),
+        "fill_",
+    )
 
 
 filled_p = pointwise(
