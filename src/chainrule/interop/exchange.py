@@ -116,4 +116,3 @@ def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
     if len(args) == 1 and not isinstance(args[0], int | Size):
         return self.new_tensor(args[0], device=device)
     return self.new_empty(*args, device=device)
-

@@ -81,7 +81,9 @@ def _settable(name: str) -> None:
     part: Any = vars(Tensor)[name]
 
     def write(self: Tensor, value: Any) -> None:
-        part.fget(self).copy_(value if isinstance(value, Tensor) else self.new_tensor(value, dtype=part.fget(self).dtype))
+        part.fget(self).copy_(
+            value if isinstance(value, Tensor) else self.new_tensor(value, dtype=part.fget(self).dtype)
+        )
 
     setattr(Tensor, name, property(part.fget, write, None, part.__doc__))
 

@@ -5,9 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
-from ...core import dtypes as dt
 from ...core.registry import PUBLIC
 from ...core.tensor import Tensor
 from .. import functional as F
