@@ -65,6 +65,7 @@ class Elementwise(Optimizer):
     """An optimiser by a formula for each element."""
 
     scalars: ClassVar[tuple[str, ...]] = ("step",)  # what a state counts, one number each
+    sparse = False  # whether gradients may be sparse
     _own_slots: dict[int, _Slot] | None = None
 
     @property
@@ -183,8 +184,11 @@ class Elementwise(Optimizer):
 
     def _slot(self, p: Tensor, g: Tensor, group: dict[str, Any], names: tuple[str, ...]) -> _Slot | None:
         """Where the arrays of a parameter are; None if it is a tensor of a transform, which has moved by now."""
-        if getattr(g, "is_sparse", False):
-            raise RuntimeError(f"{type(self).__name__} does not support sparse gradients: write p.grad.to_dense()")
+        if g.layout.name.startswith("sparse"):
+            if not self.sparse:
+                raise RuntimeError(f"{type(self).__name__} does not support sparse gradients: write p.grad.to_dense()")
+            self._step_tensor(p, group)  # the same formula on tensors
+            return None
         state, fresh = self._start(p, group)
         self._numbers(state)
         if not (_is_array(p) and _is_array(g) and all(_is_array(state[k]) for k in (*names, *self.scalars))):
@@ -263,7 +267,10 @@ def _is_array(x: Any) -> bool:
 
 
 def _full_like(p: Tensor, fill: float) -> Tensor:
-    """A buffer for a parameter; of a complex one, both parts are filled."""
+    """A buffer for a parameter; of a complex one, both parts are filled; of a sparse one, with its pattern."""
+    if p.layout.name.startswith("sparse") and not fill:
+        with set_grad_enabled(False):
+            return p.detach() * 0
     if not _is_array(p):
         with set_grad_enabled(False):
             t = PUBLIC["zeros_like"](p)
