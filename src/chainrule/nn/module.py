@@ -24,6 +24,7 @@ class Module(State, Conversion):
     """The base of all networks: assign Parameters, Buffers and Modules as attributes, and write ``forward``."""
 
     training: bool
+    _is_full_backward_hook: bool | None
     dump_patches = False
     call_super_init = False
 

@@ -122,11 +122,12 @@ class LazyLinear(LazyModuleMixin, Linear):
         if self.in_features and not self.has_uninitialized_params():
             super().reset_parameters()
 
-    def initialize_parameters(self, input: Tensor) -> None:  # type: ignore[override]
+    def initialize_parameters(self, input: Tensor) -> None:
         """Take `in_features` from the input's last dim."""
         if self.has_uninitialized_params():
             self.in_features = input.shape[-1]
-            self.weight.materialize((self.out_features, self.in_features))
+            weight: Any = self.weight
+            weight.materialize((self.out_features, self.in_features))
             if self.bias is not None:
                 self.bias.materialize((self.out_features,))
         if self.in_features == 0:
