@@ -18,7 +18,7 @@ import numpy as np
 from . import dtypes as dt
 from .batching import BATCH
 from .errors import ZERO, missing
-from .payload import PAYLOADS, as_payload
+from .payload import COMPOSED, PAYLOADS, as_payload, composed
 from .shapes import broadcast_shapes, zeros_like_tensor
 from .sizes import SEEN, Ragged, first_ragged, highest_level
 from .tensor import Tensor
@@ -146,6 +146,8 @@ class Op:
 
     def bind(self, *args: Any, **kw: Any) -> Any:
         """Run at the highest level among the arguments."""
+        if COMPOSED and (y := composed(self, args, kw)) is not None:
+            return y
         top = None
         for a in args:
             if isinstance(a, Tensor):

@@ -17,7 +17,7 @@ import numpy as np
 from . import dtypes as dt
 from .dispatch import CUT, grad_enabled, innermost
 from .errors import ChainruleError
-from .payload import PAYLOADS
+from .payload import COMPOSED, PAYLOADS
 from .tensor import Meta, Tensor
 
 DETACH = object()
@@ -49,6 +49,8 @@ def root_of(x: Tensor) -> Tensor:
 
 def register_view(op: Any, base: Tensor, y: Any, kw: dict[str, Any]) -> None:
     """Make `y` (or each of a tuple) a view of `base` by ``op(base, **kw)``."""
+    if COMPOSED and type(innermost(y)) in COMPOSED:
+        return  # composed of new parts: no memory to show
     root = root_of(base)
     chain = base._meta.chain if base._meta is not None else ()
     link: tuple[Any, ...] = ((op, kw),)

@@ -23,7 +23,7 @@ def get_total_norm(
 ) -> Tensor:
     """The norm of all tensors as one vector."""
     from ...ops.linalg.norms import vector_norm
-    from ...ops.shape.views import stack
+    from ...ops.shape.slices import stack
 
     ts = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     if not ts:

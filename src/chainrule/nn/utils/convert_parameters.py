@@ -11,7 +11,7 @@ from ...core.views import assign
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     """All parameters, one after the other, as a vector."""
-    from ...ops.shape.views import cat
+    from ...ops.shape.slices import cat
 
     return cat([p.reshape(-1) for p in parameters])
 

@@ -13,7 +13,7 @@ from ...core.tensor import Tensor
 from ..elementwise.select import where
 from ..linalg.matmul import linear, matmul, rounded_once
 from ..reduce.reductions import softmax
-from ..shape.views import cat
+from ..shape.slices import cat
 from .attention import weights as safe_weights
 
 

@@ -115,7 +115,7 @@ def _sampled(x: Tensor, grid: Tensor, mode: str, padding: str, align: bool) -> T
 
 
 def _joined(parts: list[Tensor], axis: int) -> Tensor:
-    from ..shape.views import cat
+    from ..shape.slices import cat
 
     return cat(parts, axis) if len(parts) > 1 else parts[0]
 

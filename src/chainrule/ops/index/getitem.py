@@ -13,6 +13,7 @@ from ...core import dtypes as dt
 from ...core import views
 from ...core.batching import lift_rank
 from ...core.declare import op
+from ...core.payload import COMPOSED
 from ...core.primitives import clone_p, permute_p
 from ...core.registry import public
 from ...core.samples import Given, S, sample
@@ -22,7 +23,7 @@ from ...core.tensor import Tensor
 from ...core.views import assign
 from ..elementwise.select import where_p
 from ..shape.in_each import in_each
-from ..shape.views import slice_p
+from ..shape.slices import slice_p
 
 # -- rows: x[..., N, rest], i[..., S] -> [..., S, rest]; r and s are the ranks of rest and S --------------------------------
 
@@ -457,6 +458,10 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
         return take_rows_p(input.reshape(1), wrap_index_p(index.reshape(-1), n=1, dim=0), r=0, s=1, n=1).reshape(())
     d = wrap_dim(dim, n)
     i = wrap_index_p(index.reshape(-1), n=input.shape[d], dim=d + n)
+    if COMPOSED and input.layout.name.startswith("sparse"):
+        from ...payloads.sparse import shape_forms
+
+        return shape_forms.index_select(input, d + n, i)
     x = input.movedim(d, 0)
     return take_rows_p(x, i, r=n - 1, s=1, n=x.shape[0]).movedim(0, d)
 
@@ -501,7 +506,7 @@ def _padded(v: Any, ss: tuple[int, ...]) -> Any:
     """`v` as the leading block of zeros of sizes `ss`."""
     if tuple(v.shape) == ss:
         return v
-    from ..shape.views import unslice_p
+    from ..shape.slices import unslice_p
 
     return unslice_p(v, key=tuple(slice(0, m) for m in v.shape), old=ss)
 
@@ -582,6 +587,19 @@ def _one(x: Tensor) -> Tensor:
     return x.reshape(1) if x.ndim == 0 else x
 
 
+def _gather_with_sparse_gradient(x: Tensor, i: Tensor, d: int) -> Tensor:
+    """gather() whose gradient is sparse: the elements that were read."""
+    from ...payloads.sparse.pattern import Pattern
+    from ..sparse.build import index_data
+    from ..sparse.values import values_p
+
+    at = index_data("gather(sparse_grad=True)", "the indices", i)
+    where = np.indices(at.shape).reshape(at.ndim, -1)
+    where[d] = at.reshape(-1)
+    p = Pattern("coo", tuple(x.shape), (where,), 0, None, False)
+    return values_p.bind(x, pattern=p).reshape(at.shape)
+
+
 @public("gather", methods="gather", fresh=True)
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """``y[a][b] = input[index[a][b]][b]`` for dim 0, ``input[a][index[a][b]]`` for dim 1, and so on."""
@@ -590,6 +608,8 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
         return clone_p.bind(input.reshape(-1)[:0].reshape(tuple(index.shape)))
     x, i = _one(input), _one(index)
     _check_range("gather", i, x.shape[d], d + x.ndim)
+    if sparse_grad:
+        return _gather_with_sparse_gradient(x, i, d).reshape(index.shape)
     return gather_p(x, i, dim=d, old=tuple(x.shape)).reshape(index.shape)
 
 

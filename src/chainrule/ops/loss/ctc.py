@@ -23,7 +23,7 @@ from ..elementwise.select import where
 from ..index.getitem import gather
 from ..reduce.reductions import logsumexp
 from ..shape.in_each import whole_nest
-from ..shape.views import cat, stack
+from ..shape.slices import cat, stack
 from .classes import check_classes_p
 from .elements import REDUCTIONS, reduced, reduction_of
 

@@ -18,17 +18,34 @@ from ...core.tensor import Tensor
 from ...core.views import write_out
 from ..shape.create import finish
 
+_LAYOUT = (("state", 16), ("inc", 16), ("has_uint32", 8), ("uinteger", 8), ("seed", 16))
+
 
 class Generator:
     """A source of random numbers: ``Generator().manual_seed(0)``."""
 
     def __init__(self, device: Any = "cpu") -> None:
-        self.manual_seed(int(np.random.SeedSequence().generate_state(1)[0]))
+        kind = getattr(device, "type", str(device).split(":")[0])
+        if kind != "cpu":
+            raise RuntimeError(f"Generator: random numbers are made on the CPU; device {device!r} is not available")
+        self.manual_seed(_fresh_seed())
+
+    @property
+    def device(self) -> Any:
+        """Where the numbers are made."""
+        from ...core.device import CPU
+
+        return CPU
 
     def manual_seed(self, seed: int) -> Generator:
         """Start anew from a seed."""
-        self._seed = int(seed)
-        self.rng = np.random.Generator(np.random.PCG64(abs(self._seed)))
+        seed = int(seed)
+        if not -(2**63) <= seed < 2**64:
+            raise RuntimeError(
+                f"manual_seed: Overflow when unpacking long, seed must be in [-2**63, 2**64), got {seed}"
+            )
+        self._seed = seed % 2**64
+        self.rng = np.random.Generator(np.random.PCG64(self._seed))
         return self
 
     def initial_seed(self) -> int:
@@ -37,16 +54,59 @@ class Generator:
 
     def seed(self) -> int:
         """Start anew from a fresh seed, which is returned."""
-        self.manual_seed(int(np.random.SeedSequence().generate_state(1)[0]))
-        return self._seed
+        return self.manual_seed(_fresh_seed())._seed
 
-    def get_state(self) -> Any:
-        """The state, to be given to ``set_state``."""
-        return self.rng.bit_generator.state
+    def get_state(self) -> Tensor:
+        """The state as a tensor of bytes, to be given to ``set_state``."""
+        d: Any = self.rng.bit_generator.state
+        values = {**d, **d["state"], "seed": self._seed}
+        parts = [int(values[k]).to_bytes(n, "little") for k, n in _LAYOUT]
+        return Tensor(np.frombuffer(b"".join(parts), np.uint8).copy())
 
-    def set_state(self, state: Any) -> None:
+    def set_state(self, new_state: Tensor) -> Generator:
         """Return to a state."""
-        self.rng.bit_generator.state = state
+        if not isinstance(new_state, Tensor) or new_state.dtype is not dt.uint8:
+            kind = new_state.dtype if isinstance(new_state, Tensor) else type(new_state).__name__
+            raise TypeError(f"set_state: expected a ByteTensor (what get_state() gives), but got {kind}")
+        raw = bytes(np.asarray(new_state.concrete("set_state()")))
+        if len(raw) != sum(n for _, n in _LAYOUT):
+            raise RuntimeError(f"set_state: RNG state is wrong size, {len(raw)} bytes: is it another library's?")
+        values, at = {}, 0
+        for k, n in _LAYOUT:
+            values[k] = int.from_bytes(raw[at : at + n], "little")
+            at += n
+        state: Any = {"bit_generator": "PCG64", "state": {k: values[k] for k in ("state", "inc")}}
+        self.rng.bit_generator.state = state | {k: values[k] for k in ("has_uint32", "uinteger")}
+        self._seed = values["seed"]
+        return self
+
+    def clone_state(self) -> Generator:
+        """Another generator that goes on from here."""
+        return Generator().set_state(self.get_state())
+
+    def graphsafe_get_state(self) -> Generator:
+        """This generator: there are no captured graphs."""
+        return self
+
+    def graphsafe_set_state(self, state: Generator) -> Generator:
+        """Go on from where another generator is."""
+        return self.set_state(state.get_state())
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"state": self.get_state().numpy()}
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        self.manual_seed(0).set_state(Tensor(kept["state"]))
+
+    def __deepcopy__(self, memo: Any) -> Generator:
+        return self.clone_state()
+
+    def __repr__(self) -> str:
+        return f"<chainrule.Generator seed={self._seed}>"
+
+
+def _fresh_seed() -> int:
+    return int(np.random.SeedSequence().generate_state(1, np.uint64)[0]) >> 11  # as many bits as a float holds
 
 
 default_generator = Generator()
@@ -71,15 +131,15 @@ def seed() -> int:
 
 
 @public("get_rng_state random.get_rng_state", out=False)
-def get_rng_state() -> Any:
+def get_rng_state() -> Tensor:
     """The default generator's state."""
     return default_generator.get_state()
 
 
 @public("set_rng_state random.set_rng_state", out=False)
-def set_rng_state(state: Any) -> None:
+def set_rng_state(new_state: Tensor) -> None:
     """Return the default generator to a state."""
-    default_generator.set_state(state)
+    default_generator.set_state(new_state)
 
 
 @public("random.fork_rng", out=False)
@@ -204,9 +264,10 @@ def randint(*args: Any, low: int | None = None, high: int | None = None, size: A
 
 @public("randint_like", out=False)
 def randint_like(input: Tensor, *args: Any, low: int | None = None, high: int | None = None, dtype: Any = None, layout: Any = None,
-                 device: Any = None, requires_grad: bool = False, memory_format: Any = None) -> Tensor:  # fmt: skip
+                 device: Any = None, requires_grad: bool = False, memory_format: Any = None, generator: Any = None) -> Tensor:  # fmt: skip
     """Integers in [low, high) with the shape and type of `input`."""
-    return randint(*args, low=low, high=high, size=tuple(input.shape), dtype=input.dtype if dtype is None else dtype)
+    d = input.dtype if dtype is None else dtype
+    return randint(*args, low=low, high=high, size=tuple(input.shape), dtype=d, generator=generator)
 
 
 @public("randperm")

@@ -23,7 +23,7 @@ from ...core.views import write_out
 from ..elementwise.elementary import exp
 from ..elementwise.publish import zeros_like
 from ..elementwise.select import where
-from ..shape.views import flip_p
+from ..shape.slices import flip_p
 from .adding import LARGE, WIDER, add, product, shape_of, side_by_side, total, variance
 
 

@@ -16,7 +16,7 @@ from ...core.shapes import wrap_dim
 from ...core.tensor import Tensor
 from ..elementwise.elementary import exp
 from ..elementwise.select import where
-from ..shape.views import flip_p
+from ..shape.slices import flip_p
 from .adding import LARGE, WIDER
 from .reductions import to_dtype, widen
 

@@ -17,7 +17,8 @@ from ...core.views import assign
 from ..elementwise.operators import mul_p
 from ..elementwise.select import where
 from .pad import constant_pad_nd
-from .views import cat, diagonal, reshape, undiagonal_p
+from .slices import cat, diagonal, undiagonal_p
+from .views import reshape
 
 
 @public("diag_embed", methods="diag_embed")

@@ -18,7 +18,7 @@ from . import vocabulary as words
 from .signatures import BUILTINS, cls, doc, first_line, function, prop, python
 
 ROOT = Path(chainrule.__file__).parent
-NAMESPACES = ("fft", "linalg", "masked", "nn.functional", "random", "signal.windows", "special")
+NAMESPACES = ("fft", "linalg", "masked", "nn.functional", "random", "signal.windows", "sparse", "special")
 _HEAD = '''"""{doc}"""
 
 # Written by `make surface` from the declarations of the ops.
