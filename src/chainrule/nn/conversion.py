@@ -31,7 +31,9 @@ def _plan(args: tuple[Any, ...], kw: dict[str, Any]) -> tuple[Any, Any, dict[str
     for place, x in zip(places, args, strict=False):
         wrong = not isinstance(x, kinds[place]) or (isinstance(x, bool) and place != "non_blocking")
         if x is not None and wrong:
-            raise TypeError(f"nn.Module.to: {place} must not be {type(x).__name__}; write to(device, dtype), to(dtype) or to(tensor)")
+            raise TypeError(
+                f"nn.Module.to: {place} must not be {type(x).__name__}; write to(device, dtype), to(dtype) or to(tensor)"
+            )
         if place == "device":
             device = x
         elif place == "dtype":

@@ -106,7 +106,10 @@ class Module(State, Conversion):
     def _register_buffer_object(self, name: str, value: Any) -> None:
         """``self.name = Buffer(...)``, also where a subclass has a ``register_buffer`` of its own, from before `persistent`."""
         own = self.register_buffer
-        if getattr(own, "__func__", None) is Module.register_buffer or "persistent" in inspect.signature(own).parameters:
+        if (
+            getattr(own, "__func__", None) is Module.register_buffer
+            or "persistent" in inspect.signature(own).parameters
+        ):
             self.register_buffer(name, value, value.persistent)
         elif value.persistent:
             self.register_buffer(name, value)
@@ -352,7 +355,9 @@ class Module(State, Conversion):
         """A module of the same class with tables of its own, whose parameters are left to be set."""
         new = self.__new__(type(self))
         new.__dict__.update(self.__dict__)
-        new.__dict__.update(_parameters={}, _buffers=dict(self._buffers), _modules=dict(self._modules), _is_replica=True)
+        new.__dict__.update(
+            _parameters={}, _buffers=dict(self._buffers), _modules=dict(self._modules), _is_replica=True
+        )
         return new
 
     def compile(self, *args: Any, **kw: Any) -> None:

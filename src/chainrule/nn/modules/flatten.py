@@ -32,7 +32,9 @@ class Unflatten(Module):
         if isinstance(dim, str):
             raise TypeError("Unflatten: named dims are not supported; give the number of the dim and the new sizes")
         if not isinstance(unflattened_size, tuple | list):
-            raise TypeError(f"unflattened_size must be a tuple of ints, but found type {type(unflattened_size).__name__}")
+            raise TypeError(
+                f"unflattened_size must be a tuple of ints, but found type {type(unflattened_size).__name__}"
+            )
         for k, n in enumerate(unflattened_size):
             if not isinstance(n, int):
                 raise TypeError(
