@@ -42,4 +42,4 @@ __all__ = [
     "is_available",
     "is_initialized",
     "synchronize",
-]  # noqa: F822
+]
