@@ -27,7 +27,7 @@ from .core.errors import ChainruleError
 from .core.registry import house, public
 from .core.tensor import Meta, Tensor
 from .core.views import DETACH, meta, root_of
-from .ops.shape.views import slice_p
+from .ops.shape.slices import slice_p
 from .payloads.nested import bodies as _bodies  # noqa: F401  (declares how ops run on nests)
 from .payloads.nested.array import NestedArray, flat, padded, unpad
 from .payloads.nested.exchange import from_arrow, from_awkward, to_arrow, to_awkward

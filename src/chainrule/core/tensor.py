@@ -330,8 +330,6 @@ class Tensor(Methods):
         return self.item().__format__(spec) if not self.ndim and spec else object.__format__(repr(self), "")
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        if self._interp is not None and not self.is_leaf:
-            raise ChainruleError("only tensors that are leaves can be pickled: call .detach() first")
         return _rebuild, (type(self), innermost(self), self.requires_grad), self.__dict__ or None
 
     def __deepcopy__(self, memo: Any) -> Tensor:

@@ -97,7 +97,7 @@ def vmap(
         flat = [flatten(p) for p in parts]
         one = isinstance(out_dims, tuple) and len(out_dims) == 1 and isinstance(parts[0], Tensor)
         odims = broadcast_prefix(out_dims[0] if one else out_dims, parts[0])
-        from ..ops.shape.views import cat
+        from ..ops.shape.slices import cat
 
         return unflatten(
             [xs[0] if d is None else cat(list(xs), d) for d, *xs in zip(odims, *[f[0] for f in flat], strict=True)],

@@ -16,6 +16,8 @@ from ..module import Module
 from ..utils.rnn import PackedSequence
 from .linear import blank
 
+__all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "RNNCellBase"]
+
 MODES = {"LSTM": "lstm", "GRU": "gru", "RNN_TANH": "tanh", "RNN_RELU": "relu"}
 
 

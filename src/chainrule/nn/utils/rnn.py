@@ -11,7 +11,7 @@ from ...core.errors import ChainruleError
 from ...core.tensor import Tensor
 from ...ops.recurrent.layers import packed_order
 from ...ops.shape.pad import pad
-from ...ops.shape.views import cat, stack
+from ...ops.shape.slices import cat, stack
 
 __all__ = [
     "PackedSequence",

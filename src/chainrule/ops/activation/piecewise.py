@@ -16,9 +16,9 @@ from ...core.registry import METHODS, public
 from ...core.samples import Given, S, sample
 from ...core.tensor import Tensor
 from ...core.views import assign
-from ..elementwise.elementary import where
 from ..elementwise.formulas import LEAST, compiled, piecewise, smooth
 from ..elementwise.numbers import varies
+from ..elementwise.select import where
 from ..random.generator import draw
 
 

@@ -18,22 +18,12 @@ from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import wrap_dim
 from ...core.tensor import Tensor
-from ..elementwise.elementary import (
-    _sigmoid,
-    abs,
-    clamp_p,
-    exp,
-    km,
-    ks,
-    reciprocal,
-    sgn,
-    sigmoid,
-    tanh,
-    tanh_slope,
-    where,
-)
+from ..elementwise.compare import clamp_p
+from ..elementwise.elementary import _sigmoid, exp, km, ks, reciprocal, sigmoid, tanh, tanh_slope
 from ..elementwise.formulas import smooth
 from ..elementwise.numbers import varies
+from ..elementwise.parts import abs, sgn
+from ..elementwise.select import where
 from ..random.generator import draw
 from ..reduce.extrema import amax
 from ..reduce.reductions import _soft, log_softmax_p, softmax_p
@@ -80,10 +70,10 @@ SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """``input`` where positive, else ``alpha * (e**input - 1)``."""
     need_float("elu", input)
-    return finish("elu", input, _elu(input, alpha, 1.0, 1.0), inplace)
+    return finish("elu", input, _elu_of(input, alpha, 1.0, 1.0), inplace)
 
 
-def _elu(input: Tensor, alpha: Any, scale: Any, rate: Any) -> Tensor:
+def _elu_of(input: Tensor, alpha: Any, scale: Any, rate: Any) -> Tensor:
     if varies(alpha, scale, rate):
         low = where(input > 0, 0, input)  # no overflow where it is not looked at
         return where(input > 0, input * scale, (low * rate).expm1() * (alpha * scale))
@@ -94,7 +84,7 @@ def _elu(input: Tensor, alpha: Any, scale: Any, rate: Any) -> Tensor:
 def scaled_elu(input: Tensor, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Tensor:
     """``scale * input`` where positive, else ``scale * alpha * (e**(input_scale * input) - 1)``."""
     need_float("elu", input)
-    return _elu(input, alpha, scale, input_scale)
+    return _elu_of(input, alpha, scale, input_scale)
 
 
 @public("celu", out=False)
@@ -103,7 +93,7 @@ def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
     need_float("celu", input)
     if alpha == 0:
         raise RuntimeError("celu: alpha cannot be 0 (ZeroDivisionError)")
-    return _elu(input, alpha, 1.0, 1.0 / alpha)
+    return _elu_of(input, alpha, 1.0, 1.0 / alpha)
 
 
 @public("nn.functional.celu", out=False)

@@ -15,10 +15,14 @@ from ...core.samples import Given, S, sample
 from ...core.tensor import Tensor
 from ...core.types import REAL_NUMS
 from ...core.views import assign
-from .elementary import INTS, exp2, floor_divide_p, log, publish, rounding, sigmoid, trunc, where
+from .elementary import exp2, log, sigmoid
 from .formulas import RoundedOnce
 from .numbers import varies
+from .operators import floor_divide_p
+from .parts import rounding, trunc
 from .power import pow
+from .publish import INTS, publish
+from .select import where
 
 REAL_INT = REAL_NUMS | INTS
 LN2 = float(np.log(2.0))

@@ -13,7 +13,8 @@ from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.tensor import Tensor
 from ...core.types import COMPLEX_NUMS, FLOAT_NUMS
-from .elementary import log, sqrt, where
+from .elementary import log, sqrt
+from .select import where
 
 
 def _pow(a: Any, b: Any) -> Any:

@@ -14,7 +14,7 @@ from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import broadcast_shapes, wrap_dim, zeros
 from ...core.tensor import Tensor
-from ..elementwise.elementary import where, where_p
+from ..elementwise.select import where, where_p
 from ..shape.in_each import in_each, same_size, whole_nest
 from .getitem import add_rows_p, check_range_p, gather, index_write, put_rows, set_rows_p, take_rows_p, wrap_index_p
 

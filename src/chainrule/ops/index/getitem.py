@@ -20,9 +20,9 @@ from ...core.shapes import broadcast_shapes, wrap_dim, zeros
 from ...core.sizes import SEEN, is_ragged
 from ...core.tensor import Tensor
 from ...core.views import assign
-from ..elementwise.elementary import where_p
+from ..elementwise.select import where_p
 from ..shape.in_each import in_each
-from ..shape.views import slice_p
+from ..shape.slices import slice_p
 
 # -- rows: x[..., N, rest], i[..., S] -> [..., S, rest]; r and s are the ranks of rest and S --------------------------------
 
@@ -501,7 +501,7 @@ def _padded(v: Any, ss: tuple[int, ...]) -> Any:
     """`v` as the leading block of zeros of sizes `ss`."""
     if tuple(v.shape) == ss:
         return v
-    from ..shape.views import unslice_p
+    from ..shape.slices import unslice_p
 
     return unslice_p(v, key=tuple(slice(0, m) for m in v.shape), old=ss)
 

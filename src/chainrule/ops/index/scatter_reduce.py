@@ -16,9 +16,9 @@ from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import wrap_dim, zeros
 from ...core.tensor import Tensor
-from ..elementwise.elementary import where
+from ..elementwise.select import where
 from ..shape.in_each import whole_nest
-from ..shape.views import cat
+from ..shape.slices import cat
 from .along import _source, _vector
 from .getitem import _one, check_index, check_range_p, gather_p, scatter_add_p
 

@@ -14,7 +14,7 @@ from ...core.errors import ChainruleError
 from ...core.primitives import permute_p
 from ...core.registry import PUBLIC
 from ...core.tensor import Tensor
-from ..shape.views import diagonal
+from ..shape.slices import diagonal
 from .matmul import matmul_p
 
 

@@ -30,7 +30,7 @@ from ...core.op import Op
 from ...core.primitives import detach_p
 from ...core.tensor import Tensor
 from ...core.views import pin
-from ..elementwise.elementary import where
+from ..elementwise.select import where
 from ..shape.diagonals import diag_embed
 from .common import apart, clusters, diag_of
 

@@ -21,7 +21,7 @@ from ...core.sizes import is_ragged
 from ...core.tensor import Tensor
 from ...core.types import FLOAT_NUMS, REAL_NUMS
 from ...kernels.pool import MIN_BYTES, empty
-from ..elementwise.elementary import scaled
+from ..elementwise.operators import scaled
 from ..shape.in_each import same_size
 from . import vectors
 

@@ -17,8 +17,10 @@ from ...core.registry import PUBLIC, public
 from ...core.samples import Given, S, sample
 from ...core.shapes import sizes_of, wrap_dim
 from ...core.tensor import Tensor
-from ..elementwise.elementary import abs, real, sgn, where, zeros_like
+from ..elementwise.parts import abs, real, sgn
 from ..elementwise.power import pow_p
+from ..elementwise.publish import zeros_like
+from ..elementwise.select import where
 from ..reduce.adding import ABS, SQUARE, shape_of, total
 from ..reduce.reductions import axes, spread, sum, sum_p, wide, widen
 

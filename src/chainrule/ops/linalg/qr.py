@@ -12,9 +12,10 @@ from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import broadcast_shapes
 from ...core.tensor import Tensor
-from ..elementwise.elementary import sqrt, where
+from ..elementwise.elementary import sqrt
+from ..elementwise.select import where
 from ..index.getitem import tril, triu
-from ..shape.views import cat
+from ..shape.slices import cat
 from .common import adjoint, floating, identity, is_complex, mm, same_dtype, widened
 from .triangular import trsm_p, trsm_right
 

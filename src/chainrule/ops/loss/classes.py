@@ -14,7 +14,7 @@ from ...core.shapes import wrap_dim
 from ...core.tensor import Tensor
 from ..activation.piecewise import relu_p
 from ..activation.smooth import log_sigmoid_p
-from ..elementwise.elementary import where
+from ..elementwise.select import where
 from ..index.getitem import gather
 from ..linalg.matmul import linear
 from ..reduce.reductions import _soft, log_softmax_p

@@ -18,11 +18,12 @@ from ...core.dispatch import innermost
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.tensor import Tensor
-from ..elementwise.elementary import exp, where
+from ..elementwise.elementary import exp
+from ..elementwise.select import where
 from ..index.getitem import gather
 from ..reduce.reductions import logsumexp
 from ..shape.in_each import whole_nest
-from ..shape.views import cat, stack
+from ..shape.slices import cat, stack
 from .classes import check_classes_p
 from .elements import REDUCTIONS, reduced, reduction_of
 

@@ -16,9 +16,13 @@ from ...core.samples import Given, S, sample
 from ...core.shapes import broadcast_shapes
 from ...core.tensor import Tensor
 from ..activation.smooth import log_sigmoid_p, sigmoid_slope
-from ..elementwise.elementary import abs, clamp_min_p, exp, km, log, log1p, where, zeros_like
+from ..elementwise.compare import clamp_min_p
+from ..elementwise.elementary import exp, km, log, log1p
 from ..elementwise.formulas import compiled, smooth
 from ..elementwise.numbers import varies
+from ..elementwise.parts import abs
+from ..elementwise.publish import zeros_like
+from ..elementwise.select import where
 from ..linalg.matmul import rounded_once
 from ..shape.create import full_like
 

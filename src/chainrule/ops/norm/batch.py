@@ -12,8 +12,9 @@ from ...core.samples import S, sample
 from ...core.shapes import wrap_dim
 from ...core.tensor import Tensor
 from ...core.views import assign
-from ..elementwise.elementary import rsqrt, where
+from ..elementwise.elementary import rsqrt
 from ..elementwise.numbers import run_with
+from ..elementwise.select import where
 from ..shape.in_each import nest_like, whole_nest
 from .base import float_arg, narrow, returned, stats, tensor_arg, wide
 from .channels import backward, batch, given, per_channel

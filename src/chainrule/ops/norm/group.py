@@ -8,8 +8,9 @@ from typing import Any
 from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.tensor import Tensor
-from ..elementwise.elementary import rsqrt, where
+from ..elementwise.elementary import rsqrt
 from ..elementwise.numbers import run_with
+from ..elementwise.select import where
 from .base import narrow, returned, stats, tensor_arg, wide
 from .batch import _check, refuse_unbatched, unbiased, update_running
 from .batch import batch_norm as batch_norm_function

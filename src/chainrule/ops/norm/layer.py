@@ -14,8 +14,9 @@ from ...core.samples import S, sample
 from ...core.shapes import sizes_of
 from ...core.tensor import Tensor
 from ...core.types import REAL_NUMS
-from ..elementwise.elementary import rsqrt, where
+from ..elementwise.elementary import rsqrt
 from ..elementwise.numbers import run_with
+from ..elementwise.select import where
 from .base import float_arg, narrow, returned, stats, tensor_arg, wide
 from .rows import layer, mean_over, rms
 

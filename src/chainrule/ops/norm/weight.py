@@ -26,7 +26,7 @@ from ...core.samples import Given, S, sample
 from ...core.shapes import sizes_of, zeros_like_tensor
 from ...core.tensor import Tensor
 from ...kernels import NotSupported
-from ..elementwise.elementary import where
+from ..elementwise.select import where
 from ..linalg.norms import norm_except_dim, vector_norm_p
 from .base import dense, float_arg, narrow, spread_lead, stats, tensor_arg, total, wide
 

@@ -15,7 +15,7 @@ from ...core.tensor import Tensor
 from ..elementwise.elementary import sigmoid, tanh
 from ..linalg.matmul import linear
 from ..random.dropout import native_dropout
-from ..shape.views import cat, stack
+from ..shape.slices import cat, stack
 from .loop import HAS_CELLS, recurrent_p
 
 GATES = {"lstm": 4, "gru": 3, "tanh": 1, "relu": 1}

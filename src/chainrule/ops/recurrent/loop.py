@@ -23,11 +23,13 @@ from ...core.shapes import broadcast_shapes, zeros_like_tensor
 from ...core.tensor import Tensor
 from ...kernels import NotSupported
 from ...kernels.recurrent import KEPT, backward_loop, forward_loop
-from ..elementwise.elementary import sigmoid, tanh, where
+from ..elementwise.elementary import sigmoid, tanh
+from ..elementwise.select import where
 from ..linalg.matmul import times
 from ..norm.base import dense
 from ..reduce.adding import total
-from ..shape.views import cat, narrow, unsqueeze
+from ..shape.slices import cat, narrow
+from ..shape.views import unsqueeze
 
 HAS_CELLS = {"lstm": True, "gru": False, "tanh": False, "relu": False}
 

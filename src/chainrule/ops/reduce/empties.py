@@ -6,9 +6,9 @@ from typing import Any
 
 from ...core.errors import ChainruleError
 from ...core.tensor import Tensor
-from ..elementwise.elementary import where
+from ..elementwise.select import where
 from ..shape.create import full, full_like
-from ..shape.views import cat
+from ..shape.slices import cat
 
 
 def with_entry(name: str, x: Tensor, dims: tuple[int, ...], fill: Any) -> Tensor:

@@ -16,7 +16,7 @@ from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import wrap_dim
 from ...core.tensor import Tensor
-from ..elementwise.elementary import maximum, minimum
+from ..elementwise.compare import maximum, minimum
 from ..index.getitem import gather_p
 from .empties import index_or, with_entry
 from .reductions import axes, evenly, published, widen

@@ -16,10 +16,10 @@ from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import zeros
 from ...core.tensor import Tensor
-from ..elementwise.elementary import where
+from ..elementwise.select import where
 from ..index.getitem import add_rows_p
 from ..shape.create import ones_like
-from ..shape.views import stack
+from ..shape.slices import stack
 
 Histogram = namedtuple("Histogram", "hist bin_edges")
 HistogramDD = namedtuple("HistogramDD", "hist bin_edges")

@@ -14,7 +14,9 @@ from ...core import dtypes as dt
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.tensor import Tensor
-from ..elementwise.elementary import maximum, real, where
+from ..elementwise.compare import maximum
+from ..elementwise.parts import real
+from ..elementwise.select import where
 from ..linalg import norms
 from ..shape.create import ones_like
 from . import extrema, scan

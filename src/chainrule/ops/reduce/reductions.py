@@ -20,8 +20,10 @@ from ...core.sizes import is_ragged
 from ...core.tensor import Tensor
 from ...core.types import FLOAT_NUMS, REAL_NUMS
 from ...core.views import write_out
-from ..elementwise.elementary import exp, where, zeros_like
-from ..shape.views import flip_p
+from ..elementwise.elementary import exp
+from ..elementwise.publish import zeros_like
+from ..elementwise.select import where
+from ..shape.slices import flip_p
 from .adding import LARGE, WIDER, add, product, shape_of, side_by_side, total, variance
 
 

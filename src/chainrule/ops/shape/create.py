@@ -66,7 +66,7 @@ def tensor(
     """
     d = infer(data) if dtype is None else dt.as_dtype(dtype)
     if isinstance(data, list | tuple) and any(isinstance(v, Tensor) and v._interp is not None for v in data):
-        from .views import stack
+        from .slices import stack
 
         return stack([v if isinstance(v, Tensor) else tensor(v, dtype=d) for v in data]).detach().to(d)
     if isinstance(data, Tensor) and data._interp is not None:

@@ -15,8 +15,8 @@ from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import wrap_dim
 from ...core.tensor import Tensor
-from ..elementwise.elementary import where
 from ..elementwise.numbers import varies
+from ..elementwise.select import where
 from .create import ones_like
 from .views import reshape
 

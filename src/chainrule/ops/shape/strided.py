@@ -22,7 +22,8 @@ from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import sizes
 from ...core.tensor import Tensor
-from ..elementwise.elementary import mul_p, where_p
+from ..elementwise.operators import mul_p
+from ..elementwise.select import where_p
 from ..index.getitem import add_rows_p, take_rows_p
 from .views import rebind_view, reshape
 

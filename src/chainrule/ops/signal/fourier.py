@@ -29,10 +29,10 @@ from ...core.sizes import is_ragged
 from ...core.tensor import Tensor
 from ..elementwise.arithmetic import need_tensors
 from ..elementwise.convert import cast
-from ..elementwise.elementary import conj, real
+from ..elementwise.parts import conj, real
 from ..shape.create import finish
 from ..shape.pad import constant_pad_p
-from ..shape.views import roll_p
+from ..shape.slices import roll_p
 
 Dims = tuple[int, ...]
 

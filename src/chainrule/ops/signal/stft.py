@@ -18,7 +18,8 @@ from ..conv.windows import refold_p, unfold_p
 from ..elementwise.arithmetic import need_tensors
 from ..elementwise.complex import view_as_real
 from ..shape.pad import constant_pad_p, pad
-from ..shape.views import narrow, reshape, slice_p
+from ..shape.slices import narrow, slice_p
+from ..shape.views import reshape
 from .fourier import c2c_p, c2r_p, floating, r2c_p
 
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from ... import nn
 from ...core.tensor import Tensor
-from ...ops.elementwise.elementary import where
+from ...ops.elementwise.select import where
 from ...ops.shape.create import arange, tensor
-from ...ops.shape.views import cat, stack
+from ...ops.shape.slices import cat, stack
 from .program import Dim, Dims, Program, Step, Value, found
 
 F: Any = nn.functional
