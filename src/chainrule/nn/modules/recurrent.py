@@ -63,7 +63,7 @@ class RNNBase(Module):
         self._all_weights: list[list[str]] = []
         for layer in range(num_layers):
             for d in range(ways):
-                shapes = {
+                shapes: dict[str, tuple[int, ...]] = {
                     "weight_ih": (g * hidden_size, input_size if layer == 0 else out * ways),
                     "weight_hh": (g * hidden_size, out),
                 }
