@@ -163,7 +163,7 @@ def _take_rows(x: Tensor, i: Tensor, *, r: int, s: int, n: int) -> Any:
 
 @form("cat")
 def _cat(*xs: Tensor, dim: int, ns: tuple[int, ...]) -> Any:
-    from ...ops.shape.views import cat
+    from ...ops.shape.slices import cat
 
     if not all(is_sparse(x) for x in xs):
         raise ChainruleError(
