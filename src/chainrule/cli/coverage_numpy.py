@@ -37,12 +37,11 @@ def _ufunc(u: Any) -> tuple[str, str]:
     return "no", _reason(u.__name__)
 
 
-def _function(f: Any) -> tuple[str, str]:
+def _function(f: Any, name: str) -> tuple[str, str]:
     from ..interop.numpy.functions import NATIVE
     from ..interop.numpy.functions import VALUES as BY_VALUE
     from ..interop.numpy.shadow import LIKE, function
 
-    name = f.__name__
     if f in NATIVE:
         return "yes", "chainrule's ops"
     if f in BY_VALUE or f in LIKE:
@@ -61,7 +60,7 @@ def _space(module: Any, prefix: str) -> list[tuple[str, str, str, str]]:
         if n.startswith("_") or isinstance(f, type) or not callable(f):
             continue
         kind = "ufunc" if isinstance(f, np.ufunc) else "function"
-        status, why = _ufunc(f) if kind == "ufunc" else _function(f)
+        status, why = _ufunc(f) if kind == "ufunc" else _function(f, n)
         rows.append((prefix + n, kind, status, why))
     return rows
 

@@ -87,8 +87,8 @@ def reverse(x: Any, *, dims: tuple[int, ...]) -> Any:
 
 
 reverse.vjp([lambda g, y, x, *, dims: reverse(g, dims=dims)])
-sample("reversed", S(2, 3), dims=(-1,))
-sample("reversed", S(2, 3), dims=(-2, -1))
+sample("reversed", S(2, 3), f=lambda x: reverse(x, dims=(-1,)))
+sample("reversed", S(2, 3), f=lambda x: reverse(x, dims=(-2, -1)))
 
 
 def getitem(self: Array, index: Any) -> Array:

@@ -62,9 +62,11 @@ def function_of(ufunc: Any) -> Callable[..., Any] | None:
         elif name in table:
             f = public_bind(table[name])
         elif scipy:
+            from ...ops.special.orders import ORDERED
             from .special import COMPOSED_SPECIAL
 
-            f = COMPOSED_SPECIAL.get(name)
+            name = {"jn": "jv", "yn": "yv", "kn": "kv"}.get(name, name)
+            f = ORDERED[name].bind if name in ORDERED else COMPOSED_SPECIAL.get(name)
         if f is None:
             return None
         _FUNCTIONS[ufunc] = f
