@@ -76,7 +76,7 @@ def hostile(mark: str) -> dict[str, bytes]:
     claim = pickle.dumps({"a": 1}, 2)
     calls = {
         "os.system": Evil(os.system, f"touch {mark}"), "eval": Evil(eval, f"open({mark!r}, 'w')"), "exec": Evil(exec, f"open({mark!r}, 'w')"),
-        "open": Evil(open, mark, "w"), "getattr": Evil(getattr, os, "system"), "import": Evil(__import__, "os"), "bytearray": Evil(bytearray, 1 << 40),
+        "open": Evil(open, mark, "w"), "getattr": Evil(getattr, "os", "system"), "import": Evil(__import__, "os"), "bytearray": Evil(bytearray, 1 << 40),
         "nested": {"a": [Evil(os.system, f"touch {mark}")]}, "torch load": Evil(torch.load, mark), "array": Evil(np.zeros, 1 << 40),
     }  # fmt: skip
     files = {name: with_pickle(pickle.dumps(v, 2)) for name, v in calls.items()}

@@ -38,7 +38,7 @@ SPECIAL: dict[str, str] = {n: f"special.{n}" for n in (
 ).split()} | {
     "j0": "special.bessel_j0", "j1": "special.bessel_j1", "y0": "special.bessel_y0", "y1": "special.bessel_y1", "digamma": "special.digamma",
     "k0": "special.modified_bessel_k0", "k1": "special.modified_bessel_k1", "k0e": "special.scaled_modified_bessel_k0",
-    "k1e": "special.scaled_modified_bessel_k1", "loggamma": "special.gammaln", "lgamma": "special.gammaln",
+    "k1e": "special.scaled_modified_bessel_k1", "loggamma": "special.gammaln", "_zeta": "special.zeta", "lgamma": "special.gammaln",
 }  # fmt: skip
 _CACHE: dict[Any, Any] = {}
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {}
