@@ -70,7 +70,9 @@ def gaussian_process(p):
 def mixture(p):
     """The log-likelihood of a mixture of two Gaussian densities; p: means, log widths, a logit."""
     w = 1 / (1 + np.exp(-p[4]))
-    logs = np.stack([np.log(v) - 0.5 * ((B - m) / np.exp(s)) ** 2 - s for v, m, s in ((w, p[0], p[2]), (1 - w, p[1], p[3]))])
+    logs = np.stack(
+        [np.log(v) - 0.5 * ((B - m) / np.exp(s)) ** 2 - s for v, m, s in ((w, p[0], p[2]), (1 - w, p[1], p[3]))]
+    )
     top = np.max(logs, axis=0)
     return np.sum(top + np.log(np.sum(np.exp(logs - top), axis=0)))
 

@@ -45,9 +45,9 @@ from .core.registry import fill as _fill  # noqa: E402
 from .core.tensor import Size, Tensor  # noqa: E402
 from .custom import custom_op  # noqa: E402
 from .func import vmap  # noqa: E402
+from .interop import einops as _einops  # noqa: E402
 from .interop import exchange as _exchange  # noqa: E402
 from .interop import system as _system  # noqa: E402
-from .interop import einops as _einops  # noqa: E402
 from .interop.numpy import door as _door  # noqa: E402
 from .ops.random.generator import Generator, default_generator  # noqa: E402
 

@@ -14,7 +14,11 @@ def main(argv: list[str] | None = None) -> int:
         "coverage", help="list the public names that PyTorch has and chainrule does not, with the reason"
     )
     cover.add_argument(
-        "library", nargs="?", default="torch", choices=("torch", "numpy", "scipy", "array-api"), help="whose names (default: torch)"
+        "library",
+        nargs="?",
+        default="torch",
+        choices=("torch", "numpy", "scipy", "array-api"),
+        help="whose names (default: torch)",
     )
     cover.add_argument(
         "--all", action="store_true", help="list what is out of scope too, not only what is still to come"

@@ -14,7 +14,10 @@ import numpy as _np
 from .core.dispatch import STACK as _STACK
 from .interop.numpy import shadow as _shadow
 from .interop.numpy.functions import run as _run
-from .interop.numpy.value import Array, arrays_in as _arrays_in, from_numpy as _from_numpy, made as _made
+from .interop.numpy.value import Array
+from .interop.numpy.value import arrays_in as _arrays_in
+from .interop.numpy.value import from_numpy as _from_numpy
+from .interop.numpy.value import made as _made
 
 __all__ = [n for n in _np.__all__ if not n.startswith("_")] + ["Array", "stop_gradient"]
 
@@ -24,7 +27,7 @@ def stop_gradient(x: Any) -> Any:
     return _made(x._t.detach(), x._d) if type(x) is Array else x
 
 
-def array(object: Any, dtype: Any = None, **kw: Any) -> Any:  # noqa: A002
+def array(object: Any, dtype: Any = None, **kw: Any) -> Any:
     """``np.array``, of the values of a transform too."""
     return _inside(_shadow.array(object, dtype, **kw))
 
@@ -61,9 +64,22 @@ def _listed(f: Any) -> Any:
 
 
 _JOINING = {
-    _np.concatenate, _np.stack, _np.vstack, _np.hstack, _np.dstack, _np.column_stack, _np.block, _np.select, _np.broadcast_arrays, _np.meshgrid,
-    _np.linalg.multi_dot, _np.einsum, _np.where, _np.choose, _np.piecewise,
-}  # fmt: skip
+    _np.concatenate,
+    _np.stack,
+    _np.vstack,
+    _np.hstack,
+    _np.dstack,
+    _np.column_stack,
+    _np.block,
+    _np.select,
+    _np.broadcast_arrays,
+    _np.meshgrid,
+    _np.linalg.multi_dot,
+    _np.einsum,
+    _np.where,
+    _np.choose,
+    _np.piecewise,
+}
 
 
 class _Part(_types.ModuleType):
@@ -78,11 +94,11 @@ _AXIS = type(_np.r_).__mro__[1]
 
 
 class _Rows(type(_np.r_)):  # type: ignore[misc]
-    __getitem__ = _shadow.function(_AXIS.__getitem__)
+    __getitem__ = _shadow.function(_AXIS.__getitem__)  # type: ignore[index]
 
 
 class _Columns(type(_np.c_)):  # type: ignore[misc]
-    __getitem__ = _shadow.function(_AXIS.__getitem__)
+    __getitem__ = _shadow.function(_AXIS.__getitem__)  # type: ignore[index]
 
 
 r_, c_ = _Rows(), _Columns()

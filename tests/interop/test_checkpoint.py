@@ -28,9 +28,15 @@ def saved(obj: Any) -> bytes:
 def state() -> dict[str, Any]:
     base = torch.arange(12.0)
     return {
-        "w": base.reshape(3, 4), "t": base.reshape(3, 4).T[1:], "bf": torch.ones(3, dtype=torch.bfloat16) * 1.5, "i": torch.arange(3),
-        "z": torch.zeros(0, 2), "p": torch.nn.Parameter(torch.ones(2)), "l": [1, "a", (2.0, None, True)], "c": torch.tensor([1 + 2j]),
-    }  # fmt: skip
+        "w": base.reshape(3, 4),
+        "t": base.reshape(3, 4).T[1:],
+        "bf": torch.ones(3, dtype=torch.bfloat16) * 1.5,
+        "i": torch.arange(3),
+        "z": torch.zeros(0, 2),
+        "p": torch.nn.Parameter(torch.ones(2)),
+        "l": [1, "a", (2.0, None, True)],
+        "c": torch.tensor([1 + 2j]),
+    }
 
 
 def test_values() -> None:
@@ -75,10 +81,17 @@ def hostile(mark: str) -> dict[str, bytes]:
     body = good.read(next(n for n in good.namelist() if n.endswith("data.pkl")))
     claim = pickle.dumps({"a": 1}, 2)
     calls = {
-        "os.system": Evil(os.system, f"touch {mark}"), "eval": Evil(eval, f"open({mark!r}, 'w')"), "exec": Evil(exec, f"open({mark!r}, 'w')"),
-        "open": Evil(open, mark, "w"), "getattr": Evil(getattr, "os", "system"), "import": Evil(__import__, "os"), "bytearray": Evil(bytearray, 1 << 40),
-        "nested": {"a": [Evil(os.system, f"touch {mark}")]}, "torch load": Evil(torch.load, mark), "array": Evil(np.zeros, 1 << 40),
-    }  # fmt: skip
+        "os.system": Evil(os.system, f"touch {mark}"),
+        "eval": Evil(eval, f"open({mark!r}, 'w')"),
+        "exec": Evil(exec, f"open({mark!r}, 'w')"),
+        "open": Evil(open, mark, "w"),
+        "getattr": Evil(getattr, "os", "system"),
+        "import": Evil(__import__, "os"),
+        "bytearray": Evil(bytearray, 1 << 40),
+        "nested": {"a": [Evil(os.system, f"touch {mark}")]},
+        "torch load": Evil(torch.load, mark),
+        "array": Evil(np.zeros, 1 << 40),
+    }
     files = {name: with_pickle(pickle.dumps(v, 2)) for name, v in calls.items()}
     files["memo"] = with_pickle(b"\x80\x02]r\xff\xff\xff\xff.")
     files["inst"] = with_pickle(b"(S'touch " + mark.encode() + b"'\nios\nsystem\n.")
@@ -131,7 +144,7 @@ def test_a_claim_of_four_gigabytes() -> None:
         with zipfile.ZipFile(f, "w") as out:
             for n in z.namelist():
                 out.writestr(n, changed if n == name else z.read(n))
-        with pytest.raises(CheckpointError, match="claimed|reaches beyond|claims"):
+        with pytest.raises(CheckpointError, match=r"claimed|reaches beyond|claims"):
             chainrule.load(io.BytesIO(f.getvalue()))
 
 
@@ -156,8 +169,7 @@ def test_mutated_files(tmp_path: Path) -> None:
         try:
             chainrule.load(io.BytesIO(data))
         except (ChainruleError, pickle.UnpicklingError) as e:
-            refused += 1
-            assert str(e)
+            refused += len(str(e)) > 10
         assert not mark.exists()
     assert refused > 150
 

@@ -55,7 +55,9 @@ def test_arrays_of_others(make: Any) -> None:
 def test_state_dicts_of_others() -> None:
     m = chainrule.nn.Linear(2, 3)
     m.load_state_dict({"weight": np.full((3, 2), 2.0), "bias": torch.ones(3)})
-    assert m.weight.tolist() == [[2.0, 2.0]] * 3 and m.bias.tolist() == [1.0] * 3 and m.weight.dtype is chainrule.float32
+    assert (
+        m.weight.tolist() == [[2.0, 2.0]] * 3 and m.bias.tolist() == [1.0] * 3 and m.weight.dtype is chainrule.float32
+    )
 
 
 def test_types_are_numpys() -> None:
@@ -67,7 +69,10 @@ def test_opt_einsum() -> None:
     x = chainrule.arange(24.0).reshape(2, 3, 4)
     want = np.einsum("abc,abd->cd", x.numpy(), x.numpy())
     np.testing.assert_allclose(opt_einsum.contract("abc,abd->cd", x, x).numpy(), want)
-    np.testing.assert_allclose(opt_einsum.contract("abc,dbc,de->ae", x, x, chainrule.ones(2, 2)).numpy(), np.einsum("abc,dbc,de->ae", x.numpy(), x.numpy(), np.ones((2, 2))))  # fmt: skip
+    np.testing.assert_allclose(
+        opt_einsum.contract("abc,dbc,de->ae", x, x, chainrule.ones(2, 2)).numpy(),
+        np.einsum("abc,dbc,de->ae", x.numpy(), x.numpy(), np.ones((2, 2))),
+    )
     g = grad(lambda v: opt_einsum.contract("abc,abc->", v, v))(x)
     np.testing.assert_allclose(g.numpy(), 2 * x.numpy())
 
@@ -88,7 +93,9 @@ def test_einops_backend() -> None:
     x = chainrule.arange(6.0).reshape(2, 3)
     assert backend.is_appropriate_type(x) and not backend.is_appropriate_type(np.ones(2))
     assert backend.transpose(x, (1, 0)).shape == (3, 2) and backend.reduce(x, "prod", (0, 1)).item() == 0
-    assert backend.tile(backend.add_axis(x, 0), (4, 1, 1)).shape == (4, 2, 3) and backend.stack_on_zeroth_dimension([x, x]).shape == (2, 2, 3)
+    assert backend.tile(backend.add_axis(x, 0), (4, 1, 1)).shape == (4, 2, 3) and backend.stack_on_zeroth_dimension(
+        [x, x]
+    ).shape == (2, 2, 3)
     assert backend.concat([x, x], 1).shape == (2, 6) and backend.einsum("ij,ij->i", x, x).tolist() == [5.0, 50.0]
 
 

@@ -12,7 +12,19 @@ import pytest
 import chainrule
 import chainrule.numpy as cnp
 from chainrule.core.errors import ChainruleError, MissingRuleError
-from chainrule.func import elementwise_grad, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, value_and_grad, vjp, vmap
+from chainrule.func import (
+    elementwise_grad,
+    grad,
+    grad_and_value,
+    hessian,
+    jacfwd,
+    jacrev,
+    jvp,
+    linearize,
+    value_and_grad,
+    vjp,
+    vmap,
+)
 
 X = np.array([0.3, -1.2, 2.0])
 
@@ -20,7 +32,14 @@ X = np.array([0.3, -1.2, 2.0])
 def test_arrays_in_arrays_out() -> None:
     f = lambda x: np.sum(np.sin(x) * x)
     want = np.cos(X) * X + np.sin(X)
-    for got in (grad(f)(X), vjp(f, X)[1](1.0)[0], jacrev(f)(X), jacfwd(f)(X), grad_and_value(f)(X)[0], value_and_grad(f)(X)[1]):
+    for got in (
+        grad(f)(X),
+        vjp(f, X)[1](1.0)[0],
+        jacrev(f)(X),
+        jacfwd(f)(X),
+        grad_and_value(f)(X)[0],
+        value_and_grad(f)(X)[1],
+    ):
         assert type(got) is np.ndarray and got.dtype == np.float64
         np.testing.assert_allclose(got, want, rtol=1e-14)
     y, t = jvp(f, (X,), (np.ones(3),))
@@ -39,7 +58,7 @@ def test_numbers_trees_and_mixtures() -> None:
     np.testing.assert_allclose(g["b"][0], X)
     a, b = grad(lambda x, y: np.sum(x * 2) + (y * 3).sum(), argnums=(0, 1))(X, chainrule.ones(2))
     assert type(a) is np.ndarray and isinstance(b, chainrule.Tensor)
-    v, aux = grad(lambda x: (np.sum(x * x), {"n": np.sum(x)}), has_aux=True)(X)
+    _, aux = grad(lambda x: (np.sum(x * x), {"n": np.sum(x)}), has_aux=True)(X)
     assert aux["n"] == pytest.approx(X.sum())
     np.testing.assert_allclose(vmap(lambda x, c: x * c, in_dims=(0, None))(X, 2.0), 2 * X)
     np.testing.assert_allclose(vmap(lambda x: np.array([1.0, 2.0]))(X), [[1.0, 2.0]] * 3)
@@ -55,7 +74,9 @@ def test_any_nesting() -> None:
     third = grad(lambda x: grad(lambda y: np.sum(grad(f)(y) * x))(x)[0])(X)
     e = 1e-5
     second = lambda x: grad(lambda y: np.sum(grad(f)(y) * x))(x)[0]
-    np.testing.assert_allclose(third, [(second(X + e * d) - second(X - e * d)) / (2 * e) for d in np.eye(3)], rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(
+        third, [(second(X + e * d) - second(X - e * d)) / (2 * e) for d in np.eye(3)], rtol=1e-6, atol=1e-8
+    )
 
 
 def test_writes_are_numpys() -> None:
@@ -100,11 +121,14 @@ def test_a_constant_that_is_written_to_later() -> None:
 @pytest.mark.parametrize(
     ("f", "words"),
     [
-        (lambda x: np.sum(np.asarray(x)), "np.stack"), (lambda x: np.array([x[0], x[1]]).sum(), "like=x"), (lambda x: math.sin(x[0]), "np.sin for math.sin"),
-        (lambda x: np.float64(x[0]), "np.stack"), (lambda x: np.sum(np.add(x, 1.0, out=np.zeros(3))), "empty_like"),
+        (lambda x: np.sum(np.asarray(x)), "np.stack"),
+        (lambda x: np.array([x[0], x[1]]).sum(), "like=x"),
+        (lambda x: math.sin(x[0]), "np.sin for math.sin"),
+        (lambda x: np.float64(x[0]), "np.stack"),
+        (lambda x: np.sum(np.add(x, 1.0, out=np.zeros(3))), "empty_like"),
         (lambda x: np.sum(np.add.at(np.zeros(3), [0], x[0])), "zeros_like"),
     ],
-)  # fmt: skip
+)
 def test_what_would_lose_the_derivative_raises(f: Any, words: str) -> None:
     with pytest.raises((ChainruleError, TypeError, ValueError), match=words):
         grad(f)(X)
@@ -119,14 +143,21 @@ def test_an_ndarray_that_a_value_is_written_to() -> None:
 @pytest.mark.parametrize(
     ("x", "words"),
     [
-        (np.ma.masked_array(X, X > 0), "masked"), (np.array([1.0, None], dtype=object), "Python objects"), (np.zeros(2, [("a", float)]), "structured"),
-        (np.arange(3), "floating"), (np.array(["a"]), "no arithmetic"),
+        (np.ma.masked_array(X, X > 0), "masked"),
+        (np.array([1.0, None], dtype=object), "Python objects"),
+        (np.zeros(2, [("a", float)]), "structured"),
+        (np.arange(3), "floating"),
+        (np.array(["a"]), "no arithmetic"),
     ],
-)  # fmt: skip
+)
 def test_arrays_that_have_no_derivative(x: Any, words: str) -> None:
     with pytest.raises((TypeError, RuntimeError), match=words):
         grad(lambda v: np.sum(v))(x)
-    with pytest.raises(TypeError, match="masked|objects|structured|matrix|arithmetic") if x.dtype != np.int64 else np.errstate():
+    with (
+        pytest.raises(TypeError, match=r"masked|objects|structured|matrix|arithmetic")
+        if x.dtype != np.int64
+        else np.errstate()
+    ):
         grad(lambda v: np.sum(v * x[0] if x.dtype == np.int64 else v * x))(1.0)
 
 
@@ -135,7 +166,7 @@ def test_a_function_without_a_rule_is_named() -> None:
 
     with pytest.raises(MissingRuleError, match="struve"):
         grad(lambda x: struve(1, x))(0.5)
-    with pytest.raises((MissingRuleError, TypeError, ChainruleError), match="packbits|no derivative|one concrete"):
+    with pytest.raises((MissingRuleError, TypeError, ChainruleError), match=r"packbits|no derivative|one concrete"):
         vmap(lambda x: np.packbits(x))(np.ones((2, 8), np.uint8))
 
 
@@ -167,12 +198,20 @@ def test_scipy_takes_our_derivatives() -> None:
 
     f = lambda x: np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
     np.testing.assert_allclose(optimize.minimize(f, np.zeros(3), jac=grad(f), method="BFGS").x, 1, rtol=1e-4)
-    np.testing.assert_allclose(optimize.minimize(f, np.zeros(3), jac=grad(f), hess=hessian(f), method="trust-exact").x, 1, rtol=1e-3)
+    np.testing.assert_allclose(
+        optimize.minimize(f, np.zeros(3), jac=grad(f), hess=hessian(f), method="trust-exact").x, 1, rtol=1e-3
+    )
     r = lambda p: p**2 - np.array([1.0, 4.0])
     np.testing.assert_allclose(optimize.least_squares(r, np.ones(2), jac=jacfwd(r)).x, [1, 2])
     np.testing.assert_allclose(optimize.root(r, np.ones(2), jac=jacrev(r)).x, [1, 2])
     rate = lambda t, y: np.stack([y[1], -100 * y[1] - y[0]])
-    s = integrate.solve_ivp(lambda t, y: np.array(rate(t, y)), (0, 1), [1.0, 0.0], method="Radau", jac=lambda t, y: jacfwd(lambda v: rate(t, v))(y))
+    s = integrate.solve_ivp(
+        lambda t, y: np.array(rate(t, y)),
+        (0, 1),
+        [1.0, 0.0],
+        method="Radau",
+        jac=lambda t, y: jacfwd(lambda v: rate(t, v))(y),
+    )
     assert s.success
 
 

@@ -34,7 +34,7 @@ from .creation import (
 )
 from .data_types import astype, can_cast, finfo, iinfo, isdtype, result_type
 from .elementwise import (
-    abs,  # noqa: A004
+    abs,
     acos,
     acosh,
     add,
@@ -86,11 +86,11 @@ from .elementwise import (
     nextafter,
     not_equal,
     positive,
-    pow,  # noqa: A004
+    pow,
     real,
     reciprocal,
     remainder,
-    round,  # noqa: A004
+    round,
     sign,
     signbit,
     sin,
@@ -103,8 +103,8 @@ from .elementwise import (
     trunc,
 )
 from .functions import (
-    all,  # noqa: A004
-    any,  # noqa: A004
+    all,
+    any,
     argmax,
     argmin,
     argsort,
@@ -119,9 +119,9 @@ from .functions import (
     flip,
     matmul,
     matrix_transpose,
-    max,  # noqa: A004
+    max,
     mean,
-    min,  # noqa: A004
+    min,
     moveaxis,
     nonzero,
     permute_dims,
@@ -134,7 +134,7 @@ from .functions import (
     squeeze,
     stack,
     std,
-    sum,  # noqa: A004
+    sum,
     take,
     take_along_axis,
     tensordot,
@@ -152,12 +152,16 @@ from .info import __array_namespace_info__
 
 __array_api_version__ = "2024.12"
 e, inf, nan, newaxis, pi = _math.e, _math.inf, _math.nan, None, _math.pi
-bool = _np.dtype("bool")  # noqa: A001
+bool = _np.dtype("bool")
 int8, int16, int32, int64 = (_np.dtype(f"int{n}") for n in (8, 16, 32, 64))
 uint8, uint16, uint32, uint64 = (_np.dtype(f"uint{n}") for n in (8, 16, 32, 64))
 float32, float64, complex64, complex128 = (_np.dtype(n) for n in ("float32", "float64", "complex64", "complex128"))
 __all__ = [n for n in dir() if not n.startswith("_")] + ["__array_api_version__", "__array_namespace_info__"]
-__all__ = [n for n in __all__ if n not in ("annotations", "Any", "call", "creation", "data_types", "elementwise", "functions", "info")]
+__all__ = [
+    n
+    for n in __all__
+    if n not in ("annotations", "Any", "call", "creation", "data_types", "elementwise", "functions", "info")
+]
 
 
 def at_version(api_version: str | None) -> Any:

@@ -16,7 +16,9 @@ VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 def at_version(api_version: str | None) -> Any:
     """The namespace, if it is of the version that was asked for."""
     if api_version is not None and api_version not in VERSIONS:
-        raise ValueError(f"__array_namespace__: version {api_version!r} of the standard is not known; there are {', '.join(VERSIONS)}")
+        raise ValueError(
+            f"__array_namespace__: version {api_version!r} of the standard is not known; there are {', '.join(VERSIONS)}"
+        )
     import chainrule.array_api as namespace
 
     return namespace

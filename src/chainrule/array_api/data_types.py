@@ -30,7 +30,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
     check_device(device)
     a = array(x, "astype")
     d = np.dtype(_type(dtype))
-    return back(a if not copy and d == a.dtype else a.astype(d, copy=copy), x)  # type: ignore[attr-defined]
+    return back(a if not copy and d == a.dtype else a.astype(d, copy=copy), x)
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:
@@ -58,14 +58,14 @@ class iinfo_object(NamedTuple):
     dtype: Any
 
 
-def finfo(type: Any, /) -> finfo_object:  # noqa: A002
+def finfo(type: Any, /) -> finfo_object:
     """The limits of a floating type, or of an array's."""
     d = np.dtype(_type(type))
     i = np.finfo(d)
     return finfo_object(int(i.bits), float(i.eps), float(i.max), float(i.min), float(i.smallest_normal), i.dtype)
 
 
-def iinfo(type: Any, /) -> iinfo_object:  # noqa: A002
+def iinfo(type: Any, /) -> iinfo_object:
     """The limits of an integer type, or of an array's."""
     i = np.iinfo(np.dtype(_type(type)))
     return iinfo_object(int(i.bits), int(i.max), int(i.min), i.dtype)

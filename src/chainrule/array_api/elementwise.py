@@ -37,19 +37,31 @@ def _two(name: str, ufunc: Any = None) -> Callable[[Any, Any], Any]:
     return f
 
 
-abs = _one("abs")  # noqa: A001
+abs = _one("abs")
 acos, acosh, asin, asinh, atan, atanh = (_one(n) for n in ("acos", "acosh", "asin", "asinh", "atan", "atanh"))
 bitwise_invert, conj, cos, cosh, exp = (_one(n) for n in ("bitwise_invert", "conj", "cos", "cosh", "exp"))
-isfinite, isinf, isnan, log, log1p, log2, log10 = (_one(n) for n in ("isfinite", "isinf", "isnan", "log", "log1p", "log2", "log10"))
-logical_not, negative, positive, reciprocal, signbit = (_one(n) for n in ("logical_not", "negative", "positive", "reciprocal", "signbit"))
+isfinite, isinf, isnan, log, log1p, log2, log10 = (
+    _one(n) for n in ("isfinite", "isinf", "isnan", "log", "log1p", "log2", "log10")
+)
+logical_not, negative, positive, reciprocal, signbit = (
+    _one(n) for n in ("logical_not", "negative", "positive", "reciprocal", "signbit")
+)
 sign, sin, sinh, square, sqrt, tan = (_one(n) for n in ("sign", "sin", "sinh", "square", "sqrt", "tan"))
 add, atan2, bitwise_and, bitwise_left_shift = (_two(n) for n in ("add", "atan2", "bitwise_and", "bitwise_left_shift"))
-bitwise_or, bitwise_right_shift, bitwise_xor, copysign = (_two(n) for n in ("bitwise_or", "bitwise_right_shift", "bitwise_xor", "copysign"))
+bitwise_or, bitwise_right_shift, bitwise_xor, copysign = (
+    _two(n) for n in ("bitwise_or", "bitwise_right_shift", "bitwise_xor", "copysign")
+)
 divide, equal, greater, greater_equal = (_two(n) for n in ("divide", "equal", "greater", "greater_equal"))
 floor_divide = _two("floor_divide", operator.floordiv)  # the operator has the standard's infinities
-hypot, less, less_equal, logaddexp, logical_and = (_two(n) for n in ("hypot", "less", "less_equal", "logaddexp", "logical_and"))
-logical_or, logical_xor, maximum, minimum, multiply = (_two(n) for n in ("logical_or", "logical_xor", "maximum", "minimum", "multiply"))
-nextafter, not_equal, pow, remainder, subtract = (_two(n) for n in ("nextafter", "not_equal", "pow", "remainder", "subtract"))  # noqa: A001
+hypot, less, less_equal, logaddexp, logical_and = (
+    _two(n) for n in ("hypot", "less", "less_equal", "logaddexp", "logical_and")
+)
+logical_or, logical_xor, maximum, minimum, multiply = (
+    _two(n) for n in ("logical_or", "logical_xor", "maximum", "minimum", "multiply")
+)
+nextafter, not_equal, pow, remainder, subtract = (
+    _two(n) for n in ("nextafter", "not_equal", "pow", "remainder", "subtract")
+)
 
 
 def _mended(name: str, mend: Callable[[Any, Any], None]) -> Callable[[Any], Any]:
@@ -90,7 +102,7 @@ def _whole(name: str) -> Callable[[Any], Any]:
 
     def f(x: Any, /) -> Any:
         a = array(x, name)
-        return back(a.copy() if a.dtype.kind in "iu" else u(a), x)  # type: ignore[attr-defined]
+        return back(a.copy() if a.dtype.kind in "iu" else u(a), x)
 
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"``{name}(x)``, element by element; integers stay as they are."
@@ -98,20 +110,20 @@ def _whole(name: str) -> Callable[[Any], Any]:
 
 
 ceil, floor, trunc = _whole("ceil"), _whole("floor"), _whole("trunc")
-round = _whole("round")  # noqa: A001
+round = _whole("round")
 
 
 def real(x: Any, /) -> Any:
     """The real part."""
-    return back(wrap(array(x, "real").real._t.clone()), x)  # type: ignore[attr-defined]
+    return back(wrap(array(x, "real").real._t.clone()), x)
 
 
 def imag(x: Any, /) -> Any:
     """The imaginary part."""
-    return back(wrap(array(x, "imag").imag._t.clone()), x)  # type: ignore[attr-defined]
+    return back(wrap(array(x, "imag").imag._t.clone()), x)
 
 
-def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:  # noqa: A002
+def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
     """Between two bounds; the type is that of `x`."""
     a = array(x, "clip")
     y: Any = a

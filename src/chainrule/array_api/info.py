@@ -49,6 +49,6 @@ class Info:
         return ["cpu"]
 
 
-def __array_namespace_info__() -> Info:  # noqa: N807
+def __array_namespace_info__() -> Info:
     """What this namespace can do."""
     return Info()

@@ -30,13 +30,21 @@ class Methods:
         ...
     def __and__(self, other: Operand) -> Tensor:
         """The and of two integers, bit by bit, or of two truth values."""
+    def __array_function__(self, func: Any, types: Any, args: _tuple[Any, ...], kwargs: dict[_str, Any]) -> Any:
+        """NumPy's protocol for functions of tensors: the results are tensors, with their derivatives."""
+    def __array_namespace__(self, *, api_version: _str | None = None) -> Any:
+        """The Array API standard's functions."""
     __array_priority__: _float
+    def __array_ufunc__(self, ufunc: Any, method: _str, *inputs: Any, **kw: Any) -> Any:
+        """NumPy's protocol for ufuncs on tensors: the result is a tensor, with its derivative."""
     def __contains__(self, element: _object) -> _bool:
         """Whether one of the elements equals `element`."""
+    def __copy__(self) -> Tensor:
+        """``copy.copy(x)``: another tensor of the same value and derivative, as a view."""
     def __div__(self, other: Operand) -> Tensor:
         """divide(x1, x2, /, out=None, *, where=True, casting='same_kind', order='K', dtype=None, subok=True[, signature])"""
-    def __dlpack__(self, *, stream: Any = None, **kw: Any) -> Any:
-        """The memory of this tensor for another library."""
+    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: _bool | None = None) -> Any:
+        """The memory of this tensor for another library; of bfloat16 and of memory that may not be written to, too."""
     def __dlpack_device__(self) -> _tuple[_int, _int]:
         """The CPU, in DLPack's numbers."""
     def __eq__(self, other: _object) -> Tensor: ...  # type: ignore[override]
@@ -1124,9 +1132,9 @@ class Methods:
         """Two dims exchanged."""
     def swapaxes_(self, axis0: _int, axis1: _int) -> Self:
         """Make `self` the view that :meth:`swapaxes` gives."""
-    def swapdims(self, dim0: _int, dim1: _int) -> Tensor:
-        """Two dims exchanged."""
-    def swapdims_(self, dim0: _int, dim1: _int) -> Self:
+    def swapdims(self, dim0: Any, dim1: _int | None = None) -> Tensor:
+        """Two dims exchanged; with one tuple, all dims in that order, as NumPy has it."""
+    def swapdims_(self, dim0: Any, dim1: _int | None = None) -> Self:
         """Make `self` the view that :meth:`swapdims` gives."""
     def t(self) -> Tensor:
         """The transpose of a matrix; vectors and scalars as they are."""
@@ -1157,15 +1165,17 @@ class Methods:
     @overload
     def to(self, other: Tensor, non_blocking: _bool = False, copy: _bool = False, *, memory_format: Layout | None = None) -> Tensor:
         """`self` converted to a type: ``x.to(chainrule.float64)``, ``x.to(other)``; itself where nothing changes."""
+    def to_numpy(self) -> Any:
+        """The values as a NumPy array, without a derivative: what pandas and matplotlib ask for."""
     def to_padded_tensor(self, padding: _float = 0.0, output_size: Sequence[_int] | None = None) -> Tensor:
         """The components at the corners of one ordinary tensor, the rest filled with `padding`."""
     def topk(self, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True) -> Sorted:
         """The k largest (or smallest) entries along `dim`, in order, and their positions."""
     def trace(self) -> Tensor:
         """``sum_i x[i, i]`` of a matrix."""
-    def transpose(self, dim0: _int, dim1: _int) -> Tensor:
-        """Two dims exchanged."""
-    def transpose_(self, dim0: _int, dim1: _int) -> Self:
+    def transpose(self, dim0: Any, dim1: _int | None = None) -> Tensor:
+        """Two dims exchanged; with one tuple, all dims in that order, as NumPy has it."""
+    def transpose_(self, dim0: Any, dim1: _int | None = None) -> Self:
         """Make `self` the view that :meth:`transpose` gives."""
     def triangular_solve(self, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False) -> TriangularSolve:
         """``X`` with ``A X = input`` (``A^T X = input`` with `transpose`) for a triangular A, and a copy of A."""

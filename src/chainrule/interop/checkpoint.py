@@ -57,9 +57,16 @@ def _number(x: Any, what: str) -> int:
     return x
 
 
-def _rebuild_tensor(storage: Any, offset: Any, size: Any, stride: Any, requires_grad: Any = False, *rest: Any) -> Tensor:
+def _rebuild_tensor(
+    storage: Any, offset: Any, size: Any, stride: Any, requires_grad: Any = False, *rest: Any
+) -> Tensor:
     """A view of a storage, if it lies inside it."""
-    if not isinstance(storage, _Storage) or not isinstance(size, tuple) or not isinstance(stride, tuple) or len(size) != len(stride):
+    if (
+        not isinstance(storage, _Storage)
+        or not isinstance(size, tuple)
+        or not isinstance(stride, tuple)
+        or len(size) != len(stride)
+    ):
         raise CheckpointError("load: a tensor without a storage, sizes and strides of one length")
     if len(size) > 64:
         raise CheckpointError(f"load: a tensor of {len(size)} dimensions")
@@ -70,7 +77,9 @@ def _rebuild_tensor(storage: Any, offset: Any, size: Any, stride: Any, requires_
     for n, s in zip(shape, steps, strict=True):
         last += (n - 1) * s if n else 0
     if 0 not in shape and last >= data.size:
-        raise CheckpointError(f"load: a tensor of sizes {shape} and strides {steps} reaches beyond its storage of {data.size} elements")
+        raise CheckpointError(
+            f"load: a tensor of sizes {shape} and strides {steps} reaches beyond its storage of {data.size} elements"
+        )
     count = 1
     for n in shape:
         count *= n
@@ -168,9 +177,11 @@ def _entry(z: zipfile.ZipFile, name: str, limit: int) -> bytes:
 
 def _read(z: zipfile.ZipFile) -> Any:
     names = z.namelist()
-    found = [n for n in names if n.endswith("/data.pkl") and n.count("/") == 1 or n == "data.pkl"]
+    found = [n for n in names if (n.endswith("/data.pkl") and n.count("/") == 1) or n == "data.pkl"]
     if len(found) != 1 or len(set(names)) != len(names):
-        raise CheckpointError("load: this zip is no checkpoint of PyTorch's: it must have one data.pkl, and no name twice")
+        raise CheckpointError(
+            "load: this zip is no checkpoint of PyTorch's: it must have one data.pkl, and no name twice"
+        )
     root = found[0][: -len("data.pkl")]
     if any(f"{root}{n}" in names for n in ("constants.pkl", "code/")):
         raise CheckpointError("load: this is a TorchScript archive, which holds code; save the state_dict() instead")
@@ -190,7 +201,9 @@ def _read(z: zipfile.ZipFile) -> Any:
             made[key] = np.frombuffer(bytearray(raw), np.uint8)
         raw_bytes = made[key]
         if raw_bytes.size < count * d.itemsize:
-            raise CheckpointError(f"load: storage {key!r} has {raw_bytes.size} bytes, {count} elements of {d} are claimed")
+            raise CheckpointError(
+                f"load: storage {key!r} has {raw_bytes.size} bytes, {count} elements of {d} are claimed"
+            )
         a = raw_bytes[: count * d.itemsize].view(d)
         return _Storage(a.byteswap() if big and d.itemsize > 1 else a)
 
@@ -203,13 +216,13 @@ def _read(z: zipfile.ZipFile) -> Any:
 
 def check_opcodes(data: bytes) -> None:
     """Refuse opcodes that no file of tensors has, and places of the memo so far away that making room for them takes all memory."""
-    count = 0
-    for op, arg, _ in pickletools.genops(data):
-        count += 1
+    for count, (op, arg, _) in enumerate(pickletools.genops(data)):
         if op.name in _REFUSED:
             raise CheckpointError(f"load: the pickle uses {op.name}, which no checkpoint needs; nothing of it was run")
-        if op.name in ("PUT", "BINPUT", "LONG_BINPUT") and int(arg) > count:
-            raise CheckpointError(f"load: the pickle remembers an object under the number {arg}, with {count} steps before it")
+        if op.name in ("PUT", "BINPUT", "LONG_BINPUT") and int(arg or 0) > count:
+            raise CheckpointError(
+                f"load: the pickle remembers an object under the number {arg}, with {count} steps before it"
+            )
 
 
 _REFUSED = frozenset("INST OBJ EXT1 EXT2 EXT4 NEXT_BUFFER READONLY_BUFFER NEWOBJ_EX".split())

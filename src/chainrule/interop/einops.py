@@ -79,7 +79,6 @@ def declare(module: Any) -> None:
             y = PUBLIC["einsum"](pattern, *[v._t if type(v) is Array else v for v in x])
             return wrap(y) if arrays else y
 
-
     _DECLARED.append(ChainruleBackend)
 
 

@@ -76,7 +76,9 @@ def load(
         except (pickle.UnpicklingError, OSError):
             raise
         except Exception as e:
-            raise CheckpointError(f"load: the file is broken or no pickle of tensors ({type(e).__name__}: {str(e)[:200]})") from None
+            raise CheckpointError(
+                f"load: the file is broken or no pickle of tensors ({type(e).__name__}: {str(e)[:200]})"
+            ) from None
 
     if isinstance(f, str | os.PathLike):
         with open(f, "rb") as file:

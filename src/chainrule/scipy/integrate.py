@@ -7,6 +7,7 @@ adjoint, in reverse mode), to any order, and values from closures count too.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -27,14 +28,24 @@ def _out(kind: str, y: Tensor) -> str:
 
 
 def solve_ivp(
-    fun: Callable[..., Any], t_span: Any, y0: Any, method: Any = "RK45", t_eval: Any = None, dense_output: bool = False,
-    events: Any = None, vectorized: bool = False, args: Any = None, **options: Any,
-) -> Any:  # fmt: skip
+    fun: Callable[..., Any],
+    t_span: Any,
+    y0: Any,
+    method: Any = "RK45",
+    t_eval: Any = None,
+    dense_output: bool = False,
+    events: Any = None,
+    vectorized: bool = False,
+    args: Any = None,
+    **options: Any,
+) -> Any:
     """``y' = fun(t, y, *args)`` by an explicit Runge-Kutta method: SciPy's result, whose ``y`` has derivatives."""
     from scipy import integrate
 
     if method not in ("RK45", "RK23", "DOP853"):
-        raise NotImplementedError(f"solve_ivp: method {method!r} has no derivative here; use 'RK45', 'RK23' or 'DOP853', with a smaller max_step if stiff")
+        raise NotImplementedError(
+            f"solve_ivp: method {method!r} has no derivative here; use 'RK45', 'RK23' or 'DOP853', with a smaller max_step if stiff"
+        )
     if events is not None or dense_output or vectorized:
         raise NotImplementedError("solve_ivp: events, dense_output and vectorized have no derivative here; pass t_eval")
     args = () if args is None else tuple(args)
@@ -60,7 +71,7 @@ def solve_ivp(
         at = [float(t) for t in times]
     ys = [start]
     rk: Any = {"RK45": integrate.RK45, "RK23": integrate.RK23, "DOP853": integrate.DOP853}[method]
-    for a, b in zip(at[:-1], at[1:], strict=True):
+    for a, b in pairwise(at):
         ys.append(_step(f, a, ys[-1], b - a, rk, inner))
     keep = range(len(times)) if wanted is None else [int(np.flatnonzero(times == t)[0]) for t in wanted]
     y = PUBLIC["stack"]([ys[k] for k in keep], -1)
@@ -84,7 +95,17 @@ def _step(f: Any, t: Any, y: Tensor, h: Any, rk: Any, inner: str) -> Tensor:
     return y + h * sum((k * w for w, k in parts[1:]), start=parts[0][1] * parts[0][0])
 
 
-def odeint(func: Callable[..., Any], y0: Any, t: Any, args: Any = (), *, rtol: float = 1.49e-8, atol: float = 1.49e-8, tfirst: bool = False, **kw: Any) -> Any:  # noqa: E501  # fmt: skip
+def odeint(
+    func: Callable[..., Any],
+    y0: Any,
+    t: Any,
+    args: Any = (),
+    *,
+    rtol: float = 1.49e-8,
+    atol: float = 1.49e-8,
+    tfirst: bool = False,
+    **kw: Any,
+) -> Any:
     """``y' = func(y, t, *args)`` at the times `t`, one row for each."""
     if kw:
         raise TypeError(f"odeint: {', '.join(kw)} is not taken here")
@@ -94,7 +115,9 @@ def odeint(func: Callable[..., Any], y0: Any, t: Any, args: Any = (), *, rtol: f
     kind, _ = _kind(y0, t, *args)
     moving = result(t)
     if moving._interp is not None:
-        raise NotImplementedError("odeint: for derivatives with respect to times use solve_ivp, with the ends of t_span")
+        raise NotImplementedError(
+            "odeint: for derivatives with respect to times use solve_ivp, with the ends of t_span"
+        )
     r = solve_ivp(g, (times[0], times[-1]), y0, method="DOP853", t_eval=times, args=args, rtol=rtol, atol=atol)
     if not r.success:
         raise RuntimeError(f"odeint: {r.message}")

@@ -42,7 +42,9 @@ def on_tensors(n: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         @functools.wraps(f)
         def call(*args: Any, **kw: Any) -> Any:
             kind = kind_of(*args[:n])
-            return hand_out(f(*[tree_map(floating, a) if a is not None else a for a in args[:n]], *args[n:], **kw), kind)
+            return hand_out(
+                f(*[tree_map(floating, a) if a is not None else a for a in args[:n]], *args[n:], **kw), kind
+            )
 
         return call
 

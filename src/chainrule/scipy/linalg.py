@@ -54,12 +54,16 @@ def _transposed(a: Tensor, trans: Any) -> Tensor:
 
 
 @on_tensors(2)
-def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False, **kw: Any) -> Any:
+def solve_triangular(
+    a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False, **kw: Any
+) -> Any:
     """The solution of ``a x = b`` for a triangular matrix."""
     upper = not lower
     if trans not in (0, "N"):
         a, upper = _transposed(a, trans), lower
-    y = PUBLIC["linalg.solve_triangular"](a, b.unsqueeze(-1) if b.ndim == 1 else b, upper=upper, unitriangular=unit_diagonal)
+    y = PUBLIC["linalg.solve_triangular"](
+        a, b.unsqueeze(-1) if b.ndim == 1 else b, upper=upper, unitriangular=unit_diagonal
+    )
     return y.squeeze(-1) if b.ndim == 1 else y
 
 

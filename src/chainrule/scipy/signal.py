@@ -12,13 +12,17 @@ from .kinds import on_tensors
 def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:
     """The convolution of two arrays, by Fourier transforms over all axes."""
     if in1.ndim != in2.ndim:
-        raise ValueError(f"convolve: both arrays must have the same number of dimensions, got {in1.ndim} and {in2.ndim}")
+        raise ValueError(
+            f"convolve: both arrays must have the same number of dimensions, got {in1.ndim} and {in2.ndim}"
+        )
     full = tuple([a + b - 1 for a, b in zip(in1.shape, in2.shape, strict=True)])
     axes = tuple(range(in1.ndim))
     if in1.dtype.is_complex or in2.dtype.is_complex:
         y = PUBLIC["fft.ifftn"](PUBLIC["fft.fftn"](in1, full, axes) * PUBLIC["fft.fftn"](in2, full, axes), full, axes)
     else:
-        y = PUBLIC["fft.irfftn"](PUBLIC["fft.rfftn"](in1, full, axes) * PUBLIC["fft.rfftn"](in2, full, axes), full, axes)
+        y = PUBLIC["fft.irfftn"](
+            PUBLIC["fft.rfftn"](in1, full, axes) * PUBLIC["fft.rfftn"](in2, full, axes), full, axes
+        )
     if mode == "full":
         return y
     for k, (a, b) in enumerate(zip(in1.shape, in2.shape, strict=True)):

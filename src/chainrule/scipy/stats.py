@@ -29,7 +29,9 @@ class _Continuous:
 
     shapes = 0
 
-    def _run(self, f: Any, x: Any, args: tuple[Any, ...], kw: dict[str, Any], density: bool = False, log: bool = False) -> Any:
+    def _run(
+        self, f: Any, x: Any, args: tuple[Any, ...], kw: dict[str, Any], density: bool = False, log: bool = False
+    ) -> Any:
         loc = kw.pop("loc", args[self.shapes] if len(args) > self.shapes else 0.0)
         scale = kw.pop("scale", args[self.shapes + 1] if len(args) > self.shapes + 1 else 1.0)
         params = [*args[: self.shapes], *kw.values()]
@@ -234,7 +236,7 @@ def _rest(self: Any, name: str) -> Any:
 
 
 for _c in (_Continuous, _Poisson, _MultivariateNormal, _Dirichlet):
-    _c.__getattr__ = _rest  # type: ignore[attr-defined]
+    _c.__getattr__ = _rest  # type: ignore[union-attr]
 norm, expon, gamma, chi2, beta, t = _Norm(), _Expon(), _Gamma(), _Chi2(), _Beta(), _T()
 cauchy, logistic, laplace = _Cauchy(), _Logistic(), _Laplace()
 poisson, multivariate_normal, dirichlet = _Poisson(), _MultivariateNormal(), _Dirichlet()

@@ -71,10 +71,16 @@ def vmap(
         leaves, spec = flatten(args)
         kws, kspec = flatten(kw) if kw else ([], None)
         for x in leaves:
-            if not isinstance(x, Tensor) and are_arrays(leaves) and (over := _array_dims(in_d, leaves, args)) is not None:
+            if (
+                not isinstance(x, Tensor)
+                and are_arrays(leaves)
+                and (over := _array_dims(in_d, leaves, args)) is not None
+            ):
                 from ..interop.numpy.transform import mapped as of_arrays
 
-                make = functools.partial(vmap, in_dims=in_dims, out_dims=out_dims, randomness=randomness, chunk_size=chunk_size)
+                make = functools.partial(
+                    vmap, in_dims=in_dims, out_dims=out_dims, randomness=randomness, chunk_size=chunk_size
+                )
                 return of_arrays(make, func, over, args, kw)
         if isinstance(in_d, int):
             for x in leaves:
@@ -120,7 +126,9 @@ def _array_dims(in_dims: Any, leaves: list[Any], args: tuple[Any, ...]) -> list[
         dims = [in_dims] * len(leaves) if isinstance(in_dims, int) else broadcast_prefix(in_dims, args)
     except ValueError:
         return None
-    arrays = any(d is not None and not isinstance(x, Tensor) and hasattr(x, "ndim") for x, d in zip(leaves, dims, strict=True))
+    arrays = any(
+        d is not None and not isinstance(x, Tensor) and hasattr(x, "ndim") for x, d in zip(leaves, dims, strict=True)
+    )
     return dims if arrays else None
 
 

@@ -69,10 +69,7 @@ def _picked(
 
 def _of_arrays(args: tuple[Any, ...], places: tuple[int, ...]) -> bool:
     """Whether a Jacobian is to be taken with respect to NumPy's arrays or numbers."""
-    for i in places:
-        if not isinstance(args[i], Tensor) and are_arrays(flatten(args[i])[0]):
-            return True
-    return False
+    return builtin_any(not isinstance(args[i], Tensor) and are_arrays(flatten(args[i])[0]) for i in places)
 
 
 def _restored(blocks: list[Tensor], backs: list[Any] | None) -> list[Tensor]:
@@ -105,7 +102,9 @@ def jacrev(func: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = Fa
         if _of_arrays(args, places):
             from ..interop.numpy.transform import jacobian as of_arrays
 
-            make = functools.partial(jacrev, argnums=argnums, has_aux=has_aux, chunk_size=chunk_size, holomorphic=holomorphic)
+            make = functools.partial(
+                jacrev, argnums=argnums, has_aux=has_aux, chunk_size=chunk_size, holomorphic=holomorphic
+            )
             return of_arrays(make, func, places, has_aux, args, kw)
         f, picked, backs = _picked(func, places, args, kw, has_aux)
         out = vjp(f, *picked, has_aux=has_aux)
@@ -165,7 +164,12 @@ def jacfwd(
             from ..interop.numpy.transform import jacobian as of_arrays
 
             make = functools.partial(
-                jacfwd, argnums=argnums, has_aux=has_aux, randomness=randomness, chunk_size=chunk_size, holomorphic=holomorphic
+                jacfwd,
+                argnums=argnums,
+                has_aux=has_aux,
+                randomness=randomness,
+                chunk_size=chunk_size,
+                holomorphic=holomorphic,
             )
             return of_arrays(make, func, places, has_aux, args, kw)
         f, picked, backs = _picked(func, places, args, kw, has_aux)

@@ -30,7 +30,9 @@ def _many(name: str) -> None:
     f = PUBLIC[f"fft.{name}"]
     two = name.endswith("2")
 
-    def transform(a: Any, s: Any = None, axes: Any = (-2, -1) if two else None, norm: Any = None, out: Any = None) -> Array:
+    def transform(
+        a: Any, s: Any = None, axes: Any = (-2, -1) if two else None, norm: Any = None, out: Any = None
+    ) -> Array:
         t = _float(a)
         if s is not None and axes is None:
             axes = tuple(range(-len(s), 0))

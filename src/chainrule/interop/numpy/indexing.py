@@ -21,7 +21,11 @@ def _index(i: Any) -> Any:
         return i
     if k is Array:
         t = i._t
-        return t.concrete("a mask as an index") if t.dtype.np.kind == "b" and t._interp is not None and not _batched(t) else t
+        return (
+            t.concrete("a mask as an index")
+            if t.dtype.np.kind == "b" and t._interp is not None and not _batched(t)
+            else t
+        )
     if k is bool or isinstance(i, np.bool_):
         return bool(i)
     if isinstance(i, np.integer):
@@ -34,7 +38,9 @@ def _index(i: Any) -> Any:
     if a.dtype == object or a.dtype.kind not in "iub":
         if a.size == 0:
             return Tensor(a.astype(np.int64))
-        raise IndexError(f"only integers, slices, ellipsis, newaxis and arrays of integers or truth values are indices, got {i!r}")
+        raise IndexError(
+            f"only integers, slices, ellipsis, newaxis and arrays of integers or truth values are indices, got {i!r}"
+        )
     return Tensor(a.astype(np.int64) if a.dtype.kind in "iu" else a.copy())
 
 
@@ -50,7 +56,12 @@ def _batched(t: Tensor) -> bool:
 def prepare(t: Tensor, index: Any) -> tuple[Tensor, Any]:
     """The tensor and index that select the same, without negative steps: the tensor is flipped instead."""
     if type(index) is not tuple:
-        if type(index) is int or (type(index) is slice and (index.step is None or type(index.step) is int and index.step > 0) and type(index.start) is not Array and type(index.stop) is not Array):  # fmt: skip
+        if type(index) is int or (
+            type(index) is slice
+            and (index.step is None or (type(index.step) is int and index.step > 0))
+            and type(index.start) is not Array
+            and type(index.stop) is not Array
+        ):
             return t, index
         index = (index,)
     index = tuple([_index(i) for i in index])
@@ -59,7 +70,11 @@ def prepare(t: Tensor, index: Any) -> tuple[Tensor, Any]:
         index = tuple([Tensor(np.array([i])) if type(i) is int else i for i in index])
     if not any(type(i) is slice and i.step is not None and i.step < 0 for i in index):
         return t, index if len(index) != 1 else index[0]
-    used = sum(1 if not isinstance(i, Tensor) or i.dtype.np.kind != "b" else i.ndim for i in index if i is not None and i is not Ellipsis and type(i) is not bool)  # fmt: skip
+    used = sum(
+        1 if not isinstance(i, Tensor) or i.dtype.np.kind != "b" else i.ndim
+        for i in index
+        if i is not None and i is not Ellipsis and type(i) is not bool
+    )
     axis, out, flips = 0, [], []
     for i in index:
         if i is None or type(i) is bool:
@@ -67,13 +82,13 @@ def prepare(t: Tensor, index: Any) -> tuple[Tensor, Any]:
             continue
         if i is Ellipsis:
             axis += t.ndim - used
-            out.append(i)
+            out.append(i)  # type: ignore[arg-type]
             continue
         if type(i) is slice and i.step is not None and i.step < 0:
             n = t.shape[axis]
             r = range(*i.indices(n))
             flips.append(axis)
-            out.append(slice(n - 1 - r[0], n - 1 - r[-1] + 1, -i.step) if len(r) else slice(0, 0))
+            out.append(slice(n - 1 - r[0], n - 1 - r[-1] + 1, -i.step) if len(r) else slice(0, 0))  # type: ignore[arg-type]
         else:
             out.append(i)
         axis += 1 if not isinstance(i, Tensor) or i.dtype.np.kind != "b" else i.ndim
@@ -119,6 +134,6 @@ def setitem(self: Array, index: Any, value: Any) -> None:
     t[i] = v
 
 
-Array.__getitem__ = getitem  # type: ignore[attr-defined]
-Array.__setitem__ = setitem  # type: ignore[attr-defined]
+Array.__getitem__ = getitem
+Array.__setitem__ = setitem
 __all__ = ["arrays_in", "getitem", "places", "setitem", "wrap"]

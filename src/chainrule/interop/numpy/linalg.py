@@ -78,8 +78,12 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     m, n = x.shape[-2:]
     s = PUBLIC["linalg.svdvals"](x)
     values = s.detach().concrete("lstsq: the rank")
-    rank = int((values > values.max(initial=0) * (np.finfo(x.dtype.np).eps * max(m, n) if rcond is None else rcond)).sum())
-    sol = PUBLIC["matmul"](PUBLIC["linalg.pinv"](x, rtol=np.finfo(x.dtype.np).eps * max(m, n) if rcond in (None, -1) else rcond), y)
+    rank = int(
+        (values > values.max(initial=0) * (np.finfo(x.dtype.np).eps * max(m, n) if rcond is None else rcond)).sum()
+    )
+    sol = PUBLIC["matmul"](
+        PUBLIC["linalg.pinv"](x, rtol=np.finfo(x.dtype.np).eps * max(m, n) if rcond in (None, -1) else rcond), y
+    )
     r = y - PUBLIC["matmul"](x, sol)
     res = (r.abs().square() if r.dtype.is_complex else r * r).sum(0)
     if rank != n or m <= n:
@@ -192,7 +196,7 @@ def _float(x: Any) -> Tensor:
 
 
 @native(la.norm)
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:  # noqa: A002
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
     """A norm of vectors or matrices; 0 has the derivative 0."""
     t = _float(x)
     if axis is None:
@@ -210,7 +214,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 
 
 @native(la.vector_norm)
-def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Array:  # noqa: A002
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Array:
     """A norm of vectors."""
     t = _float(x)
     if axis is None:
@@ -220,7 +224,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
 
 
 @native(la.matrix_norm)
-def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:  # noqa: A002
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
     """A norm of matrices."""
     return wrap(PUBLIC["linalg.matrix_norm"](_float(x), ord, (-2, -1), keepdim=keepdims))
 

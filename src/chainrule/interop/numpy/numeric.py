@@ -19,7 +19,7 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
     (x, y), d = common([a, b])
     if not x.ndim or not y.ndim:
         r = x * y
-    elif x.ndim <= 2 and y.ndim <= 2 or y.ndim == 1:
+    elif (x.ndim <= 2 and y.ndim <= 2) or y.ndim == 1:
         r = PUBLIC["matmul"](x, y)
     else:
         r = PUBLIC["tensordot"](x, y, dims=([x.ndim - 1], [y.ndim - 2]))
@@ -65,7 +65,9 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 @native(np.einsum)
-def einsum(*operands: Any, out: Any = None, dtype: Any = None, order: Any = "K", casting: Any = "safe", optimize: Any = False) -> Any:
+def einsum(
+    *operands: Any, out: Any = None, dtype: Any = None, order: Any = "K", casting: Any = "safe", optimize: Any = False
+) -> Any:
     """Sums of products, by the names of axes."""
     if isinstance(operands[0], str):
         equation, xs = operands[0], list(operands[1:])
@@ -144,7 +146,9 @@ def _correlate(a: Tensor, v: Tensor, mode: Any) -> Tensor:
     # All shifts of one operand as rows of a strided view, then one product.
     y = PUBLIC["matmul"](PUBLIC["constant_pad_nd"](a, (k - 1, k - 1)).unfold(0, k, 1), v)
     n = a.shape[0]
-    mode = {0: "valid", 1: "same", 2: "full"}.get(mode, {"v": "valid", "s": "same", "f": "full"}.get(str(mode)[:1], mode))
+    mode = {0: "valid", 1: "same", 2: "full"}.get(
+        mode, {"v": "valid", "s": "same", "f": "full"}.get(str(mode)[:1], mode)
+    )
     if mode == "full":
         return y
     start = k - 1 if mode == "valid" else k - 1 - k // 2
@@ -191,12 +195,21 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
 
 
 @native(np.unique)
-def unique(ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: Any = None, *, equal_nan: bool = True, sorted: bool = True) -> Any:  # noqa: A002, E501  # fmt: skip
+def unique(
+    ar: Any,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: Any = None,
+    *,
+    equal_nan: bool = True,
+    sorted: bool = True,
+) -> Any:
     """The sorted different elements; the derivative is that of the first of equal ones."""
     x = wrap(as_constant(ar))
     v = x._t.concrete("unique")
-    y = np.unique(v, True, return_inverse, return_counts, axis, equal_nan=equal_nan)
-    values = x.take(y[1], axis)  # type: ignore[attr-defined]
+    y = np.unique(v, True, return_inverse, return_counts, axis, equal_nan=equal_nan)  # type: ignore[call-overload]
+    values = x.take(y[1], axis)
     rest = [from_numpy(r) for r in y[1 if return_index else 2 :]]
     return (values, *rest) if rest else values
 
@@ -227,13 +240,21 @@ def allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool
 
 
 @native(np.nansum)
-def nansum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = None) -> Any:  # fmt: skip
+def nansum(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Any:
     """The sum of what is not NaN."""
     x = wrap(as_constant(a))
     if x._d.kind in "fc":
         x = made(PUBLIC["where"](x._t.isnan(), Tensor(np.zeros((), x._d)), x._t), x._d)
     kw = {k: v for k, v in (("initial", initial), ("where", where)) if v is not None and v is not np._NoValue}
-    return x.sum(axis=axis, dtype=dtype, out=out, keepdims=keepdims is True, **kw)  # type: ignore[attr-defined]
+    return x.sum(axis=axis, dtype=dtype, out=out, keepdims=keepdims is True, **kw)
 
 
 __all__ = ["Array", "operate", "to_numpy"]

@@ -17,7 +17,9 @@ from ...core.tensor import Tensor
 from .value import Array, as_constant, cast, from_numpy, holds_arrays, made, stack_nested, to_numpy, wrap
 
 
-def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: Any = None, device: Any = None, like: Any = None) -> Any:
+def asarray(
+    a: Any, dtype: Any = None, order: Any = None, *, copy: Any = None, device: Any = None, like: Any = None
+) -> Any:
     """``np.asarray`` that lets Arrays through, and stacks lists of them."""
     if isinstance(a, Tensor):
         a = wrap(a)
@@ -36,7 +38,17 @@ def asanyarray(a: Any, dtype: Any = None, order: Any = None, **kw: Any) -> Any:
     return asarray(a, dtype) if type(a) is Array or holds_arrays(a) else np.asanyarray(a, dtype, order)
 
 
-def array(object: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K", subok: bool = False, ndmin: int = 0, ndmax: int = 0, like: Any = None) -> Any:  # noqa: A002, E501  # fmt: skip
+def array(
+    object: Any,
+    dtype: Any = None,
+    *,
+    copy: Any = True,
+    order: Any = "K",
+    subok: bool = False,
+    ndmin: int = 0,
+    ndmax: int = 0,
+    like: Any = None,
+) -> Any:
     """``np.array`` that takes Arrays, and lists of them."""
     if not holds_arrays(object):
         return np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin)
@@ -52,7 +64,9 @@ def _constant(f: Any) -> Any:
     return make
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", *, device: Any = None, like: Any = None) -> Any:
+def full(
+    shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", *, device: Any = None, like: Any = None
+) -> Any:
     """``np.full`` as an Array; the value may be one."""
     if not holds_arrays(fill_value):
         return from_numpy(np.full(to_numpy(shape), fill_value, dtype, order))
@@ -72,11 +86,18 @@ class Converter:
     def as_arrays(self, *, subok: bool = True, pyscalars: Any = "convert_if_no_array") -> Any:
         """The arguments as arrays; numbers stay numbers where an array decides the type."""
         keep = pyscalars == "preserve" or (pyscalars == "convert_if_no_array" and not all(self.scalar_input))
-        return tuple([a if keep and isinstance(a, int | float | complex) else b for a, b in zip(self.args, self.arrays, strict=True)])
+        return tuple(
+            [
+                a if keep and isinstance(a, int | float | complex) else b
+                for a, b in zip(self.args, self.arrays, strict=True)
+            ]
+        )
 
     def result_type(self, extra_dtype: Any = None, ensure_inexact: bool = False) -> Any:
         """The common type."""
-        kinds = [a if isinstance(a, int | float | complex) else b.dtype for a, b in zip(self.args, self.arrays, strict=True)]
+        kinds = [
+            a if isinstance(a, int | float | complex) else b.dtype for a, b in zip(self.args, self.arrays, strict=True)
+        ]
         d = np.result_type(*kinds, *([] if extra_dtype is None else [extra_dtype]))
         return np.result_type(d, 0.0) if ensure_inexact and d.kind in "biu" else d
 
@@ -103,13 +124,23 @@ class AnyArray(metaclass=_Arrays):
 
 
 OVERRIDES: dict[Any, Any] = {
-    np.ndarray: AnyArray, np.broadcast: broadcast, getattr(np._core.shape_base, "_concatenate", np.concatenate): np.concatenate,
-    np.asarray: asarray, np.asanyarray: asanyarray, np.ascontiguousarray: asarray, np.asfortranarray: asarray, np.array: array,
-    np.full: full, **{f: _constant(f) for f in (np.zeros, np.ones, np.empty, np.eye, np.identity, np.tri)},
-}  # fmt: skip
+    np.ndarray: AnyArray,
+    np.broadcast: broadcast,
+    getattr(np._core.shape_base, "_concatenate", np.concatenate): np.concatenate,  # type: ignore[attr-defined]
+    np.asarray: asarray,
+    np.asanyarray: asanyarray,
+    np.ascontiguousarray: asarray,
+    np.asfortranarray: asarray,
+    np.array: array,
+    np.full: full,
+    **{f: _constant(f) for f in (np.zeros, np.ones, np.empty, np.eye, np.identity, np.tri)},
+}
 LIKE: dict[Any, Any] = {
     **{k: v for k, v in OVERRIDES.items() if k is not np.ndarray},
-    **{f: _constant(f) for f in (np.arange, np.fromfunction, np.fromiter, np.frombuffer, np.fromstring, np.loadtxt, np.genfromtxt)},
+    **{
+        f: _constant(f)
+        for f in (np.arange, np.fromfunction, np.fromiter, np.frombuffer, np.fromstring, np.loadtxt, np.genfromtxt)
+    },
 }
 _DISPATCHER = type(np.sum)
 NATIVE: dict[Any, Any] = {}  # filled by .functions

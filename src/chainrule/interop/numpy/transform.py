@@ -25,10 +25,7 @@ def is_foreign(x: Any) -> bool:
 
 def any_foreign(leaves: list[Any]) -> bool:
     """Whether one of the leaves is an array or a number."""
-    for x in leaves:
-        if type(x) is not Tensor and isinstance(x, FOREIGN):
-            return True
-    return False
+    return any(type(x) is not Tensor and isinstance(x, FOREIGN) for x in leaves)
 
 
 class Door:
@@ -58,7 +55,10 @@ class Door:
         """What the function is handed: Arrays where the caller's leaves were arrays."""
         leaves, spec = flatten(tree)
         kinds = flatten(like)[0]
-        return unflatten([wrap(x) if is_foreign(k) and isinstance(x, Tensor) else x for x, k in zip(leaves, kinds, strict=True)], spec)
+        return unflatten(
+            [wrap(x) if is_foreign(k) and isinstance(x, Tensor) else x for x, k in zip(leaves, kinds, strict=True)],
+            spec,
+        )
 
     def outside(self, tree: Any) -> Any:
         """Results as arrays: ndarrays, or Arrays where an outer transform is involved."""
@@ -126,7 +126,13 @@ def as_given(tree: Any, like: Any) -> Any:
 
 
 def gradient(
-    run: Callable[..., Any], f: Any, argnums: Any, places: tuple[int, ...], has_aux: bool, args: tuple[Any, ...], kw: dict[str, Any]
+    run: Callable[..., Any],
+    f: Any,
+    argnums: Any,
+    places: tuple[int, ...],
+    has_aux: bool,
+    args: tuple[Any, ...],
+    kw: dict[str, Any],
 ) -> tuple[Any, Any, Any]:
     """Gradient, value and auxiliary output of a function of arrays, by `run` on tensors."""
     if len(places) == 1 and isinstance(argnums, int) and not has_aux and type(args[places[0]]) in (np.ndarray, Array):
@@ -139,7 +145,9 @@ def gradient(
     return as_given(g, like), leave(value), door.outside(aux)
 
 
-def _of_one(run: Callable[..., Any], f: Any, argnum: int, i: int, args: tuple[Any, ...], kw: dict[str, Any]) -> tuple[Any, Any, Any]:
+def _of_one(
+    run: Callable[..., Any], f: Any, argnum: int, i: int, args: tuple[Any, ...], kw: dict[str, Any]
+) -> tuple[Any, Any, Any]:
     """`gradient` with respect to one array, by the shortest way."""
     door = Door("grad")
 

@@ -11,7 +11,14 @@ from ...core.registry import PUBLIC
 from .ufuncs import call
 from .value import Array, arrays_in, as_constant, cast, from_numpy, is_concrete, to_numpy, wrap
 
-_REDUCERS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any"}
+_REDUCERS = {
+    "add": "sum",
+    "multiply": "prod",
+    "maximum": "max",
+    "minimum": "min",
+    "logical_and": "all",
+    "logical_or": "any",
+}
 _SCANS = {"add": "cumsum", "multiply": "cumprod"}
 
 
@@ -19,20 +26,37 @@ def _concrete(*xs: Any) -> bool:
     return all(is_concrete(x) for x in arrays_in(list(xs), []))
 
 
-def reduce(ufunc: Any, a: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = None) -> Any:  # fmt: skip
+def reduce(
+    ufunc: Any,
+    a: Any,
+    axis: Any = 0,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Any:
     """``ufunc.reduce``: by the reduction of that name, else element after element along the axis."""
     extra = {k: v for k, v in (("initial", initial), ("where", where)) if v is not None and v is not np._NoValue}
     if _concrete(a, initial, where):
-        return from_numpy(ufunc.reduce(to_numpy(a), axis=axis, dtype=dtype, keepdims=keepdims, **{k: to_numpy(v) for k, v in extra.items()}))
+        return from_numpy(
+            ufunc.reduce(
+                to_numpy(a), axis=axis, dtype=dtype, keepdims=keepdims, **{k: to_numpy(v) for k, v in extra.items()}
+            )
+        )
     a = wrap(as_constant(a))
     name = _REDUCERS.get(ufunc.__name__)
     if name is not None:
-        return getattr(a, name)(axis=axis, keepdims=keepdims, **extra, **({"dtype": dtype} if name in ("sum", "prod") else {}))
+        return getattr(a, name)(
+            axis=axis, keepdims=keepdims, **extra, **({"dtype": dtype} if name in ("sum", "prod") else {})
+        )
     if ufunc.__name__ == "logaddexp" and not extra:
         dims = tuple(range(a.ndim)) if axis is None else axis
         return wrap(PUBLIC["logsumexp"](a._t, dims, keepdim=keepdims))
     if where is not None and where is not np._NoValue:
-        raise MissingRuleError(f"{ufunc.__name__}.reduce: where= is taken by the reductions of {', '.join(_REDUCERS)} alone")
+        raise MissingRuleError(
+            f"{ufunc.__name__}.reduce: where= is taken by the reductions of {', '.join(_REDUCERS)} alone"
+        )
     axes = range(a.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     for k in sorted((k % a.ndim for k in axes), reverse=True):
         parts = [wrap(t) for t in a._t.unbind(k)]
@@ -90,14 +114,14 @@ def at(ufunc: Any, a: Any, indices: Any, b: Any = None) -> None:
         where = places(a, indices)
         v = cast(as_constant(b), a._d).expand(tuple(where.shape)).reshape(-1)
         flat = a._t.reshape(-1).index_add(0, where.reshape(-1), -v if ufunc.__name__ == "subtract" else v)
-        a[...] = wrap(flat.reshape(tuple(a.shape)))  # type: ignore[index]
+        a[...] = wrap(flat.reshape(tuple(a.shape)))
         return
     from .indexing import places
 
     where = places(a, indices)
     if len(np.unique(v := where.concrete(f"{ufunc.__name__}.at"))) != v.size:
         raise MissingRuleError(f"{ufunc.__name__}.at: places that repeat are taken by add.at and subtract.at alone")
-    a[indices] = ufunc(a[indices]) if b is None else ufunc(a[indices], b)  # type: ignore[index]
+    a[indices] = ufunc(a[indices]) if b is None else ufunc(a[indices], b)
 
 
 METHODS = {"reduce": reduce, "accumulate": accumulate, "outer": outer, "reduceat": reduceat, "at": at}

@@ -7,7 +7,7 @@ NumPy's names and types. Nothing of it is on the way of a function of tensors. W
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,7 +20,13 @@ ndarray = np.ndarray
 NUMBERS = (bool, int, float, complex)
 
 
-class Array:
+if TYPE_CHECKING:
+    Base = Any  # methods, operators and protocols are attached by the other files of this folder
+else:
+    Base = object
+
+
+class Array(Base):
     """A NumPy array that belongs to a transform: same names, same types, with derivatives."""
 
     __slots__ = ("__weakref__", "_d", "_t")
@@ -105,7 +111,9 @@ class Array:
         v = t._value
         if dtype is not None and v.dtype != dtype:
             if copy is False:
-                raise ValueError(f"__array__: an array of type {v.dtype} as {np.dtype(dtype)} is a copy, which copy=False forbids")
+                raise ValueError(
+                    f"__array__: an array of type {v.dtype} as {np.dtype(dtype)} is a copy, which copy=False forbids"
+                )
             return v.astype(dtype)
         return v.copy() if copy is not False else v
 
@@ -163,7 +171,7 @@ class Array:
         return iter([made(t, d) for t in self._t.unbind(0)])
 
     def __contains__(self, x: Any) -> bool:
-        return bool((self == x).any())  # type: ignore[attr-defined]
+        return bool((self == x).any())
 
     def __repr__(self) -> str:
         v = innermost(self._t)
@@ -243,12 +251,16 @@ def wrap(t: Tensor) -> Array:
 def refuse(a: Any, what: str) -> TypeError:
     """Why an array of NumPy's cannot take part."""
     kind = (
-        "a masked array: differentiate with respect to x.data, and use np.where with the mask" if isinstance(a, np.ma.MaskedArray)
-        else "a matrix: pass np.asarray(x), whose products are written @" if isinstance(a, np.matrix)
-        else f"an array of the structured type {a.dtype}: pass its fields as a dict of arrays" if a.dtype.names
-        else "an array of Python objects: convert with x.astype(float), or pass a list of arrays" if a.dtype == object
+        "a masked array: differentiate with respect to x.data, and use np.where with the mask"
+        if isinstance(a, np.ma.MaskedArray)
+        else "a matrix: pass np.asarray(x), whose products are written @"
+        if isinstance(a, np.matrix)
+        else f"an array of the structured type {a.dtype}: pass its fields as a dict of arrays"
+        if a.dtype.names
+        else "an array of Python objects: convert with x.astype(float), or pass a list of arrays"
+        if a.dtype == object
         else f"an array of type {a.dtype}, which has no arithmetic here: convert with x.astype(np.float64)"
-    )  # fmt: skip
+    )
     return TypeError(f"{what}: got {kind}")
 
 
@@ -304,7 +316,9 @@ def stack_nested(x: Any, dtype: Any) -> Tensor:
         if isinstance(v, list):
             ts = [build(w) for w in v]
             if len({tuple(t.shape) for t in ts}) > 1:
-                raise ValueError(f"array: the parts have different shapes, {[tuple(t.shape) for t in ts]}, so they are no array")
+                raise ValueError(
+                    f"array: the parts have different shapes, {[tuple(t.shape) for t in ts]}, so they are no array"
+                )
             return PUBLIC["stack"](ts)
         return cast(as_constant(v), d)
 
@@ -332,7 +346,9 @@ def cast(t: Tensor, d: Any) -> Tensor:
         return t
     want = dt.FROM_NP.get(np.dtype(d))
     if want is None:
-        raise TypeError(f"arrays of type {np.dtype(d)} have no arithmetic here; use one of {', '.join(k.name for k in dt.ALL)}")
+        raise TypeError(
+            f"arrays of type {np.dtype(d)} have no arithmetic here; use one of {', '.join(k.name for k in dt.ALL)}"
+        )
     if have.kind == "c" and want.category != dt.COMPLEX:
         t = t.real
     return t.to(want)

@@ -65,7 +65,13 @@ def logm_p(a: Any) -> Any:
 
 
 def _real_if_close(y: Any, a: Any) -> Any:
-    return y.real.astype(a.dtype) if a.dtype.kind == "f" and y.dtype.kind == "c" and not np.abs(y.imag).max(initial=0) > 1e-9 * (1 + np.abs(y.real).max(initial=0)) else y  # fmt: skip
+    return (
+        y.real.astype(a.dtype)
+        if a.dtype.kind == "f"
+        and y.dtype.kind == "c"
+        and not np.abs(y.imag).max(initial=0) > 1e-9 * (1 + np.abs(y.real).max(initial=0))
+        else y
+    )
 
 
 logm_p.jvp([lambda t, y, a: _through_blocks(logm_p, a, t)])

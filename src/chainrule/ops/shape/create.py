@@ -50,7 +50,9 @@ def foreign(data: Any) -> Any:
 def _is_foreign(x: Any) -> bool:
     if isinstance(x, Tensor | np.ndarray | np.generic | bool | int | float | complex | str):
         return False
-    return hasattr(x, "__dlpack__") or hasattr(x, "__array__") or (type(x) in (list, tuple) and any(map(_is_foreign, x)))
+    return (
+        hasattr(x, "__dlpack__") or hasattr(x, "__array__") or (type(x) in (list, tuple) and any(map(_is_foreign, x)))
+    )
 
 
 def infer(data: Any) -> dt.DType:

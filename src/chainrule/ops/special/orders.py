@@ -42,7 +42,11 @@ def _unknown(name: str, what: str) -> Callable[..., Any]:
 def _of_order(name: str, rule: Callable[[Any, Any, Any], Any]) -> None:
     """A function of an order and a number, by its derivative in the number."""
     ORDERED[name] = pointwise(
-        f"scipy_{name}", _two(name), _unknown(name, "the order"), lambda t, y, v, x: t * rule(y, v, x), types="float real"
+        f"scipy_{name}",
+        _two(name),
+        _unknown(name, "the order"),
+        lambda t, y, v, x: t * rule(y, v, x),
+        types="float real",
     )
 
 
