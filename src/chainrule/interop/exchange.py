@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes as dt
-from ..core.device import strided
 from ..core.registry import prop, public
 from ..core.tensor import Size, Tensor
 from ..ops.shape.create import empty, finish, tensor
 
 # NumPy's numbers and arrays give way to Tensor's reflected operators: np.sqrt(2.0) * x is a tensor, with its derivative.
-Tensor.__array_priority__ = 1000.0  # type: ignore[attr-defined]
+Tensor.__array_priority__ = 1000.0
 
 _CPU = 1  # DLPack's number of the kind of device
 
@@ -117,7 +116,3 @@ def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
     if len(args) == 1 and not isinstance(args[0], int | Size):
         return self.new_tensor(args[0], device=device)
     return self.new_empty(*args, device=device)
-
-
-public("layout", out=False)(type(strided))
-public("memory_format", out=False)(type(strided))

@@ -8,7 +8,8 @@ from typing import Any
 
 from ..core import dispatch
 from ..core.batching import Batching
-from ..core.dispatch import leaving
+from ..core.dispatch import innermost, leaving
+from ..core.payload import COMPOSED, payload_of
 from ..core.shapes import sizes_of
 from ..core.sizes import SEEN
 from ..core.tensor import Tensor
@@ -110,7 +111,7 @@ def vmap(
         flat = [flatten(p) for p in parts]
         one = isinstance(out_dims, tuple) and len(out_dims) == 1 and isinstance(parts[0], Tensor)
         odims = broadcast_prefix(out_dims[0] if one else out_dims, parts[0])
-        from ..ops.shape.views import cat
+        from ..ops.shape.slices import cat
 
         return unflatten(
             [xs[0] if d is None else cat(list(xs), d) for d, *xs in zip(odims, *[f[0] for f in flat], strict=True)],
@@ -162,7 +163,10 @@ def _run_vmap(
                 xs.append(x)
                 entered.append(None)
             else:
-                low = pin(x.movedim(d, 0) if d and d % x.ndim else x)
+                low = x.movedim(d, 0) if d and d % x.ndim else x
+                if COMPOSED:
+                    low = payload_of(innermost(low)).mapped(low)
+                low = pin(low)
                 xs.append(Tensor(low, level))
                 entered.append(low)
         level.function = (func, held)

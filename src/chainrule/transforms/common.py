@@ -10,7 +10,7 @@ from ..core import dispatch
 from ..core import dtypes as dt
 from ..core.dispatch import innermost, leaving
 from ..core.reverse import Leaf, Reverse
-from ..core.shapes import zeros
+from ..core.shapes import zeros_like_tensor
 from ..core.tensor import Tensor
 from ..core.views import assign, pin
 
@@ -99,7 +99,7 @@ def write_back(written: list[tuple[Any, Any]]) -> None:
 
 
 def zeros_of(x: Tensor) -> Tensor:
-    return zeros(tuple(x.shape), x.dtype)
+    return zeros_like_tensor(x)
 
 
 def split_args(argnums: Argnums, args: tuple[Any, ...], name: str) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 from ...core.declare import op
 from ...core.samples import S, sample
 from ...core.tensor import Tensor
-from ..shape.views import cat
+from ..shape.slices import cat
 from .matmul import matmul
 
 
