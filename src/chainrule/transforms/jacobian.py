@@ -69,10 +69,7 @@ def _picked(
 
 def _of_arrays(args: tuple[Any, ...], places: tuple[int, ...]) -> bool:
     """Whether a Jacobian is to be taken with respect to NumPy's arrays or numbers."""
-    for i in places:
-        if not isinstance(args[i], Tensor) and are_arrays(flatten(args[i])[0]):
-            return True
-    return False
+    return builtin_any(not isinstance(args[i], Tensor) and are_arrays(flatten(args[i])[0]) for i in places)
 
 
 def _restored(blocks: list[Tensor], backs: list[Any] | None) -> list[Tensor]:
