@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import sys as _sys
 
-from . import composed, constraint_registry, constraints, discrete, kl, location_scale, multivariate, positive, transformed, transforms, utils
+from . import (
+    composed,
+    constraint_registry,
+    constraints,
+    discrete,
+    kl,
+    location_scale,
+    multivariate,
+    positive,
+    transformed,
+    transforms,
+    utils,
+)
 from .composed import Independent, MixtureSameFamily, TransformedDistribution
 from .constraint_registry import biject_to, transform_to
 from .discrete import (
@@ -35,7 +47,7 @@ from .transformed import (
     RelaxedOneHotCategorical,
     Weibull,
 )
-from .transforms import *  # noqa: F403
+from .transforms import *
 
 __all__ = [
     "Bernoulli", "Beta", "Binomial", "Categorical", "Cauchy", "Chi2", "ContinuousBernoulli", "Dirichlet", "Distribution", "Exponential",

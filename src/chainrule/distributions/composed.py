@@ -126,7 +126,9 @@ class Independent(Distribution):
 
     arg_constraints: Any = {}
 
-    def __init__(self, base_distribution: Distribution, reinterpreted_batch_ndims: int, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, base_distribution: Distribution, reinterpreted_batch_ndims: int, validate_args: bool | None = None
+    ) -> None:
         n = len(base_distribution.batch_shape)
         if reinterpreted_batch_ndims > n:
             raise ValueError(
@@ -239,7 +241,9 @@ class MixtureSameFamily(Distribution):
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]
         """Whether the components are numbers with a density and a distribution function."""
-        return not self.event_shape and self._component_distribution.has_rsample and _has_cdf(self._component_distribution)
+        return (
+            not self.event_shape and self._component_distribution.has_rsample and _has_cdf(self._component_distribution)
+        )
 
     def _weights(self) -> Tensor:
         p = self._mixture_distribution.probs

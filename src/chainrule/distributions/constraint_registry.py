@@ -31,9 +31,7 @@ class ConstraintRegistry:
         if not isinstance(constraint, constraints.Constraint) and not (
             isinstance(constraint, type) and issubclass(constraint, constraints.Constraint)
         ):
-            raise TypeError(
-                f"Expected constraint to be either a Constraint subclass or instance, but got {constraint}"
-            )
+            raise TypeError(f"Expected constraint to be either a Constraint subclass or instance, but got {constraint}")
         self._registry[self._key(constraint)] = factory
         return factory
 
@@ -71,10 +69,9 @@ _both(constraints.less_than)(
 )
 biject_to.register(constraints.simplex, lambda c: transforms.StickBreakingTransform())
 transform_to.register(constraints.simplex, lambda c: transforms.SoftmaxTransform())
-_both(constraints.lower_cholesky)(lambda c: transforms.LowerCholeskyTransform())
-_both(constraints.positive_definite, constraints.positive_semidefinite)(
-    lambda c: transforms.PositiveDefiniteTransform()
-)
+transform_to.register(constraints.lower_cholesky, lambda c: transforms.LowerCholeskyTransform())
+for _c in (constraints.positive_definite, constraints.positive_semidefinite):
+    transform_to.register(_c, lambda c: transforms.PositiveDefiniteTransform())
 _both(constraints.corr_cholesky)(lambda c: transforms.CorrCholeskyTransform())
 
 
@@ -93,7 +90,5 @@ for _r in (biject_to, transform_to):
         constraints.independent,
         lambda c, r=_r: transforms.IndependentTransform(r(c.base_constraint), c.reinterpreted_batch_ndims),
     )
-    _r.register(
-        constraints.cat, lambda c, r=_r: transforms.CatTransform([r(k) for k in c.cseq], c.dim, c.lengths)
-    )
+    _r.register(constraints.cat, lambda c, r=_r: transforms.CatTransform([r(k) for k in c.cseq], c.dim, c.lengths))
     _r.register(constraints.stack, lambda c, r=_r: transforms.StackTransform([r(k) for k in c.cseq], c.dim))

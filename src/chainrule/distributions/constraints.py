@@ -136,7 +136,9 @@ class _Bounded(Constraint):
         inside = (value % 1 == 0) if self.is_discrete else None
         for name, how in self._tests:
             b = getattr(self, name)
-            ok = {">=": lambda: value >= b, ">": lambda: value > b, "<=": lambda: value <= b, "<": lambda: value < b}[how]()
+            ok = {">=": lambda: value >= b, ">": lambda: value > b, "<=": lambda: value <= b, "<": lambda: value < b}[
+                how
+            ]()
             inside = ok if inside is None else inside & ok
         return inside
 
@@ -228,15 +230,19 @@ def _square(x: Any) -> Any:
 
 
 def _positive_definite(x: Any) -> Any:
-    ok = _symmetric(x)
-    return ok & (cr.linalg.cholesky_ex(x).info == 0) if bool(ok.all()) else ok
+    return _symmetric(x) & (cr.linalg.cholesky_ex(x).info == 0)
 
 
 def _simplex(x: Any) -> Any:
     return (x >= 0).all(-1) & ((x.sum(-1) - 1).abs() < 1e-6)
 
 
-independent, interval, half_open_interval, integer_interval = _Independent, _Interval, _HalfOpenInterval, _IntegerInterval
+independent, interval, half_open_interval, integer_interval = (
+    _Independent,
+    _Interval,
+    _HalfOpenInterval,
+    _IntegerInterval,
+)
 greater_than, greater_than_eq, less_than, multinomial = _GreaterThan, _GreaterThanEq, _LessThan, _Multinomial
 cat, stack = _Cat, _Stack
 dependent = _Dependent()

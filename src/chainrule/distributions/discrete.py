@@ -10,7 +10,7 @@ from chainrule import Tensor
 
 from ..nn import functional as F
 from . import constraints
-from .distribution import Distribution, ExponentialFamily, Family
+from .distribution import Distribution, ExponentialFamily, Family, holds
 from .utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
 
 
@@ -105,8 +105,10 @@ class Geometric(_Odds):
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         self._either(probs, logits, validate_args)
-        if self._validate_args and probs is not None and not bool((self.probs > 0).all()):
-            raise ValueError(f"Expected parameter probs of distribution {self!r} to be positive but found invalid values:\n{self.probs}")
+        if self._validate_args and probs is not None and not holds(self.probs > 0):
+            raise ValueError(
+                f"Expected parameter probs of distribution {self!r} to be positive but found invalid values:\n{self.probs}"
+            )
 
     mean = property(lambda self: 1 / self.probs - 1)
     mode = property(lambda self: cr.zeros_like(self.probs))
@@ -138,7 +140,9 @@ class Binomial(_Odds):
     _params = {"total_count": 0, "probs": 0, "logits": 0}
     total_count: Tensor
 
-    def __init__(self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
         self._either(probs, logits, validate_args, total_count=total_count)
         self.total_count = self.total_count.to(self._param.dtype)
 
@@ -193,7 +197,9 @@ class NegativeBinomial(_Odds):
     _params = {"total_count": 0, "probs": 0, "logits": 0}
     total_count: Tensor
 
-    def __init__(self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
         self._either(probs, logits, validate_args, total_count=total_count)
         self.total_count = self.total_count.to(self._param.dtype)
 
@@ -399,7 +405,9 @@ class Multinomial(Distribution):
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     total_count: int
 
-    def __init__(self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
         if not isinstance(total_count, int):
             raise NotImplementedError("inhomogeneous total_count is not supported")
         self.total_count = total_count
@@ -447,5 +455,3 @@ class Multinomial(Distribution):
         support = counts.enumerate_support(expand=False)[1:]
         weights = cr.exp(counts.log_prob(support))
         return n * self._categorical.entropy() - cr.lgamma(n + 1) + (weights * cr.lgamma(support + 1)).sum((0, -1))
-
-

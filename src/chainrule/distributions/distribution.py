@@ -12,7 +12,7 @@ from . import constraints
 from .utils import lazy_property
 
 
-def _all(inside: Any) -> bool:
+def holds(inside: Any) -> bool:
     """Whether all are: under transforms, too, where this asks about every example."""
     return bool(innermost(inside).all()) if isinstance(inside, Tensor) else bool(inside)
 
@@ -46,7 +46,7 @@ class Distribution:
                 if name not in self.__dict__ and isinstance(found, lazy_property):
                     continue  # follows from another parameter
                 value = getattr(self, name)
-                if not _all(constraint.check(value)):
+                if not holds(constraint.check(value)):
                     raise ValueError(
                         f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of distribution {self!r} to "
                         f"satisfy the constraint {constraint!r}, but found invalid values:\n{value}"
@@ -108,7 +108,9 @@ class Distribution:
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         """Draws as functions of the parameters."""
-        raise NotImplementedError(f"{type(self).__name__} has no rsample(): its draws are no functions of its parameters")
+        raise NotImplementedError(
+            f"{type(self).__name__} has no rsample(): its draws are no functions of its parameters"
+        )
 
     def sample_n(self, n: int) -> Tensor:
         """``sample((n,))``."""
@@ -155,15 +157,19 @@ class Distribution:
             raise ValueError(
                 f"The right-most size of value must match event_shape: {tuple(value.shape)} vs {tuple(self._event_shape)}."
             )
-        for i, j in zip(reversed(tuple(value.shape)), reversed(tuple(self._batch_shape + self._event_shape)), strict=False):
+        for i, j in zip(
+            reversed(tuple(value.shape)), reversed(tuple(self._batch_shape + self._event_shape)), strict=False
+        ):
             if i != 1 and j != 1 and i != j:
                 raise ValueError(
                     f"Value is not broadcastable with batch_shape+event_shape: {tuple(value.shape)} vs {tuple(self._batch_shape + self._event_shape)}."
                 )
         support = self.support
         if support is None:
-            raise NotImplementedError(f"{type(self).__name__} has no support to check values with: pass validate_args=False")
-        if not _all(support.check(value)):
+            raise NotImplementedError(
+                f"{type(self).__name__} has no support to check values with: pass validate_args=False"
+            )
+        if not holds(support.check(value)):
             raise ValueError(
                 f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be within the support ({support!r}) "
                 f"of the distribution {self!r}, but found invalid values:\n{value}"

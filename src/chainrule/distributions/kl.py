@@ -187,7 +187,9 @@ def _on_the_line(P: type, Q: type) -> Callable[[Any, Any], Tensor]:
         outside = (low > a) | (high < b)
         mean = p.mean
         if isinstance(outside, bool) and outside:
-            return cr.full(tuple(cr.broadcast_shapes(tuple(p.batch_shape), tuple(q.batch_shape))), math.inf, dtype=mean.dtype)
+            return cr.full(
+                tuple(cr.broadcast_shapes(tuple(p.batch_shape), tuple(q.batch_shape))), math.inf, dtype=mean.dtype
+            )
         value = -p.entropy() - cross(p, q, mean, *[t[P](p, *_argument(t, q)) for t in tables])
         return value if isinstance(outside, bool) else cr.where(outside, math.inf, value)
 
@@ -204,7 +206,9 @@ for _p in VALUES:
     for _q, (_, _tables) in CROSS.items():
         if all(_p in t for t in _tables):
             register_kl(_p, _q)(_on_the_line(_p, _q))
-        elif (_p in (Normal, Laplace, Gumbel) and _q in (Gamma, Pareto, Beta)) or (_p in (Exponential, Gamma, Pareto) and _q is Beta):
+        elif (_p in (Normal, Laplace, Gumbel) and _q in (Gamma, Pareto, Beta)) or (
+            _p in (Exponential, Gamma, Pareto) and _q is Beta
+        ):
             register_kl(_p, _q)(_never)
 register_kl(ContinuousBernoulli, Pareto)(_never)
 for _p in (Exponential, Gamma, Beta):
@@ -287,7 +291,9 @@ def _(p: Any, q: Any) -> Tensor:
 def _normal_vectors(p: Any, q: Any) -> Tensor:
     """``(log |Q|/|P| + tr(Q**-1 P) + |x|_Q**2 - n) / 2``, x between the means."""
     if p.event_shape != q.event_shape:
-        raise ValueError(f"KL-divergence between normal vectors of different sizes, {tuple(p.event_shape)} and {tuple(q.event_shape)}")
+        raise ValueError(
+            f"KL-divergence between normal vectors of different sizes, {tuple(p.event_shape)} and {tuple(q.event_shape)}"
+        )
     shape = tuple(cr.broadcast_shapes(tuple(p.batch_shape), tuple(q.batch_shape)))
     n = p.event_shape[0]
     low_p, low_q = p.scale_tril.expand((*shape, n, n)), q.scale_tril.expand((*shape, n, n))
@@ -329,5 +335,7 @@ def _(p: Any, q: Any) -> Tensor:
 @register_kl(Independent, Independent)
 def _(p: Any, q: Any) -> Tensor:
     if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
-        raise NotImplementedError("KL between Independents that take different numbers of dimensions is not implemented")
+        raise NotImplementedError(
+            "KL between Independents that take different numbers of dimensions is not implemented"
+        )
     return sum_rightmost(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)

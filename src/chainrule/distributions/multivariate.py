@@ -9,7 +9,7 @@ import chainrule as cr
 from chainrule import Size, Tensor
 
 from . import constraints
-from .distribution import Distribution, ExponentialFamily
+from .distribution import Distribution, ExponentialFamily, holds
 from .positive import Beta, standard_gamma
 from .utils import lazy_property, standard_normal
 
@@ -309,7 +309,7 @@ class Wishart(ExponentialFamily):
         _matrix(name, m)
         df = cr.as_tensor(df, dtype=m.dtype)
         shape, event = cr.broadcast_shapes(tuple(m.shape[:-2]), tuple(df.shape)), tuple(m.shape[-2:])
-        if bool((df <= event[-1] - 1).any()):
+        if not holds(df > event[-1] - 1):
             raise ValueError(f"Value of df={df} must be greater than ndim - 1 = {event[-1] - 1}.")
         self.df = df.expand(tuple(shape))
         setattr(self, name, m.expand((*shape, *event)))
@@ -401,7 +401,9 @@ class LKJCholesky(Distribution):
         if dim < 2:
             raise ValueError(f"Expected dim to be an integer greater than or equal to 2. Found dim={dim}.")
         self.dim = dim
-        self.concentration = cr.as_tensor(concentration) if isinstance(concentration, Tensor) else cr.tensor(float(concentration))
+        self.concentration = (
+            cr.as_tensor(concentration) if isinstance(concentration, Tensor) else cr.tensor(float(concentration))
+        )
         super().__init__(self.concentration.shape, (dim, dim), validate_args)
 
     def _expand_more(self, new: Any, shape: Size) -> None:

@@ -15,7 +15,14 @@ from .discrete import Categorical, _Odds
 from .distribution import Distribution
 from .location_scale import Cauchy, Normal, Uniform
 from .positive import Exponential, Gamma
-from .transforms import AbsTransform, AffineTransform, ExpTransform, PowerTransform, SigmoidTransform, StickBreakingTransform
+from .transforms import (
+    AbsTransform,
+    AffineTransform,
+    ExpTransform,
+    PowerTransform,
+    SigmoidTransform,
+    StickBreakingTransform,
+)
 from .utils import broadcast_all, clamp_probs, euler_constant, uniform
 
 
@@ -234,11 +241,11 @@ class Kumaraswamy(_Of):
 
     @property
     def mode(self) -> Tensor:
-        """Where both are above 1."""
+        """``((a - 1) / (a b - 1))**(1/a)``, for a, b >= 1."""
         a, b = self.concentration1, self.concentration0
-        logs = a.reciprocal() * cr.log1p(-b) - a.reciprocal() * cr.log1p(-a * b)
-        r = cr.exp(a.reciprocal() * ((a - 1) / (a * b - 1)).log())
-        return cr.where((a < 1) | (b < 1), math.nan, cr.where(logs == logs, cr.exp(logs), r))
+        inside = (a >= 1) & (b >= 1) & (a * b > 1)
+        ratio = cr.where(inside, (a - 1) / cr.where(inside, a * b - 1, 1.0), math.nan)
+        return ratio ** a.reciprocal()
 
     def entropy(self) -> Tensor:
         """In digammas."""
@@ -311,7 +318,9 @@ class LogitRelaxedBernoulli(_Odds):
     has_rsample = True
     _params = {"probs": 0, "logits": 0}
 
-    def __init__(self, temperature: Tensor, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, temperature: Tensor, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
         self.temperature = temperature
         self._either(probs, logits, validate_args)
 
@@ -351,7 +360,9 @@ class RelaxedBernoulli(_Relaxed):
     support = constraints.unit_interval
     has_rsample = True  # type: ignore[assignment]
 
-    def __init__(self, temperature: Tensor, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, temperature: Tensor, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
         super().__init__(LogitRelaxedBernoulli(temperature, probs, logits), SigmoidTransform(), validate_args)
 
 
@@ -362,7 +373,9 @@ class ExpRelaxedCategorical(Distribution):
     support = constraints.real_vector
     has_rsample = True
 
-    def __init__(self, temperature: Tensor, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, temperature: Tensor, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
         self._categorical, self.temperature = Categorical(probs, logits), temperature
         super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args)
 
@@ -402,5 +415,7 @@ class RelaxedOneHotCategorical(_Relaxed):
     support = constraints.simplex
     has_rsample = True  # type: ignore[assignment]
 
-    def __init__(self, temperature: Tensor, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, temperature: Tensor, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
         super().__init__(ExpRelaxedCategorical(temperature, probs, logits), ExpTransform(), validate_args)

@@ -79,8 +79,10 @@ class Transform:
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        return type(self) is type(other) and bool(self._keys or self._equal_by_type) and all(
-            _same(getattr(self, k), getattr(other, k)) for k in self._keys
+        return (
+            type(self) is type(other)
+            and bool(self._keys or self._equal_by_type)
+            and all(_same(getattr(self, k), getattr(other, k)) for k in self._keys)
         )
 
     _equal_by_type = True
@@ -279,10 +281,15 @@ class IndependentTransform(Transform):
 
     def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
-        self.base_transform, self.reinterpreted_batch_ndims = base_transform.with_cache(cache_size), reinterpreted_batch_ndims
+        self.base_transform, self.reinterpreted_batch_ndims = (
+            base_transform.with_cache(cache_size),
+            reinterpreted_batch_ndims,
+        )
 
     domain = property(lambda self: constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims))  # type: ignore[assignment]
-    codomain = property(lambda self: constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims))  # type: ignore[assignment]
+    codomain = property(
+        lambda self: constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
+    )  # type: ignore[assignment]
     bijective = property(lambda self: self.base_transform.bijective)  # type: ignore[assignment]
     sign = property(lambda self: self.base_transform.sign)
 
@@ -360,9 +367,13 @@ class AffineTransform(Transform):
         self.loc, self.scale, self._event_dim = loc, scale, event_dim
 
     event_dim = property(lambda self: self._event_dim)
-    domain = property(lambda self: constraints.independent(constraints.real, self._event_dim) if self._event_dim else constraints.real)  # type: ignore[assignment]
+    domain = property(
+        lambda self: constraints.independent(constraints.real, self._event_dim) if self._event_dim else constraints.real
+    )  # type: ignore[assignment]
     codomain = domain
-    sign = property(lambda self: self.scale.sign() if isinstance(self.scale, Tensor) else (self.scale > 0) - (self.scale < 0))
+    sign = property(
+        lambda self: self.scale.sign() if isinstance(self.scale, Tensor) else (self.scale > 0) - (self.scale < 0)
+    )
 
     def _call(self, x: Tensor) -> Tensor:
         return self.loc + self.scale * x
@@ -373,7 +384,9 @@ class AffineTransform(Transform):
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         s = self.scale
         each = s.abs().log() if isinstance(s, Tensor) else cr.full_like(x, math.log(abs(s)))
-        return sum_rightmost(each.expand(tuple(cr.broadcast_shapes(tuple(each.shape), tuple(x.shape)))), self._event_dim)
+        return sum_rightmost(
+            each.expand(tuple(cr.broadcast_shapes(tuple(each.shape), tuple(x.shape)))), self._event_dim
+        )
 
     def forward_shape(self, shape: Any) -> Any:
         parts = [tuple(v.shape) for v in (self.loc, self.scale) if isinstance(v, Tensor)]

@@ -59,10 +59,11 @@ def _von_mises_inverse(k: Any, u: Any) -> Any:
         miss = x * inner * scale - want
         low, high = np.where(miss < 0, x, low), np.where(miss < 0, high, x)
         new = x - miss / (density(x, k) * scale)
-        new = np.where((new > low) & (new < high), new, (low + high) / 2)
-        if np.all(np.abs(new - x) <= 1e-15 * (1 + x)):
-            break
+        new = np.where((new >= low) & (new <= high), new, (low + high) / 2)
+        done = np.all(np.abs(new - x) <= 1e-8 * x)  # the error of the new one is the square of that
         x = new
+        if done:
+            break
     return np.copysign(x, u - 0.5)
 
 
@@ -92,7 +93,11 @@ von_mises_inverse_p = pointwise(
 )
 
 sample(
-    "gamma_inverse", S(2, 3, low=0.3, high=4.0), S(3, low=0.1, high=0.9), f=lambda a, u: gamma_inverse_p.bind(a, u), cx=False
+    "gamma_inverse",
+    S(2, 3, low=0.3, high=4.0),
+    S(3, low=0.1, high=0.9),
+    f=lambda a, u: gamma_inverse_p.bind(a, u),
+    cx=False,
 )
 sample(
     "von_mises_inverse", S(2, 3, low=0.3, high=4.0), S(2, 3, low=0.1, high=0.9), f=lambda k, u: von_mises_inverse_p.bind(k, u),
