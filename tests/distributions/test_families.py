@@ -197,7 +197,7 @@ def test_ones_own_families() -> None:
         def __init__(self, a: Any) -> None:
             super().__init__(a, 1.0)
 
-    with pytest.raises(NotImplementedError, match="custom .expand"):
+    with pytest.raises(NotImplementedError, match=r"custom \.expand"):
         Own(cr.zeros(2)).expand((3, 2))
     with pytest.raises(NotImplementedError):
         cr.distributions.Distribution().sample()

@@ -32,7 +32,7 @@ class _Odds(Family):
 
     @property
     def _param(self) -> Tensor:
-        return self.__dict__["probs"] if "probs" in self.__dict__ else self.logits
+        return self.probs if "probs" in self.__dict__ else self.logits
 
     param_shape = property(lambda self: self._param.shape)
 
@@ -299,7 +299,7 @@ class Categorical(Distribution):
 
     @property
     def _param(self) -> Tensor:
-        return self.__dict__["probs"] if "probs" in self.__dict__ else self.logits
+        return self.probs if "probs" in self.__dict__ else self.logits
 
     param_shape = property(lambda self: self._param.shape)
     mean = property(lambda self: cr.full(tuple(self.batch_shape), math.nan, dtype=self.probs.dtype))

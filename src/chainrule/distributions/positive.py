@@ -365,7 +365,7 @@ class ContinuousBernoulli(Family, ExponentialFamily):
 
     @property
     def _param(self) -> Tensor:
-        return self.__dict__["probs"] if "probs" in self.__dict__ else self.logits
+        return self.probs if "probs" in self.__dict__ else self.logits
 
     param_shape = property(lambda self: self._param.shape)
 
