@@ -25,7 +25,10 @@ from .core.device import (  # noqa: E402
     device,
     jagged,
     preserve_format,
+    sparse_bsc,
+    sparse_bsr,
     sparse_coo,
+    sparse_csc,
     sparse_csr,
     strided,
 )
@@ -45,8 +48,10 @@ from .core.registry import fill as _fill  # noqa: E402
 from .core.tensor import Size, Tensor  # noqa: E402
 from .custom import custom_op  # noqa: E402
 from .func import vmap  # noqa: E402
+from .interop import einops as _einops  # noqa: E402
 from .interop import exchange as _exchange  # noqa: E402
 from .interop import system as _system  # noqa: E402
+from .interop.numpy import door as _door  # noqa: E402
 from .ops.random.generator import Generator, default_generator  # noqa: E402
 
 __version__ = "0.1.0"
@@ -74,8 +79,8 @@ def typename(obj: _Any) -> str:
 
 
 # Imported when first used, so that ``import chainrule`` stays quick.
-_LAZY = ("distributions", "nested", "optim", "testing", "tree", "typing", "utils")
-_PARTS = ("autograd", "fft", "func", "linalg", "masked", "nn", "random", "return_types", "signal", "special")
+_LAZY = ("array_api", "distributions", "nested", "numpy", "optim", "scipy", "testing", "tree", "typing", "utils")
+_PARTS = ("autograd", "fft", "func", "linalg", "masked", "nn", "random", "return_types", "signal", "sparse", "special")
 __all__ = _namespaces.public_names(__import__("sys").modules[__name__], _PARTS + _LAZY)
 
 

@@ -14,7 +14,7 @@ from .core.tensor import Size, Tensor
 from .return_types import CholeskyEx, Eig, Geqrf, Histogram, HistogramDD, InvEx, LDL, LDLEx, LUFactor, LUFactorEx, Lstsq, MinMax, PLU, QR, SVD, SVDV, Slogdet, SolveEx, Sorted, StdMean, TriangularSolve, ValuesIndices, VarMean
 from .typing import DTypeLike, DeviceLike, Ints, Layout, Number, Operand
 
-__all__ = ["BFloat16Tensor", "BoolTensor", "ByteTensor", "ChainruleError", "CharTensor", "DoubleTensor", "EscapedError", "FloatTensor", "Generator", "HalfTensor", "IntTensor", "LongTensor", "MissingRuleError", "ShortTensor", "Size", "Tensor", "abs", "abs_", "absolute", "acos", "acos_", "acosh", "acosh_", "adaptive_avg_pool1d", "adaptive_max_pool1d", "add", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addmv_", "addr", "adjoint", "affine_grid_generator", "alias_copy", "all", "allclose", "alpha_dropout", "alpha_dropout_", "amax", "amin", "aminmax", "angle", "any", "arange", "arccos", "arccos_", "arccosh", "arccosh_", "arcsin", "arcsin_", "arcsinh", "arcsinh_", "arctan", "arctan2", "arctan_", "arctanh", "arctanh_", "are_deterministic_algorithms_enabled", "argmax", "argmin", "argsort", "argwhere", "as_strided", "as_strided_", "as_strided_copy", "as_strided_scatter", "as_tensor", "asarray", "asin", "asin_", "asinh", "asinh_", "atan", "atan2", "atan_", "atanh", "atanh_", "atleast_1d", "atleast_2d", "atleast_3d", "autograd", "avg_pool1d", "baddbmm", "bartlett_window", "batch_norm", "batch_norm_backward", "bernoulli", "bfloat16", "bilinear", "binary_cross_entropy_with_logits", "bincount", "binomial", "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "blackman_window", "block_diag", "bmm", "bool", "broadcast_shapes", "broadcast_tensors", "broadcast_to", "bucketize", "can_cast", "cartesian_prod", "cat", "cdist", "cdouble", "ceil", "ceil_", "celu", "celu_", "cfloat", "chain_matmul", "chalf", "channel_shuffle", "channels_last", "channels_last_3d", "cholesky", "cholesky_inverse", "cholesky_solve", "chunk", "clamp", "clamp_", "clamp_max", "clamp_max_", "clamp_min", "clamp_min_", "clip", "clip_", "clone", "col2im", "column_stack", "combinations", "complex", "complex128", "complex32", "complex64", "concat", "concatenate", "conj", "conj_physical", "conj_physical_", "constant_pad_nd", "contiguous", "contiguous_format", "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "convolution", "copysign", "corrcoef", "cos", "cos_", "cosh", "cosh_", "cosine_embedding_loss", "cosine_similarity", "count_nonzero", "cov", "cross", "ctc_loss", "cummax", "cummin", "cumprod", "cumsum", "cumulative_trapezoid", "custom_op", "default_generator", "deg2rad", "deg2rad_", "det", "detach", "detach_", "detach_copy", "device", "diag", "diag_embed", "diagflat", "diagonal", "diagonal_copy", "diagonal_scatter", "diff", "digamma", "dist", "distributions", "div", "divide", "dot", "double", "dropout", "dropout_", "dsplit", "dstack", "dtype", "e", "einsum", "embedding", "empty", "empty_like", "empty_permuted", "empty_strided", "enable_grad", "eq", "equal", "erf", "erf_", "erfc", "erfc_", "erfinv", "exp", "exp2", "exp2_", "exp_", "expand_copy", "expm1", "expm1_", "eye", "feature_alpha_dropout", "feature_alpha_dropout_", "feature_dropout", "feature_dropout_", "fft", "fill", "fill_", "finfo", "fix", "fix_", "flatten", "flip", "fliplr", "flipud", "float", "float16", "float32", "float64", "float_power", "floor", "floor_", "floor_divide", "fmax", "fmin", "fmod", "frac", "frac_", "frexp", "frobenius_norm", "from_dlpack", "from_numpy", "frombuffer", "full", "full_like", "func", "gather", "gcd", "gcd_", "ge", "geqrf", "ger", "get_default_device", "get_default_dtype", "get_deterministic_debug_mode", "get_device", "get_float32_matmul_precision", "get_num_threads", "get_rng_state", "gradient", "greater", "greater_equal", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "group_norm", "gt", "half", "hamming_window", "hann_window", "hardshrink", "hash_tensor", "heaviside", "hinge_embedding_loss", "histc", "histogram", "histogramdd", "hsplit", "hstack", "hypot", "i0", "i0_", "igamma", "igammac", "iinfo", "im2col", "imag", "index_add", "index_copy", "index_fill", "index_put", "index_put_", "index_reduce", "index_select", "inf", "inference_mode", "initial_seed", "inner", "instance_norm", "int", "int16", "int32", "int64", "int8", "inverse", "is_complex", "is_conj", "is_deterministic_algorithms_warn_only_enabled", "is_floating_point", "is_grad_enabled", "is_inference", "is_inference_mode_enabled", "is_neg", "is_nonzero", "is_same_size", "is_signed", "is_tensor", "isclose", "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf", "isreal", "istft", "jagged", "kaiser_window", "kl_div", "kron", "kthvalue", "layer_norm", "layout", "lcm", "lcm_", "ldexp", "ldexp_", "le", "lerp", "less", "less_equal", "lgamma", "linalg", "linspace", "load", "log", "log10", "log10_", "log1p", "log1p_", "log2", "log2_", "log_", "log_sigmoid", "log_softmax", "logaddexp", "logaddexp2", "logcumsumexp", "logdet", "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "logit_", "logspace", "logsumexp", "long", "lt", "lu", "lu_solve", "lu_unpack", "manual_seed", "margin_ranking_loss", "masked", "masked_fill", "masked_scatter", "masked_select", "matmul", "matrix_exp", "matrix_power", "max", "max_pool1d", "max_pool1d_with_indices", "max_pool2d", "max_pool2d_with_indices", "max_pool2d_with_indices_backward", "max_pool3d", "max_pool3d_with_indices", "maximum", "mean", "median", "memory_format", "meshgrid", "min", "minimum", "mm", "mode", "moveaxis", "movedim", "msort", "mul", "multinomial", "multiply", "mv", "mvlgamma", "nan", "nan_to_num", "nan_to_num_", "nanmean", "nanmedian", "nanquantile", "nansum", "narrow", "narrow_copy", "native_batch_norm", "native_batch_norm_backward", "native_channel_shuffle", "native_dropout", "native_dropout_backward", "native_group_norm", "native_group_norm_backward", "native_layer_norm", "native_layer_norm_backward", "ne", "neg", "neg_", "negative", "negative_", "nested", "newaxis", "nextafter", "nn", "no_grad", "nonzero", "nonzero_static", "norm", "norm_except_dim", "normal", "not_equal", "nuclear_norm", "numel", "ones", "ones_like", "optim", "orgqr", "ormqr", "outer", "pairwise_distance", "pca_lowrank", "pdist", "permute", "permute_copy", "pi", "pinverse", "pixel_shuffle", "pixel_unshuffle", "poisson", "poisson_nll_loss", "polar", "polygamma", "positive", "pow", "prelu", "preserve_format", "prod", "promote_types", "put", "qr", "quantile", "rad2deg", "rad2deg_", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "random", "randperm", "range", "ravel", "real", "reciprocal", "reciprocal_", "relu", "relu_", "remainder", "renorm", "repeat_interleave", "reshape", "resize_as_", "resolve_conj", "resolve_neg", "result_type", "return_types", "rms_norm", "roll", "rot90", "round", "round_", "row_stack", "rrelu", "rrelu_", "rsqrt", "rsqrt_", "rsub", "save", "scalar_tensor", "scatter", "scatter_add", "scatter_reduce", "searchsorted", "seed", "segment_reduce", "select", "select_copy", "select_scatter", "selu", "selu_", "set_default_device", "set_default_dtype", "set_default_tensor_type", "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_flush_denormal", "set_grad_enabled", "set_num_threads", "set_printoptions", "set_rng_state", "sgn", "short", "sigmoid", "sigmoid_", "sign", "signal", "signbit", "sin", "sin_", "sinc", "sinc_", "sinh", "sinh_", "slice", "slice_copy", "slice_inverse", "slice_scatter", "slogdet", "softmax", "sort", "sparse_coo", "sparse_csr", "special", "split", "split_copy", "split_with_sizes", "split_with_sizes_copy", "sqrt", "sqrt_", "square", "square_", "squeeze", "squeeze_copy", "stack", "std", "std_mean", "stft", "strided", "sub", "subtract", "sum", "svd", "svd_lowrank", "swapaxes", "swapdims", "t", "t_copy", "take", "take_along_dim", "tan", "tan_", "tanh", "tanh_", "tensor", "tensor_split", "tensordot", "testing", "threshold", "threshold_", "tile", "to_dlpack", "topk", "trace", "transpose", "transpose_copy", "trapezoid", "trapz", "tree", "triangular_solve", "tril", "tril_indices", "triplet_margin_loss", "triu", "triu_indices", "true_divide", "trunc", "trunc_", "typename", "typing", "uint16", "uint32", "uint64", "uint8", "unbind", "unbind_copy", "unflatten", "unfold_copy", "unique", "unique_consecutive", "unravel_index", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes", "unsqueeze", "unsqueeze_copy", "use_deterministic_algorithms", "utils", "vander", "var", "var_mean", "vdot", "view_as_complex", "view_as_complex_copy", "view_as_real", "view_as_real_copy", "view_copy", "vmap", "vsplit", "vstack", "where", "xlogy", "xlogy_", "zero_", "zeros", "zeros_like"]
+__all__ = ["BFloat16Tensor", "BoolTensor", "ByteTensor", "ChainruleError", "CharTensor", "DoubleTensor", "EscapedError", "FloatTensor", "Generator", "HalfTensor", "IntTensor", "LongTensor", "MissingRuleError", "ShortTensor", "Size", "Tensor", "abs", "abs_", "absolute", "acos", "acos_", "acosh", "acosh_", "adaptive_avg_pool1d", "adaptive_max_pool1d", "add", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addmv_", "addr", "adjoint", "affine_grid_generator", "alias_copy", "all", "allclose", "alpha_dropout", "alpha_dropout_", "amax", "amin", "aminmax", "angle", "any", "arange", "arccos", "arccos_", "arccosh", "arccosh_", "arcsin", "arcsin_", "arcsinh", "arcsinh_", "arctan", "arctan2", "arctan_", "arctanh", "arctanh_", "are_deterministic_algorithms_enabled", "argmax", "argmin", "argsort", "argwhere", "array_api", "as_strided", "as_strided_", "as_strided_copy", "as_strided_scatter", "as_tensor", "asarray", "asin", "asin_", "asinh", "asinh_", "atan", "atan2", "atan_", "atanh", "atanh_", "atleast_1d", "atleast_2d", "atleast_3d", "autograd", "avg_pool1d", "baddbmm", "bartlett_window", "batch_norm", "batch_norm_backward", "bernoulli", "bfloat16", "bilinear", "binary_cross_entropy_with_logits", "bincount", "binomial", "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "blackman_window", "block_diag", "bmm", "bool", "broadcast_shapes", "broadcast_tensors", "broadcast_to", "bucketize", "can_cast", "cartesian_prod", "cat", "ccol_indices_copy", "cdist", "cdouble", "ceil", "ceil_", "celu", "celu_", "cfloat", "chain_matmul", "chalf", "channel_shuffle", "channels_last", "channels_last_3d", "cholesky", "cholesky_inverse", "cholesky_solve", "chunk", "clamp", "clamp_", "clamp_max", "clamp_max_", "clamp_min", "clamp_min_", "clip", "clip_", "clone", "col2im", "col_indices_copy", "column_stack", "combinations", "complex", "complex128", "complex32", "complex64", "concat", "concatenate", "conj", "conj_physical", "conj_physical_", "constant_pad_nd", "contiguous", "contiguous_format", "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "convolution", "convolution_backward", "copysign", "corrcoef", "cos", "cos_", "cosh", "cosh_", "cosine_embedding_loss", "cosine_similarity", "count_nonzero", "cov", "cross", "crow_indices_copy", "ctc_loss", "cudnn_batch_norm", "cudnn_batch_norm_backward", "cummax", "cummin", "cumprod", "cumsum", "cumulative_trapezoid", "custom_op", "default_generator", "deg2rad", "deg2rad_", "det", "detach", "detach_", "detach_copy", "device", "diag", "diag_embed", "diagflat", "diagonal", "diagonal_copy", "diagonal_scatter", "diff", "digamma", "dist", "distributions", "div", "divide", "dot", "double", "dropout", "dropout_", "dsmm", "dsplit", "dstack", "dtype", "e", "einsum", "embedding", "embedding_dense_backward", "empty", "empty_like", "empty_permuted", "empty_strided", "enable_grad", "eq", "equal", "erf", "erf_", "erfc", "erfc_", "erfinv", "exp", "exp2", "exp2_", "exp_", "expand_copy", "expm1", "expm1_", "eye", "feature_alpha_dropout", "feature_alpha_dropout_", "feature_dropout", "feature_dropout_", "fft", "fill", "fill_", "finfo", "fix", "fix_", "flatten", "flip", "fliplr", "flipud", "float", "float16", "float32", "float64", "float_power", "floor", "floor_", "floor_divide", "fmax", "fmin", "fmod", "frac", "frac_", "frexp", "frobenius_norm", "from_dlpack", "from_numpy", "frombuffer", "full", "full_like", "func", "gather", "gcd", "gcd_", "ge", "geqrf", "ger", "get_default_device", "get_default_dtype", "get_deterministic_debug_mode", "get_device", "get_float32_matmul_precision", "get_num_threads", "get_rng_state", "gradient", "greater", "greater_equal", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "group_norm", "gru", "gru_cell", "gt", "half", "hamming_window", "hann_window", "hardshrink", "hash_tensor", "heaviside", "hinge_embedding_loss", "histc", "histogram", "histogramdd", "hsmm", "hsplit", "hspmm", "hstack", "hypot", "i0", "i0_", "igamma", "igammac", "iinfo", "im2col", "imag", "index_add", "index_copy", "index_fill", "index_put", "index_put_", "index_reduce", "index_select", "indices_copy", "inf", "inference_mode", "initial_seed", "inner", "instance_norm", "int", "int16", "int32", "int64", "int8", "inverse", "is_complex", "is_conj", "is_deterministic_algorithms_warn_only_enabled", "is_floating_point", "is_grad_enabled", "is_inference", "is_inference_mode_enabled", "is_neg", "is_nonzero", "is_same_size", "is_signed", "is_tensor", "isclose", "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf", "isreal", "istft", "jagged", "kaiser_window", "kl_div", "kron", "kthvalue", "layer_norm", "layout", "lcm", "lcm_", "ldexp", "ldexp_", "le", "lerp", "less", "less_equal", "lgamma", "linalg", "linspace", "load", "log", "log10", "log10_", "log1p", "log1p_", "log2", "log2_", "log_", "log_sigmoid", "log_softmax", "logaddexp", "logaddexp2", "logcumsumexp", "logdet", "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "logit_", "logspace", "logsumexp", "long", "lstm", "lstm_cell", "lt", "lu", "lu_solve", "lu_unpack", "manual_seed", "margin_ranking_loss", "masked", "masked_fill", "masked_scatter", "masked_select", "matmul", "matrix_exp", "matrix_power", "max", "max_pool1d", "max_pool1d_with_indices", "max_pool2d", "max_pool2d_with_indices", "max_pool2d_with_indices_backward", "max_pool3d", "max_pool3d_with_indices", "maximum", "mean", "median", "memory_format", "meshgrid", "min", "minimum", "miopen_batch_norm", "miopen_batch_norm_backward", "mm", "mode", "moveaxis", "movedim", "msort", "mul", "multinomial", "multiply", "mv", "mvlgamma", "nan", "nan_to_num", "nan_to_num_", "nanmean", "nanmedian", "nanquantile", "nansum", "narrow", "narrow_copy", "native_batch_norm", "native_batch_norm_backward", "native_channel_shuffle", "native_dropout", "native_dropout_backward", "native_group_norm", "native_group_norm_backward", "native_layer_norm", "native_layer_norm_backward", "ne", "neg", "neg_", "negative", "negative_", "nested", "newaxis", "nextafter", "nn", "no_grad", "nonzero", "nonzero_static", "norm", "norm_except_dim", "normal", "not_equal", "nuclear_norm", "numel", "numpy", "ones", "ones_like", "optim", "orgqr", "ormqr", "outer", "pairwise_distance", "pca_lowrank", "pdist", "permute", "permute_copy", "pi", "pinverse", "pixel_shuffle", "pixel_unshuffle", "poisson", "poisson_nll_loss", "polar", "polygamma", "positive", "pow", "prelu", "preserve_format", "prod", "promote_types", "put", "qr", "quantile", "rad2deg", "rad2deg_", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "random", "randperm", "range", "ravel", "real", "reciprocal", "reciprocal_", "relu", "relu_", "remainder", "renorm", "repeat_interleave", "reshape", "resize_as_", "resize_as_sparse_", "resolve_conj", "resolve_neg", "result_type", "return_types", "rms_norm", "rnn_relu", "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell", "roll", "rot90", "round", "round_", "row_indices_copy", "row_stack", "rrelu", "rrelu_", "rsqrt", "rsqrt_", "rsub", "saddmm", "save", "scalar_tensor", "scatter", "scatter_add", "scatter_reduce", "scipy", "searchsorted", "seed", "segment_reduce", "select", "select_copy", "select_scatter", "selu", "selu_", "set_default_device", "set_default_dtype", "set_default_tensor_type", "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_flush_denormal", "set_grad_enabled", "set_num_threads", "set_printoptions", "set_rng_state", "sgn", "short", "sigmoid", "sigmoid_", "sign", "signal", "signbit", "sin", "sin_", "sinc", "sinc_", "sinh", "sinh_", "slice", "slice_copy", "slice_inverse", "slice_scatter", "slogdet", "smm", "softmax", "sort", "sparse", "sparse_bsc", "sparse_bsc_tensor", "sparse_bsr", "sparse_bsr_tensor", "sparse_compressed_tensor", "sparse_coo", "sparse_coo_tensor", "sparse_csc", "sparse_csc_tensor", "sparse_csr", "sparse_csr_tensor", "special", "split", "split_copy", "split_with_sizes", "split_with_sizes_copy", "spmm", "sqrt", "sqrt_", "square", "square_", "squeeze", "squeeze_copy", "sspaddmm", "stack", "std", "std_mean", "stft", "strided", "sub", "subtract", "sum", "svd", "svd_lowrank", "swapaxes", "swapdims", "t", "t_copy", "take", "take_along_dim", "tan", "tan_", "tanh", "tanh_", "tensor", "tensor_split", "tensordot", "testing", "threshold", "threshold_", "tile", "to_dlpack", "topk", "trace", "transpose", "transpose_copy", "trapezoid", "trapz", "tree", "triangular_solve", "tril", "tril_indices", "triplet_margin_loss", "triu", "triu_indices", "true_divide", "trunc", "trunc_", "typename", "typing", "uint16", "uint32", "uint64", "uint8", "unbind", "unbind_copy", "unflatten", "unfold_copy", "unique", "unique_consecutive", "unravel_index", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes", "unsqueeze", "unsqueeze_copy", "use_deterministic_algorithms", "utils", "values_copy", "vander", "var", "var_mean", "vdot", "view_as_complex", "view_as_complex_copy", "view_as_real", "view_as_real_copy", "view_copy", "vmap", "vsplit", "vstack", "where", "xlogy", "xlogy_", "zero_", "zeros", "zeros_like"]
 
 __version__: _str
 
@@ -124,9 +124,9 @@ def alpha_dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
     """Dropout to the negative saturation value of SELU that keeps mean and variance."""
 def alpha_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
     """In-place version of :func:`alpha_dropout`."""
-def amax(input: Tensor, dim: Ints = (), keepdim: _bool = False) -> Tensor:
+def amax(input: Tensor, dim: Ints = (), keepdim: _bool = False, *, fill: Operand | None = None) -> Tensor:
     """The largest entry over `dim` (one, several or all); ties share the gradient."""
-def amin(input: Tensor, dim: Ints = (), keepdim: _bool = False) -> Tensor:
+def amin(input: Tensor, dim: Ints = (), keepdim: _bool = False, *, fill: Operand | None = None) -> Tensor:
     """The smallest entry over `dim` (one, several or all); ties share the gradient."""
 def aminmax(input: Tensor, *, dim: _int | None = None, keepdim: _bool = False) -> MinMax:
     """The smallest and the largest entry along `dim`, or of all: ``(min, max)``; ties share the derivative."""
@@ -171,14 +171,15 @@ def arctanh_(self: Tensor) -> Tensor:
     """In-place version of :meth:`arctanh`."""
 def are_deterministic_algorithms_enabled() -> _bool:
     """What was asked for with ``use_deterministic_algorithms``."""
-def argmax(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+def argmax(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, fill: _int | None = None, out: Tensor | None = None) -> Tensor:
     """The index of the largest entry along `dim`, or in the flattened tensor; the first of equals."""
-def argmin(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+def argmin(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, fill: _int | None = None, out: Tensor | None = None) -> Tensor:
     """The index of the smallest entry along `dim`, or in the flattened tensor; the first of equals."""
 def argsort(input: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = False) -> Tensor:
     """The positions that sort `input` along `dim`."""
 def argwhere(input: Tensor) -> Tensor:
     """The positions of nonzero elements, a row each."""
+from . import array_api as array_api
 def as_strided(input: Tensor, size: Ints, stride: Ints, storage_offset: _int | None = None) -> Tensor:
     """A view of the storage of `input`: element i lies at ``storage_offset + sum(i * stride)``."""
 def as_strided_(self: Tensor, size: Ints, stride: Ints, storage_offset: _int | None = None) -> Tensor:
@@ -290,6 +291,8 @@ def cartesian_prod(*tensors: Tensor | Sequence[Tensor]) -> Tensor:
     """All tuples with one element of each vector, as rows."""
 def cat(tensors: Sequence[Tensor], dim: _int = 0, *, axis: _int | None = None, out: Tensor | None = None) -> Tensor:
     """Tensors joined along an existing dim."""
+def ccol_indices_copy(input: Tensor) -> Tensor:
+    """A copy of ``input.ccol_indices()``."""
 def cdist(x1: Tensor, x2: Tensor, p: _float = 2.0, compute_mode: _str = 'use_mm_for_euclid_dist_if_necessary') -> Tensor:
     """``|x1[i] - x2[j]|`` of order `p` between all rows of two (batches of) matrices."""
 cdouble: DType
@@ -337,6 +340,8 @@ def clone(input: Tensor, *, memory_format: Layout | None = None) -> Tensor:
     """A copy of `input`, differentiable."""
 def col2im(input: Tensor, output_size: _int | Sequence[_int | None] | None, kernel_size: Ints, dilation: Ints = 1, padding: Ints | _str = 0, stride: Ints = 1) -> Tensor:
     """Columns added up to images, the transpose of unfold: ``(N, C * kh * kw, patches) -> (N, C, H, W)``."""
+def col_indices_copy(input: Tensor) -> Tensor:
+    """A copy of ``input.col_indices()``."""
 def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Vectors as columns, joined along dim 1."""
 def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor:
@@ -377,6 +382,8 @@ def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, 
     """The transpose of conv3d as a linear map of its input: every input entry adds its multiple of the kernel."""
 def convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Ints, padding: Ints | _str, dilation: Ints, transposed: _bool, output_padding: Ints, groups: _int) -> Tensor:
     """conv or conv_transpose over all dims of `weight` but two."""
+def convolution_backward(grad_output: Tensor, input: Tensor, weight: Tensor, bias_sizes: Any, stride: Ints, padding: Ints | _str, dilation: Ints, transposed: _bool, output_padding: Ints, groups: _int, output_mask: Any) -> _tuple[Any, Any, Any]:
+    """The gradients of input, weight and bias of `convolution` that `output_mask` asks for, None for the others."""
 def copysign(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """``|input|`` with the sign of `other`."""
 def corrcoef(input: Tensor) -> Tensor:
@@ -399,8 +406,14 @@ def cov(input: Tensor, *, correction: _int = 1, fweights: Tensor | None = None, 
     """``X X^H / (n - correction)`` of centred variables (rows) and observations (columns), weighted where asked."""
 def cross(input: Tensor, other: Tensor, dim: _int | None = None, *, out: Tensor | None = None) -> Tensor:
     """The cross product along `dim`; without it, along the first dim of size 3."""
+def crow_indices_copy(input: Tensor) -> Tensor:
+    """A copy of ``input.crow_indices()``."""
 def ctc_loss(*args: Any, **kw: Any) -> Tensor:
     """``ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity)``: Minus the log of the probability that the steps of `log_probs` (T, N, C) spell `targets`, blanks and repeats removed."""
+def cudnn_batch_norm(input: Tensor, weight: Operand | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: _bool, exponential_average_factor: _float, epsilon: _float) -> _tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Batch norm, the mean, ``1 / sqrt(var + eps)``, and bytes that the backward function is handed: none are needed here."""
+def cudnn_batch_norm_backward(input: Tensor, grad_output: Tensor, weight: Operand | None, running_mean: Tensor | None, running_var: Tensor | None, save_mean: Tensor | None, save_var: Tensor | None, epsilon: _float, reserveSpace: Any) -> _tuple[Tensor, Tensor, Tensor]:
+    """The gradients of input, weight and bias of batch norm in training; `reserveSpace` is what the forward function returned."""
 def cummax(input: Tensor, dim: _int, *, out: Tensor | Sequence[Tensor] | None = None) -> ValuesIndices:
     """The largest entry so far along `dim`, and where it stands (the last of equals): ``(values, indices)``."""
 def cummin(input: Tensor, dim: _int, *, out: Tensor | Sequence[Tensor] | None = None) -> ValuesIndices:
@@ -456,6 +469,8 @@ def dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
     """`input` with elements set to 0 with probability `p`, the others scaled by ``1 / (1 - p)``."""
 def dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
     """In-place version of :func:`dropout`."""
+def dsmm(mat1: Tensor, mat2: Tensor) -> Tensor:
+    """The product of two matrices of which at least one is sparse."""
 def dsplit(input: Tensor, indices_or_sections: Ints | Tensor | None = None, *, indices: Any = None, sections: Ints | Tensor | None = None) -> _tuple[Tensor, ...]:
     """Equal pieces of dim 2, or cut at indices."""
 def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
@@ -466,6 +481,8 @@ def einsum(equation: _str | Tensor, *operands: Any) -> Tensor:
     """Sums of products in Einstein's notation, contracted pair by pair in the order that opt_einsum finds."""
 def embedding(input: Tensor, weight: Tensor, padding_idx: _int | None = None, max_norm: _float | None = None, norm_type: _float = 2.0, scale_grad_by_freq: _bool = False, sparse: _bool = False) -> Tensor:
     """Rows of the table `weight` by number; the row `padding_idx` gets no gradient."""
+def embedding_dense_backward(grad_output: Tensor, indices: Tensor, num_weights: _int, padding_idx: _int, scale_grad_by_freq: _bool) -> Tensor:
+    """The gradient of an embedding's table: row k is the sum of the rows of `grad_output` whose index is k."""
 def empty(*sizes: Ints, size: Ints | None = None, out: Tensor | None = None, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, pin_memory: _bool | None = None, memory_format: Layout | None = None) -> Tensor:
     """A tensor of the given sizes whose contents are unspecified (here: zeros)."""
 def empty_like(input: Tensor, *, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, memory_format: Layout | None = None, pin_memory: _bool | None = None) -> Tensor:
@@ -611,6 +628,10 @@ def grid_sampler_3d(input: Tensor, grid: Tensor, interpolation_mode: _int, paddi
     """`grid_sample` with modes as numbers: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
 def group_norm(input: Tensor, num_groups: _int, weight: Operand | None = None, bias: Tensor | None = None, eps: _float = 1e-05, cudnn_enabled: _bool = True) -> Tensor:
     """``(x - mean) / sqrt(var + eps) * weight + bias``, statistics over each group of channels of each example."""
+def gru(*args: Any, **kw: Any) -> _tuple[Tensor, ...]:
+    """``h' = (1 - z) n + z h`` over the steps of sequences, in `num_layers` layers: the states of all steps and the last states."""
+def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
+    """One step of a GRU: ``h' = n + z (h - n)``."""
 def gt(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """``input > other``."""
 half: DType
@@ -632,8 +653,12 @@ def histogram(input: Tensor, bins: Ints | Tensor | Sequence[Tensor], *, range: S
     """The (weighted) number of entries in each bin, or their density, and the edges: ``(hist, bin_edges)``."""
 def histogramdd(input: Tensor, bins: Ints | Tensor | Sequence[Tensor], *, range: Sequence[_float] | None = None, weight: Tensor | None = None, density: _bool = False) -> HistogramDD:
     """The histogram of points, the rows of `input`, in as many dims as it has columns: ``(hist, bin_edges of each)``."""
+def hsmm(mat1: Tensor, mat2: Tensor) -> Tensor:
+    """The product of a sparse and a dense matrix with sparse rows and dense columns."""
 def hsplit(input: Tensor, indices_or_sections: Ints | Tensor | None = None, *, indices: Any = None, sections: Ints | Tensor | None = None) -> _tuple[Tensor, ...]:
     """Equal pieces of dim 1 (of dim 0 for vectors), or cut at indices."""
+def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
+    """The product of a sparse and a dense matrix with sparse rows and dense columns."""
 def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Joined along dim 1, vectors along dim 0."""
 def hypot(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
@@ -665,6 +690,8 @@ def index_reduce(input: Tensor, dim: _int, index: Tensor, source: Tensor, reduce
     """`input` with `source` reduced ("prod", "mean", "amax", "amin") into the entries `index` of `dim`."""
 def index_select(input: Tensor, dim: _int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Entries `index` (a vector) of `dim`."""
+def indices_copy(input: Tensor) -> Tensor:
+    """A copy of ``input.indices()``."""
 inf: _float
 from .core.imperative import inference_mode as inference_mode
 def initial_seed() -> _int:
@@ -754,7 +781,7 @@ from . import linalg as linalg
 def linspace(start: Operand, end: Operand, steps: _int, *, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, pin_memory: _bool | None = None, out: Tensor | None = None) -> Tensor:
     """`steps` numbers evenly spaced from `start` to `end`; differentiable in ends that are tensors."""
 def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights_only: _bool | None = None, mmap: Any = None, **_: Any) -> Any:
-    """Read what ``save`` wrote. By default only tensors and plain containers are accepted, since pickles can run code."""
+    """Read what ``save`` wrote, or ``torch.save``: only tensors and plain containers are accepted, since pickles can run code."""
 def log(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The natural logarithm."""
 def log10(input: Operand, *, out: Tensor | None = None) -> Tensor:
@@ -800,6 +827,10 @@ def logspace(start: Operand, end: Operand, steps: _int, base: _float = 10.0, *, 
 def logsumexp(input: Tensor, dim: Ints, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """``log(sum(exp(input)))`` over `dim`, without overflow."""
 long: DType
+def lstm(*args: Any, **kw: Any) -> _tuple[Tensor, ...]:
+    """``c' = f c + i tanh(.), h' = o tanh(c')`` over the steps of sequences, in `num_layers` layers: the states of all steps and the last states and cells."""
+def lstm_cell(input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> _tuple[Tensor, Tensor]:
+    """One step of an LSTM: ``h' = o tanh(c')`` and ``c' = f c + i tanh(.)``."""
 def lt(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """``input < other``."""
 def lu(A: Tensor, pivot: _bool = True, get_infos: _bool = False) -> LUFactor | LUFactorEx:
@@ -884,6 +915,10 @@ def min(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The smallest entry of all; ``(values, indices)`` along `dim`; or, of two tensors, the smallest elementwise."""
 def minimum(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """The smaller one; NaN wins; a tie is shared."""
+def miopen_batch_norm(input: Tensor, weight: Operand | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: _bool, exponential_average_factor: _float, epsilon: _float) -> _tuple[Tensor, Tensor, Tensor]:
+    """Batch norm, the mean and ``1 / sqrt(var + eps)`` (empty in evaluation), as :func:`native_batch_norm` has them."""
+def miopen_batch_norm_backward(input: Tensor, grad_output: Tensor, weight: Operand | None, running_mean: Tensor | None, running_var: Tensor | None, save_mean: Tensor | None, save_var: Tensor | None, epsilon: _float) -> _tuple[Tensor, Tensor, Tensor]:
+    """The gradients of input, weight and bias of batch norm in training; `save_var` is ``1 / sqrt(var + eps)``."""
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of two matrices."""
 def mode(input: Tensor, dim: _int = -1, keepdim: _bool = False, *, out: Tensor | Sequence[Tensor] | None = None) -> ValuesIndices:
@@ -979,6 +1014,7 @@ def nuclear_norm(input: Tensor, dim: Ints = (-2, -1), keepdim: _bool = False, *,
     """The sum of the singular values of the matrices in the two dims `dim`."""
 def numel(input: Tensor) -> _int:
     """The number of elements."""
+from . import numpy as numpy
 def ones(*sizes: Ints, size: Ints | None = None, out: Tensor | None = None, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, pin_memory: _bool | None = None) -> Tensor:
     """A tensor of the given sizes filled with 1."""
 def ones_like(input: Tensor, *, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, memory_format: Layout | None = None, pin_memory: _bool | None = None) -> Tensor:
@@ -1086,6 +1122,8 @@ def reshape(input: Tensor, *, shape: Ints) -> Tensor:
     """The same elements in row-major order with another shape; a view where possible."""
 def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Layout | None = None) -> Tensor:
     """Give `self` the shape of a template; see :func:`resize_`."""
+def resize_as_sparse_(self: Tensor, the_template: Tensor) -> Tensor:
+    """`self` with the sizes of another sparse tensor, in place."""
 def resolve_conj(input: Tensor) -> Tensor:
     """`input` itself: conjugation and negation are never pending."""
 def resolve_neg(input: Tensor) -> Tensor:
@@ -1095,6 +1133,14 @@ def result_type(tensor1: Operand, tensor2: Operand) -> DType:
 from . import return_types as return_types
 def rms_norm(input: Tensor, normalized_shape: Sequence[_int], weight: Tensor | None = None, eps: _float | None = None, *, mask: Tensor | None = None, lengths: Ints | Tensor | None = None) -> Tensor:
     """``x / sqrt(mean(x**2) + eps) * weight`` over the last dims, those of `normalized_shape`; see layer_norm for `mask`."""
+def rnn_relu(*args: Any, **kw: Any) -> _tuple[Tensor, ...]:
+    """``h' = relu(W x + b + V h + d)`` over the steps of sequences, in `num_layers` layers: the states of all steps and the last states."""
+def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
+    """One step: ``h' = relu(W x + b + V h + d)``."""
+def rnn_tanh(*args: Any, **kw: Any) -> _tuple[Tensor, ...]:
+    """``h' = tanh(W x + b + V h + d)`` over the steps of sequences, in `num_layers` layers: the states of all steps and the last states."""
+def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
+    """One step: ``h' = tanh(W x + b + V h + d)``."""
 def roll(input: Tensor, shifts: Ints, dims: Ints | None = None) -> Tensor:
     """Entries moved along `dims` by `shifts`, around the end; without dims, of the flattened tensor."""
 def rot90(input: Tensor, k: _int = 1, dims: Sequence[_int] = (0, 1)) -> Tensor:
@@ -1103,6 +1149,8 @@ def round(input: Tensor, *, decimals: _int = 0, out: Tensor | None = None) -> Te
     """The nearest integer, or number with so many decimals; halves go to the even one."""
 def round_(input: Tensor, *, decimals: _int = 0) -> Tensor:
     """In-place version of :meth:`round`."""
+def row_indices_copy(input: Tensor) -> Tensor:
+    """A copy of ``input.row_indices()``."""
 def row_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Joined along dim 0, vectors as rows."""
 def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False, generator: Generator | None = None) -> Tensor:
@@ -1115,6 +1163,8 @@ def rsqrt_(self: Tensor) -> Tensor:
     """In-place version of :meth:`rsqrt`."""
 def rsub(input: Operand, other: Operand, *, alpha: Operand = 1) -> Tensor:
     """``other - alpha * input``."""
+def saddmm(mat: Tensor, mat1: Tensor, mat2: Tensor, beta: Operand = 1, alpha: Operand = 1) -> Tensor:
+    """``beta * mat + alpha * (mat1 @ mat2)`` with a sparse `mat1`; the result is dense."""
 def save(obj: Any, f: Any, pickle_module: Any = ..., pickle_protocol: _int = 4, **_: Any) -> None:
     """Write an object to a file: a dict of tensors to ``*.safetensors`` in that format, anything else pickled."""
 def scalar_tensor(s: Ints, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None, layout: Layout | None = None, requires_grad: _bool = False, pin_memory: _bool | None = None) -> Tensor:
@@ -1125,6 +1175,7 @@ def scatter_add(input: Tensor, dim: _int, index: Tensor, src: Tensor, *, out: Te
     """`input` with `src` added where gather would read."""
 def scatter_reduce(input: Tensor, dim: _int, index: Tensor, src: Tensor, reduce: _str, *, include_self: _bool = True, out: Tensor | None = None) -> Tensor:
     """`input` with `src` reduced ("sum", "prod", "mean", "amax", "amin") into the places that gather would read."""
+from . import scipy as scipy
 def searchsorted(sorted_sequence: Tensor, input: Operand | None = None, *, out_int32: _bool = False, right: _bool = False, side: _str | None = None, sorter: Tensor | None = None, values: Operand | None = None, out: Tensor | None = None) -> Tensor:
     """Where each value would be inserted into the sorted sequences (along their last dim) to keep them sorted."""
 def seed() -> _int:
@@ -1192,12 +1243,30 @@ def slice_scatter(input: Tensor, src: Tensor, dim: _int = 0, start: _int | None 
     """A copy of `input` with the entries ``start:end:step`` of `dim` replaced by `src`."""
 def slogdet(A: Tensor, *, out: Tensor | Sequence[Tensor] | None = None) -> Slogdet:
     """``sign, logabsdet`` with ``det A = sign * exp(logabsdet)``, without overflow; sign is a phase for complex A."""
+def smm(input: Tensor, mat2: Tensor) -> Tensor:
+    """The product of a sparse and a dense matrix, as a sparse one."""
 def softmax(input: Tensor, dim: _int, dtype: DTypeLike | None = None, *, out: Tensor | None = None) -> Tensor:
     """``exp(x) / sum(exp(x))`` over `dim`."""
 def sort(input: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool | None = None, *, out: Tensor | Sequence[Tensor] | None = None) -> Sorted:
     """Values along `dim` in order, and their positions; equal values keep their order."""
+from . import sparse as sparse
+sparse_bsc: Layout
+def sparse_bsc_tensor(ccol_indices: Any, row_indices: Any, values: Operand, size: Sequence[_int] | None = None, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
+    """A sparse tensor by columns of blocks: where each begins, the rows of its entries, and the numbers. Dims in front are a batch."""
+sparse_bsr: Layout
+def sparse_bsr_tensor(crow_indices: Any, col_indices: Any, values: Operand, size: Sequence[_int] | None = None, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
+    """A sparse tensor by rows of blocks: where each begins, the columns of its entries, and the numbers. Dims in front are a batch."""
+def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values: Operand, size: Sequence[_int] | None = None, *, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
+    """A sparse tensor in the compressed layout `layout`: sparse_csr, sparse_csc, sparse_bsr or sparse_bsc."""
 sparse_coo: Layout
+def sparse_coo_tensor(indices: Any, values: Operand | None = None, size: Sequence[_int] | None = None, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None, is_coalesced: _bool | None = None) -> Tensor:
+    """A sparse tensor from coordinates ``[sparse dims, nnz]`` and numbers ``[nnz, *dense dims]``; coordinates may repeat."""
+sparse_csc: Layout
+def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Operand, size: Sequence[_int] | None = None, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
+    """A sparse tensor by columns: where each begins, the rows of its entries, and the numbers. Dims in front are a batch."""
 sparse_csr: Layout
+def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Operand, size: Sequence[_int] | None = None, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
+    """A sparse tensor by rows: where each begins, the columns of its entries, and the numbers. Dims in front are a batch."""
 from . import special as special
 def split(tensor: Tensor, split_size_or_sections: Ints | None = None, dim: _int = 0, *, split_size: Ints | None = None) -> _tuple[Tensor, ...]:
     """Pieces of `dim`: of one size (the last may be smaller), or of the listed sizes."""
@@ -1207,6 +1276,8 @@ def split_with_sizes(input: Tensor, split_sizes: Sequence[_int], dim: _int = 0) 
     """Pieces of `dim` of the listed sizes."""
 def split_with_sizes_copy(input: Tensor, split_sizes: Sequence[_int], dim: _int = 0) -> _tuple[Tensor, ...]:
     """A copy of what :func:`split_with_sizes` gives."""
+def spmm(mat1: Tensor, mat2: Tensor) -> Tensor:
+    """The product of two matrices of which at least one is sparse."""
 def sqrt(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The square root."""
 def sqrt_(self: Tensor) -> Tensor:
@@ -1219,6 +1290,8 @@ def squeeze(input: Tensor, dim: Ints | None = None) -> Tensor:
     """Dims of size 1 removed: all, or those listed."""
 def squeeze_copy(input: Tensor, dim: Ints | None = None) -> Tensor:
     """A copy of what :func:`squeeze` gives."""
+def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Operand = 1, alpha: Operand = 1) -> Tensor:
+    """``beta * input + alpha * (mat1 @ mat2)`` with sparse `input` and `mat1`, as a sparse tensor."""
 def stack(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Tensors of one shape joined along a new dim."""
 def std(input: Tensor, dim: Ints | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None, out: Tensor | None = None) -> Tensor:
@@ -1240,8 +1313,8 @@ def svd_lowrank(A: Tensor, q: _int | None = 6, niter: _int | None = 2, M: Tensor
     """``U, S, V`` of rank q with ``A - M`` nearly ``U diag(S) V^H`` (Halko, Martinsson, Tropp 2009)."""
 def swapaxes(input: Tensor, axis0: _int, axis1: _int) -> Tensor:
     """Two dims exchanged."""
-def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
-    """Two dims exchanged."""
+def swapdims(input: Tensor, dim0: Any, dim1: _int | None = None) -> Tensor:
+    """Two dims exchanged; with one tuple, all dims in that order, as NumPy has it."""
 def t(input: Tensor) -> Tensor:
     """The transpose of a matrix; vectors and scalars as they are."""
 def t_copy(input: Tensor) -> Tensor:
@@ -1263,7 +1336,7 @@ def tensor(data: Any, *, dtype: DTypeLike | None = None, device: DeviceLike | No
 def tensor_split(input: Tensor, indices_or_sections: Ints | Tensor | None = None, dim: _int = 0, *, indices: Any = None, sections: Ints | Tensor | None = None, tensor_indices_or_sections: Ints | Tensor | None = None) -> _tuple[Tensor, ...]:
     """Pieces of `dim`: so many nearly equal ones, or cut at the listed indices."""
 def tensordot(a: Tensor, b: Tensor, dims: Ints | Sequence[Sequence[_int]] | Tensor = 2, *, out: Tensor | None = None) -> Tensor:
-    """The sum of products over pairs of dims: the last `dims` of a with the first of b, or the listed ones."""
+    """The sum of products over pairs of dims: the last `dims` of a with the first of b, or the listed ones; `axes` is NumPy's name."""
 from . import testing as testing
 def threshold(input: Tensor, threshold: _float, value: _float, *, out: Tensor | None = None) -> Tensor:
     """``input`` where it is above the threshold, else ``value``."""
@@ -1277,9 +1350,9 @@ def topk(input: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: 
     """The k largest (or smallest) entries along `dim`, in order, and their positions."""
 def trace(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``sum_i x[i, i]`` of a matrix."""
-def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
-    """Two dims exchanged."""
-def transpose_copy(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
+def transpose(input: Tensor, dim0: Any, dim1: _int | None = None) -> Tensor:
+    """Two dims exchanged; with one tuple, all dims in that order, as NumPy has it."""
+def transpose_copy(input: Tensor, dim0: Any, dim1: _int | None = None) -> Tensor:
     """A copy of what :func:`transpose` gives."""
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Operand | None = None, dim: _int = -1) -> Tensor:
     """The integral of `y` along `dim` by the trapezoidal rule, over points `x` or with spacing `dx`."""
@@ -1346,6 +1419,8 @@ def unsqueeze_copy(input: Tensor, dim: _int) -> Tensor:
 def use_deterministic_algorithms(mode: _bool, *, warn_only: _bool = False) -> None:
     """Remember the wish: every algorithm here is deterministic."""
 from . import utils as utils
+def values_copy(input: Tensor) -> Tensor:
+    """A copy of ``input.values()``."""
 def vander(x: Tensor, N: _int | None = None, increasing: _bool = False) -> Tensor:
     """Powers of a vector as columns: ``x^(N-1), ..., x, 1``, or the other way round."""
 def var(input: Tensor, dim: Ints | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None, out: Tensor | None = None) -> Tensor:
@@ -1401,6 +1476,12 @@ def _convolution_mode(input: Tensor, weight: Tensor, bias: Tensor | None, stride
     """`convolution` with padding 'same' or 'valid'."""
 def _euclidean_dist(x1: Tensor, x2: Tensor) -> Tensor:
     """``|x1[i] - x2[j]|`` between all rows, by a matrix product."""
+def _fft_c2c(input: Tensor, dim: Ints, normalization: _int, forward: _bool, *, out: Tensor | None = None) -> Tensor:
+    """The transform of a complex tensor along `dim`, or the transform backwards; `normalization`: 0 none, 1 1/sqrt(n), 2 1/n."""
+def _fft_c2r(input: Tensor, dim: Ints, normalization: _int, last_dim_size: _int, *, out: Tensor | None = None) -> Tensor:
+    """The real signal, `last_dim_size` points long in the last of `dim`, whose transform has `input` as its one side."""
+def _fft_r2c(input: Tensor, dim: Ints, normalization: _int, onesided: _bool, *, out: Tensor | None = None) -> Tensor:
+    """The transform of a real tensor along `dim`, of the last of them one side or all; `normalization` as in _fft_c2c."""
 def _fused_dropout(input: Tensor, p: _float, generator: Generator | None = None) -> _tuple[Tensor, Tensor]:
     """``(input * mask / p, mask)`` where `p` is the probability to keep; the mask is of type uint8."""
 def _fused_rms_norm(input: Tensor, normalized_shape: Sequence[_int], weight: Operand | None = None, eps: _float | None = None) -> _tuple[Tensor, Tensor]:
@@ -1421,6 +1502,8 @@ def _native_batch_norm_legit_functional(input: Tensor, weight: Operand | None, b
     """Batch norm that returns new running statistics, as results four and five, and writes to nothing."""
 def _native_batch_norm_legit_no_training(input: Tensor, weight: Operand | None, bias: Tensor | None, running_mean: Tensor, running_var: Tensor, momentum: _float, eps: _float) -> _tuple[Tensor, Tensor, Tensor]:
     """Batch norm in evaluation."""
+def _nested_from_padded(padded: Tensor, cpu_nested_shape_example: Tensor, fuse_transform_0213: _bool = False) -> Tensor:
+    """:func:`nested.from_padded`, under the name of the operator."""
 def _prelu_kernel(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     ...
 def _safe_softmax(input: Tensor, dim: _int, dtype: DTypeLike | None = None, *, out: Tensor | None = None) -> Tensor:
@@ -1431,6 +1514,10 @@ def _softmax(input: Tensor, dim: _int, half_to_float: _bool, *, out: Tensor | No
     """softmax over `dim`; with ``half_to_float`` a 16-bit input gives a float32 result."""
 def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: _int, input_dtype: DTypeLike, *, out: Tensor | None = None) -> Tensor:
     """``y * (g - sum(y * g))`` over `dim`: the cotangent of softmax's input from its output `y`."""
+def _test_warn_in_autograd(self: Tensor) -> Tensor:
+    """`self`; whoever differentiates it is warned, once for each derivative that is taken."""
+def _trilinear(i1: Tensor, i2: Tensor, i3: Tensor, expand1: Sequence[_int], expand2: Sequence[_int], expand3: Sequence[_int], sumdim: Sequence[_int], unroll_dim: _int = 1) -> Tensor:
+    """``(i1 * i2 * i3).sum(sumdim)`` with dims of size 1 put into each at `expand1`, `expand2`, `expand3`."""
 def _unsafe_masked_index(input: Tensor, mask: Tensor, indices: Any, fill: Operand) -> Tensor:
     """``input[indices]`` where the mask holds, else `fill`; indices need only be in range where it holds."""
 def _unsafe_masked_index_put_accumulate(input: Tensor, mask: Tensor, indices: Any, values: Tensor) -> Tensor:

@@ -14,6 +14,13 @@ def main(argv: list[str] | None = None) -> int:
         "coverage", help="list the public names that PyTorch has and chainrule does not, with the reason"
     )
     cover.add_argument(
+        "library",
+        nargs="?",
+        default="torch",
+        choices=("torch", "numpy", "scipy", "array-api"),
+        help="whose names (default: torch)",
+    )
+    cover.add_argument(
         "--all", action="store_true", help="list what is out of scope too, not only what is still to come"
     )
     cover.add_argument("--namespace", default="", help="only this namespace, e.g. nn.functional or Tensor")
@@ -21,6 +28,10 @@ def main(argv: list[str] | None = None) -> int:
         "info", help="version, number of ops and methods, whether kernels are compiled here and, if not, why"
     )
     args = parser.parse_args(argv)
+    if args.command == "coverage" and args.library != "torch":
+        from .cli.coverage_numpy import report as report_arrays
+
+        return report_arrays(args.library, args.all)
     if args.command == "coverage":
         from .cli.coverage import report
 

@@ -10,11 +10,11 @@ from .core.tensor import Tensor
 from .transforms.batch import vmap
 from .transforms.forward import jvp, linearize
 from .transforms.jacobian import hessian, jacfwd, jacrev
-from .transforms.reverse import grad, grad_and_value, vjp
+from .transforms.reverse import elementwise_grad, grad, grad_and_value, value_and_grad, vjp
 
 __all__ = [
-    "debug_unwrap", "functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp",
-    "linearize", "stack_module_state", "vjp", "vmap",
+    "debug_unwrap", "elementwise_grad", "functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp",
+    "linearize", "stack_module_state", "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from chainrule import kernels
@@ -255,3 +256,27 @@ def test_info_says_why_there_are_no_kernels(env, stub, says):
         [sys.executable, "-c", program], env=full, check=True, timeout=120, capture_output=True, text=True
     ).stdout
     assert "kernels: none" in out and says in out
+
+
+def test_a_kernel_that_does_not_compile_is_reported_once_and_its_body_runs(monkeypatch):
+    import chainrule as cr
+    from chainrule.kernels import compiler, pointwise
+    from chainrule.kernels.calls import NotSupported
+
+    def refuse(ir):
+        raise RuntimeError("LLVM IR parsing error\n<string>:1:1")
+
+    monkeypatch.setattr(compiler, "object_code", refuse)
+    monkeypatch.setattr(compiler.cache, "load", lambda name: None)
+    monkeypatch.setattr(compiler, "_reported", [])
+    one = pointwise.Pointwise("refused_test", lambda k, x: x * x, 8)
+    two = pointwise.Pointwise("refused_too_test", lambda k, x: x + x, 8)
+    x = np.ones(1 << 14)
+    with (
+        pytest.warns(RuntimeWarning, match=r"refused_test_f64 could not be compiled \(LLVM IR parsing error\)"),
+        pytest.raises(NotSupported),
+    ):
+        one(x)
+    with pytest.raises(NotSupported):
+        two(x)
+    assert cr.exp(cr.ones(3)).shape == (3,)

@@ -163,7 +163,7 @@ class FunctionOp(CustomOp):
         self._mark(ctx, out)
         ctx._dirty_places = [
             (k, i) for k, o in enumerate(out) for i, a in enumerate(full) if o is a and any(o is d for d in ctx._dirty)
-        ]  # type: ignore[attr-defined]
+        ]
         fresh = tuple(Tensor(o._value, o._interp, o._aux) if any(o is a for a in full) else o for o in out)
         return fresh if isinstance(y, tuple | list) else fresh[0]
 
@@ -242,7 +242,7 @@ class FunctionOp(CustomOp):
         dims: list[Any] = [None] * len(full)
         for i, f in zip(self.tensors, flags, strict=True):
             dims[i] = 0 if f else None
-        out, odims = self.cls.vmap(VmapInfo(size, active_vmaps()[-1].randomness), tuple(dims), *full)  # type: ignore[attr-defined]
+        out, odims = self.cls.vmap(VmapInfo(size, active_vmaps()[-1].randomness), tuple(dims), *full)
         outs = _as_tuple(out)
         ds = odims if isinstance(odims, tuple | list) else (odims,) * len(outs)
         moved = tuple(

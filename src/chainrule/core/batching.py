@@ -5,6 +5,7 @@ An op runs once for all examples: pointwise ops and ops over trailing axes simpl
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ class Batching(Interpreter):
     def __init__(self, size: int, randomness: str = "error") -> None:
         self.size, self.randomness = size, randomness
         self.function: Any = None  # what is mapped, and the arguments that are not
+        self.before: list[tuple[weakref.ref[Tensor], tuple[Any, ...]]] = []  # what was written to, and what it was
 
     def run(self, op: Op, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
         if not self.alive:
@@ -65,7 +67,7 @@ class Batching(Interpreter):
             self.check(op.name)
         if type(b) in (int, float):
             return Tensor(op.bind(a._value, b), self)
-        if type(a) is Tensor and type(b) is Tensor and a._interp is self and b._interp is self:
+        if op.even and type(a) is Tensor and type(b) is Tensor and a._interp is self and b._interp is self:
             va, vb = a._value, b._value
             if len(sizes_of(va)) == len(sizes_of(vb)) and innermost(va).dtype is innermost(vb).dtype:
                 return Tensor(op.bind(va, vb), self)
@@ -84,13 +86,21 @@ class Batching(Interpreter):
     def strides_of(self, x: Tensor) -> tuple[int, ...]:
         return x._value.stride()[1:]
 
+    def touch(self, box: Tensor) -> None:
+        super().touch(box)
+        self.before.append((weakref.ref(box), (box._value, box._interp, box._aux)))
+
     def restore(self, boxes: list[Tensor], failed: bool) -> None:
         # A tensor that was made inside is of no use outside, and says so if it is used. One that the function was handed, or
-        # holds, has lost its value: that is said at once.
-        held = {id(t) for t in tensors_of(self.function)} if boxes and not failed else ()
-        for outside in [b for b in boxes if id(b) in held]:
+        # holds, cannot have the value: that is said at once, and it has the one that it had.
+        held = {id(t) for t in tensors_of(self.function)} if boxes else ()
+        outside = [b for b in boxes if id(b) in held or (b._meta is not None and id(b._meta.base) in held)]
+        for box in outside:
+            box._value, box._interp, box._aux = next(old for ref, old in self.before if ref() is box)
+        self.before = []
+        if outside and not failed:
             raise ChainruleError(
-                f"vmap: a tensor of shape {tuple(outside.shape)} from outside the mapped function was written to with a value "
+                f"vmap: a tensor of shape {tuple(outside[0].shape)} from outside the mapped function was written to with a value "
                 f"that differs between the {self.size} examples. Pass the tensor to the function with its own batch axis "
                 f"(in_dims), or return the value instead of writing it."
             )

@@ -19,7 +19,7 @@ def show_declaration(f: Any) -> None:
     file, line = frame.f_code.co_filename, frame.f_lineno
     place = f"{file}:{line}"
     # An entry of one element is read when somebody asks for it.
-    linecache.cache.setdefault(place, (functools.partial(_statement, file, line),))  # type: ignore[arg-type]
+    linecache.cache.setdefault(place, (functools.partial(_statement, file, line),))
     code = f.__code__.replace(co_filename=place, co_firstlineno=1)
     twin = FunctionType(code, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
     twin.__kwdefaults__ = f.__kwdefaults__

@@ -6,7 +6,7 @@ from typing import Any
 
 
 class _Name:
-    """A layout or a memory format; `strided` and `contiguous_format` are all that there is to choose here."""
+    """A layout or a memory format."""
 
     __slots__ = ("name",)
     name: str
@@ -25,6 +25,9 @@ strided = _Name("strided")
 jagged = _Name("jagged")
 sparse_coo = _Name("sparse_coo")
 sparse_csr = _Name("sparse_csr")
+sparse_csc = _Name("sparse_csc")
+sparse_bsr = _Name("sparse_bsr")
+sparse_bsc = _Name("sparse_bsc")
 contiguous_format = _Name("contiguous_format")
 preserve_format = _Name("preserve_format")
 channels_last = _Name("channels_last")

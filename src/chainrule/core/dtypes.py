@@ -41,6 +41,11 @@ class DType:
         return (_by_name, (self.name,))
 
     @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy's type: ``np.dtype(chainrule.float32)`` asks for it."""
+        return self.np
+
+    @property
     def is_floating_point(self) -> bool:
         """Whether the type is a real floating type."""
         return self.category == FLOAT

@@ -15,7 +15,7 @@ from . import dtypes as dt
 from .dispatch import CUT, STACK, grad_cut, grad_enabled, revived
 from .errors import ChainruleError
 from .reverse import Leaf, Node, Pick, Reverse, imperative
-from .shapes import sizes_of, unit, zeros
+from .shapes import sizes_of, unit, zeros_like_tensor
 from .tensor import Meta, Tensor
 from .views import assign, compact, meta
 from .walk import reachable, walk_back
@@ -343,7 +343,7 @@ def _starts(name: str, outputs: Sequence[Tensor], grads: Sequence[Any], create_g
                 raise ChainruleError(
                     f"{name}: grad can be implicitly created only for real scalar outputs but got {y.dtype}"
                 )
-            g = unit(y.dtype) if not sizes_of(y) else zeros(tuple(y.shape), y.dtype) + 1
+            g = unit(y.dtype) if not sizes_of(y) else zeros_like_tensor(y) + 1
         elif g.shape != y.shape:
             raise ChainruleError(
                 f"{name}: mismatch in shape: the gradient has shape {list(g.shape)} and the output has shape {list(y.shape)}"
@@ -403,7 +403,7 @@ def backward(
         for node in reachable(dict.fromkeys(skipped)):
             x = boxes.get(node) if boxes else node.owner() if type(node) is Leaf and node.owner is not None else None
             if x is not None and node not in got:
-                got[node] = zeros(tuple(x.shape), x.dtype)
+                got[node] = zeros_like_tensor(x)
     for node, g in got.items():
         x = boxes.get(node) if boxes else node.owner() if type(node) is Leaf and node.owner is not None else None
         if x is None or (x._meta is not None and x._meta.retain is not None):
@@ -476,14 +476,14 @@ def grad(
             if reached is None:
                 reached = set(reachable(dict.fromkeys(skipped)))
             if x._aux in reached:  # through derivatives that are zero everywhere
-                out.append(zeros(tuple(x.shape), x.dtype))
+                out.append(zeros_like_tensor(x))
                 continue
             if not allow:
                 raise ChainruleError(
                     f"grad: input {i} (shape {list(x.shape)}) appears to not have been used in the graph. Set allow_unused=True if that is meant."
                 )
             if materialize_grads:
-                g = zeros(tuple(x.shape), x.dtype)
+                g = zeros_like_tensor(x)
         out.append(g)
     return tuple(out)
 

@@ -18,7 +18,7 @@ import numpy as np
 from . import dtypes as dt
 from .batching import BATCH
 from .errors import ZERO, missing
-from .payload import PAYLOADS, as_payload
+from .payload import COMPOSED, PAYLOADS, as_payload, composed
 from .shapes import broadcast_shapes, zeros_like_tensor
 from .sizes import SEEN, Ragged, first_ragged, highest_level
 from .tensor import Tensor
@@ -53,6 +53,9 @@ class Op:
     )
     linear = ""
     kernel: Callable[..., Any] | None = None
+    even = (
+        True  # whether arguments and results of equal ranks have equal leading axes: not where their core ranks differ
+    )
     arity = 0  # the number of operands of a pointwise op
     operator: Any = None  # `bind` as Python's operator, for pointwise ops
 
@@ -143,6 +146,8 @@ class Op:
 
     def bind(self, *args: Any, **kw: Any) -> Any:
         """Run at the highest level among the arguments."""
+        if COMPOSED and (y := composed(self, args, kw)) is not None:
+            return y
         top = None
         for a in args:
             if isinstance(a, Tensor):
@@ -152,8 +157,10 @@ class Op:
         if SEEN:
             if self.form == "pointwise" and any(isinstance(a, Ragged) for a in args):
                 return self.bind(*_as_operands(args), **kw)
-            if self.sizes and (i := highest_level(self.sizes, kw)) is not None and (top is None or i.level > top.level):
-                top = i
+            if self.sizes and first_ragged(self.sizes, kw) is not None:
+                i = highest_level(self.sizes, kw)
+                if i is not None and (top is None or i.level > top.level):
+                    top = i
         return self.run(args, kw) if top is None else top.run(self, args, kw)
 
     def run(self, args: Any, kw: dict[str, Any]) -> Any:
@@ -238,8 +245,10 @@ class Op:
             return [v if v is None else v.conj() for v in each] if cx else each
         rule = self.vjp_rule
         if rule is None:
-            if self.jvp_rule is None and not self.linear and self.spec is None:
-                raise missing(self.name, "reverse-mode rule")
+            if (self.jvp_rule is None and self.spec is None) or self.linear:
+                raise missing(
+                    self.name, "reverse-mode rule"
+                )  # that of a linear op is its transpose, which only it knows
             from .derive import vjp_from_jvp, vjp_through
 
             if self.spec is not None and (self.jvp_rule is None or self.form == "fused"):

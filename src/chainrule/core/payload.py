@@ -30,7 +30,7 @@ class Payload:
 
     def body(self, op: Op) -> Callable[..., Any]:
         """How `op` runs on arrays of this type: the body declared for it, or by default the op's own."""
-        return op.bodies.get(self.array) or op.body  # type: ignore[return-value]
+        return op.bodies.get(self.array) or op.body
 
     def zeros(self, like: Any, shape: tuple[Any, ...], dtype: np.dtype[Any]) -> Any:
         """Zeros of a shape, where `like` is."""
@@ -49,6 +49,18 @@ class Payload:
         """The elements as NumPy arrays."""
         return x
 
+    def layout_of(self, x: Any) -> str:
+        """The name of the layout of one array."""
+        return self.layout
+
+    def mapped(self, x: Any) -> Any:
+        """A tensor of such an array as ``vmap`` maps over its first dim."""
+        return x
+
+    def form(self, op: Op, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
+        """`op` on tensors that hold such arrays as a composition of other ops, or None where a body runs."""
+        return None
+
 
 STRIDED = Payload()
 PAYLOADS: dict[type, Payload] = {}  # beside NumPy's
@@ -63,6 +75,26 @@ def register(payload: Payload) -> Payload:
 def payload_of(v: Any) -> Payload:
     """The payload that an array belongs to."""
     return STRIDED if type(v) is ndarray else PAYLOADS.get(type(v), STRIDED)
+
+
+# The types among them of which a tensor was made and whose ops are compositions (``Payload.form``): whoever has none does not pay.
+COMPOSED: list[type] = []
+
+
+def composed(op: Op, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
+    """`op` by the composition that a payload of `COMPOSED` has for it, at the level of the arguments; None where there is none."""
+    for a in args:
+        if type(a) in _NUMBERS or not hasattr(a, "_interp"):
+            continue
+        while a._interp is not None:
+            a = a._value
+        kind = type(a._value)
+        if kind is not ndarray and kind in COMPOSED:
+            return PAYLOADS[kind].form(op, args, kw)
+    return None
+
+
+_NUMBERS = (float, int)
 
 
 def as_payload(v: Any) -> Any:

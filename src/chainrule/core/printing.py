@@ -108,7 +108,7 @@ def tensor_repr(x: Tensor) -> str:
         name += "tensor"
         body = array_text(v.astype(dt.WORK[v.dtype]) if v.dtype in dt.WORK else v, 7)
     else:
-        name += "nested_tensor"
+        name += getattr(v, "printed_as", "nested_tensor")
         body = v.text()
     notes = []
     d = x.dtype

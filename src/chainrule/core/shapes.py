@@ -23,25 +23,21 @@ def sizes_of(x: Tensor) -> tuple[int, ...]:
     return x._value.shape if i is None else i.shape_of(x)
 
 
-def zeros(shape: tuple[Any, ...], d: DType) -> Tensor:
-    """Zeros of a shape, which may have ragged sizes."""
+def zeros(shape: tuple[Any, ...], d: DType, like: Any = None) -> Tensor:
+    """Zeros of a shape, which may have ragged sizes; where another array is, if that is not NumPy's."""
     if has_ragged(shape):
         from .primitives import expand_p
 
         return expand_p.bind(Tensor(np.zeros((), d.np)), shape=tuple(shape), old=())
-    return Tensor(np.zeros(shape, d.np))
+    if like is None or type(like) is np.ndarray:
+        return Tensor(np.zeros(shape, d.np))
+    return Tensor(payload_of(like).zeros(like, tuple(shape), d.np))
 
 
 def zeros_like_tensor(x: Tensor) -> Tensor:
     """Zeros with the shape and type of `x` where its elements are, without its history."""
-    v, shape = innermost(x), sizes_of(x)
-    if type(v) is np.ndarray:
-        return zeros(tuple(shape), DTYPES[v.dtype])
-    return (
-        zeros(tuple(shape), DTYPES[v.dtype])
-        if has_ragged(shape)
-        else Tensor(payload_of(v).zeros(v, tuple(shape), v.dtype))
-    )
+    v = innermost(x)
+    return zeros(tuple(sizes_of(x)), DTYPES[v.dtype], v)
 
 
 @functools.cache
@@ -106,7 +102,7 @@ def sizes(args: Sequence[Any], what: str = "size") -> tuple[int, ...]:
 def infer_size(shape: tuple[int, ...], numel: int, have: Any) -> tuple[int, ...]:
     """`shape` with its -1 replaced so that it has `numel` elements."""
     if type(numel) is not int and hasattr(numel, "infer_size"):
-        return numel.infer_size(shape, have)  # type: ignore[attr-defined]
+        return numel.infer_size(shape, have)
     unknown = [i for i, n in enumerate(shape) if n == -1]
     if any(n < -1 for n in shape):
         raise RuntimeError(f"invalid shape dimension {min(shape)} in shape {list(shape)}")

@@ -60,8 +60,13 @@ def has_ragged(shape: Any) -> bool:
 
 
 def first_ragged(names: tuple[str, ...], kw: dict[str, Any]) -> Ragged | None:
-    """The first ragged size among the static data of these names."""
-    return next((r for k in names if k in kw for r in ragged_in(kw[k])), None)
+    """The first ragged size among the static data of these names; shapes of ints, the common case, are passed over quickly."""
+    for k in names:
+        v = kw.get(k)
+        for s in v if v.__class__ is tuple else (v,):
+            if s.__class__ is not int and s is not None and (r := next(ragged_in(s), None)) is not None:
+                return r
+    return None
 
 
 def highest_level(names: tuple[str, ...], kw: dict[str, Any]) -> Any:

@@ -52,7 +52,7 @@ class Size(tuple[Any, ...]):  # a ragged size is no int
         r = tuple.__getitem__(self, i)
         return Size(r) if isinstance(i, slice) else r
 
-    def __add__(self, other: Any) -> Size:  # type: ignore[override]
+    def __add__(self, other: Any) -> Size:
         return Size(tuple.__add__(self, tuple(other)))
 
 
@@ -170,8 +170,8 @@ class Tensor(Methods):
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
         """Whether the elements lie in memory in row-major order without gaps."""
-        if self.is_nested:
-            return True  # packed rows always do
+        if self.is_nested or self.layout.name.startswith("sparse"):
+            return True  # packed rows, and stored numbers, always do
         expected = 1
         for n, s in zip(reversed(self.shape), reversed(self.stride()), strict=True):
             if n != 1:
@@ -197,10 +197,15 @@ class Tensor(Methods):
 
     @property
     def is_sparse(self) -> bool:
-        """Whether the tensor is sparse."""
-        return False
+        """Whether the tensor is sparse, by coordinates (PyTorch's name for that layout alone)."""
+        return getattr(innermost(self), "layout", None) == "sparse_coo"
 
-    is_cuda = is_quantized = is_meta = is_sparse_csr = is_mkldnn = is_xla = False
+    @property
+    def is_sparse_csr(self) -> bool:
+        """Whether the tensor is sparse, by rows."""
+        return getattr(innermost(self), "layout", None) == "sparse_csr"
+
+    is_cuda = is_quantized = is_meta = is_mkldnn = is_xla = False
 
     def is_conj(self) -> bool:
         """Whether conjugation is pending: never, it is applied at once."""
@@ -226,7 +231,8 @@ class Tensor(Methods):
         """How the elements are laid out."""
         from . import device
 
-        return getattr(device, payload_of(innermost(self)).layout)
+        v = innermost(self)
+        return getattr(device, payload_of(v).layout_of(v))
 
     # -- values -------------------------------------------------------------------------------------------------------
     def concrete(self, what: str) -> Any:
@@ -264,7 +270,21 @@ class Tensor(Methods):
                 "numpy() on a tensor that requires grad would lose the gradient: write x.detach().numpy() if that is meant."
             )
         v = self.concrete("numpy()")
+        if not force and self.dtype.category >= dt.FLOAT and self._has_tangent():
+            raise ChainruleError(
+                "numpy() on a tensor that has a tangent (inside jvp or a dual level) would lose the derivative: write x.detach().numpy() "
+                "if that is meant."
+            )
         return v if type(v) is ndarray else payload_of(v).numpy(v)
+
+    def _has_tangent(self) -> bool:
+        """Whether forward mode at some level would lose the derivative of this tensor."""
+        x: Any = self
+        while x._interp is not None:
+            if x._interp.kind == "jvp" and x._aux is not None:
+                return True
+            x = x._value
+        return False
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> ndarray:
         v = self.numpy()
@@ -316,8 +336,6 @@ class Tensor(Methods):
         return self.item().__format__(spec) if not self.ndim and spec else object.__format__(repr(self), "")
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        if self._interp is not None and not self.is_leaf:
-            raise ChainruleError("only tensors that are leaves can be pickled: call .detach() first")
         return _rebuild, (type(self), innermost(self), self.requires_grad), self.__dict__ or None
 
     def __deepcopy__(self, memo: Any) -> Tensor:
@@ -327,7 +345,7 @@ class Tensor(Methods):
             return memo[id(self)]
         new = memo[id(self)] = _rebuild(type(self), innermost(self).copy(), self.requires_grad)
         if self._meta is not None and self._meta.grad is not None:
-            new.grad = self._meta.grad.detach().clone()  # type: ignore[attr-defined]
+            new.grad = self._meta.grad.detach().clone()
         new.__dict__.update(self.__dict__)
         return new
 

@@ -9,7 +9,7 @@ was saved ever changes, and nobody sees PyTorch's "modified by an inplace operat
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy as np
 from . import dtypes as dt
 from .dispatch import CUT, grad_enabled, innermost
 from .errors import ChainruleError
-from .payload import PAYLOADS
+from .payload import COMPOSED, PAYLOADS
 from .tensor import Meta, Tensor
 
 DETACH = object()
@@ -49,6 +49,8 @@ def root_of(x: Tensor) -> Tensor:
 
 def register_view(op: Any, base: Tensor, y: Any, kw: dict[str, Any]) -> None:
     """Make `y` (or each of a tuple) a view of `base` by ``op(base, **kw)``."""
+    if COMPOSED and type(innermost(y)) in COMPOSED:
+        return  # composed of new parts: no memory to show
     root = root_of(base)
     chain = base._meta.chain if base._meta is not None else ()
     link: tuple[Any, ...] = ((op, kw),)
@@ -62,20 +64,6 @@ def register_view(op: Any, base: Tensor, y: Any, kw: dict[str, Any]) -> None:
     elif len(r.views) > 64 and not len(r.views) & (len(r.views) - 1):
         r.views = [w for w in r.views if w() is not None]
     r.views.append(weakref.ref(y))
-
-
-def register_views(op: Any, base: Tensor, ys: Any, kws: Iterable[dict[str, Any]]) -> None:
-    """Make each of many `ys` a view of `base` by ``op(base, **kw)``: `register_view` for all at once."""
-    root, r = root_of(base), meta(root_of(base))
-    chain = base._meta.chain if base._meta is not None else ()
-    if ys and ys[0]._interp is not base._interp and base._interp is not None:
-        chain = (*chain, DETACH)
-    if r.views is None:
-        r.views = []
-    for y, kw in zip(ys, kws, strict=True):
-        m = y._meta = Meta()
-        m.base, m.chain = root, (*chain, (op, kw))
-        r.views.append(weakref.ref(y))
 
 
 def register_detached(x: Tensor, y: Tensor) -> Tensor:

@@ -14,9 +14,9 @@ from ..core.tensor import Tensor
 def save(obj: Any, f: Any, pickle_module: Any = pickle, pickle_protocol: int = 4, **_: Any) -> None:
     """Write an object to a file: a dict of tensors to ``*.safetensors`` in that format, anything else pickled."""
     if isinstance(f, str | os.PathLike) and str(f).endswith(".safetensors"):
-        from safetensors.numpy import save_file
+        from .safe import save_file
 
-        save_file({k: v.detach().contiguous().numpy() for k, v in obj.items()}, str(f))
+        save_file(obj, str(f))
     elif isinstance(f, str | os.PathLike):
         with open(f, "wb") as file:
             pickle_module.dump(obj, file, pickle_protocol)
@@ -55,13 +55,20 @@ def load(
     mmap: Any = None,
     **_: Any,
 ) -> Any:
-    """Read what ``save`` wrote. By default only tensors and plain containers are accepted, since pickles can run code."""
-    if isinstance(f, str | os.PathLike) and str(f).endswith(".safetensors"):
-        from safetensors.numpy import load_file
+    """Read what ``save`` wrote, or ``torch.save``: only tensors and plain containers are accepted, since pickles can run code.
 
-        return {k: Tensor(v) for k, v in load_file(str(f)).items()}
+    A file of our own that holds more is read with ``weights_only=False``; of PyTorch's files nothing is ever run.
+    """
+    if isinstance(f, str | os.PathLike) and str(f).endswith(".safetensors"):
+        from .safe import load_file
+
+        return load_file(str(f))
 
     def read(file: Any) -> Any:
+        from .checkpoint import is_zip, read_zip
+
+        if getattr(file, "seekable", bool)() and is_zip(file):
+            return read_zip(file)
         return (pickle_module or pickle).load(file) if weights_only is False else _Safe(file).load()
 
     if isinstance(f, str | os.PathLike):

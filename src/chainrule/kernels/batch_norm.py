@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .calls import Calls, NotSupported, kernel_type, prod, stats_of, vector_type
@@ -13,10 +15,10 @@ from .pool import empty
 class _Channelwise(Plan):
     k: Kernel
 
-    def vector(self, name: str, dtype: DType | None):
+    def vector(self, name: str, dtype: DType | None) -> Any:
         return None if dtype is None else self.k.array(name, dtype)
 
-    def at(self, a, c: Value, default: float) -> Value:
+    def at(self, a: Any, c: Value, default: float) -> Value:
         return self.k.const(default, self.k.compute) if a is None else a[c]
 
 
@@ -37,13 +39,13 @@ class _Training(_Channelwise):
         self.mean, self.var, self.rstd = (k.array(s, stats_type(self.dtype)) for s in ("mean", "var", "rstd"))
         self.count, self.eps = k.scalar("count", f64), k.scalar("eps", f64)
 
-    def terms(self, stage, x, coef):
+    def terms(self, stage: Any, x: Any, coef: Any) -> Any:
         if stage == 0:
             return [(x[0], None)]
         d = x[0] - coef[0]
         return [(d, d)]
 
-    def finish(self, stage, c, sums, coef):
+    def finish(self, stage: Any, c: Any, sums: Any, coef: Any) -> Any:
         k = self.k
         m = sums[0] / self.count
         if stage == 0:
@@ -56,7 +58,7 @@ class _Training(_Channelwise):
         a = r * self.at(self.w, c, 1.0).to(f64)
         return [a.to(k.compute), k.fma(-off, a, self.at(self.b, c, 0.0).to(f64)).to(k.compute)]
 
-    def apply(self, x, coef):
+    def apply(self, x: Any, coef: Any) -> Any:
         return [self.k.fma(x[0] - coef[0], coef[-2], coef[-1])]
 
 
@@ -76,7 +78,7 @@ class _Evaluation(_Channelwise):
         self.mean, self.rstd = k.array("mean", stats_type(self.dtype)), k.array("rstd", stats_type(self.dtype))
         self.outputs = [k.array("y", self.dtype, stream)]
 
-    def start(self, c):
+    def start(self, c: Any) -> Any:
         return [self.mean[c], self.rstd[c] * self.at(self.w, c, 1.0), self.at(self.b, c, 0.0)]
 
     apply = _Training.apply
@@ -108,13 +110,13 @@ class _Backward(_Channelwise):
         self.gw, self.gb = (k.array(s, self.wt or self.dtype) for s in ("gw", "gb"))
         self.count = k.scalar("count")
 
-    def start(self, c):
+    def start(self, c: Any) -> Any:
         return [self.mean[c], self.rstd[c]]
 
-    def terms(self, stage, x, coef):
+    def terms(self, stage: Any, x: Any, coef: Any) -> Any:
         return [(x[0], x[1] - coef[0]), (x[0], None)]  # scaled by r once, at the end
 
-    def finish(self, stage, c, sums, coef):
+    def finish(self, stage: Any, c: Any, sums: Any, coef: Any) -> Any:
         k = self.k
         r = coef[1]
         gw, gb = sums[0] * r, sums[1]
@@ -129,7 +131,7 @@ class _Backward(_Channelwise):
             q = q - self.gm[c] / self.count
         return [a, -p, -q]
 
-    def apply(self, x, coef):
+    def apply(self, x: Any, coef: Any) -> Any:
         m, _, a, p, q = coef
         return [self.k.fma(x[0], a, self.k.fma(x[1] - m, p, q))]
 
@@ -143,7 +145,9 @@ def _view(shape: tuple[int, ...], batch: int | None) -> tuple[int, int, int, int
     return batch, shape[1], shape[2], prod(shape[3:])
 
 
-def _prepare(plan: type[Plan], xd: np.dtype, shape: tuple[int, ...], batch: int | None, wd: np.dtype | None, *rest):
+def _prepare(
+    plan: type[Plan], xd: np.dtype, shape: tuple[int, ...], batch: int | None, wd: np.dtype | None, *rest: Any
+) -> Any:
     dtype = kernel_type(xd)
     wt = vector_type(wd, dtype)
     if plan is not _Backward:

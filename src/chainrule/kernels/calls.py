@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..fallback import NotSupported
+from ..fallback import NotSupported as NotSupported
 from . import compiler
 from .lang import NUMPY_NAMES, DType, bf16, f16, f64, precise_type
 
@@ -22,7 +22,7 @@ F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
 _TYPES: dict[Any, DType] = {np.dtype(n): NUMPY_NAMES[n] for n in ("float32", "float64", "float16")}
 
 
-class Calls(dict):
+class Calls(dict[Any, Any]):
     """prepare(*key), remembered; None where it raised NotSupported. Bounded: forgotten as a whole when full."""
 
     def __init__(self, prepare: Callable[..., Any]):

@@ -9,11 +9,13 @@ import ctypes
 import os
 import sys
 import threading
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ..fallback import NotSupported
 from . import binding, cache, llvm
 from .lang import Kernel
 
@@ -188,8 +190,27 @@ def link(ir: str, symbols: list[str], label: str) -> dict[str, int]:
 def compile_kernel(k: Kernel) -> Callable[..., None]:
     """The kernel as a function f(pool, arrays, sizes and scalars in order) that runs without the GIL.
 
-    It returns False, having done nothing, if an array is not contiguous.
+    It returns False, having done nothing, if an array is not contiguous. A kernel that LLVM does not take is reported once, and
+    refused: the plain body of its op runs instead.
     """
+    try:
+        return _compiled_kernel(k)
+    except RuntimeError as e:
+        if not _reported:
+            _reported.append(k.name)
+            warnings.warn(
+                f"chainrule: the kernel {k.name} could not be compiled ({str(e).splitlines()[0] if str(e) else type(e).__name__}); "
+                f"plain code runs instead, and slower. `python -m chainrule info` shows the versions of LLVM and llvmlite.",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+        raise NotSupported from e
+
+
+_reported: list[str] = []
+
+
+def _compiled_kernel(k: Kernel) -> Callable[..., None]:
     assert DATA_OFFSET is not None
     ir = llvm.render(k, DATA_OFFSET)
     if binding.supported() and FLAGS_OFFSET is not None:

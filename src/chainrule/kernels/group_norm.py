@@ -156,7 +156,12 @@ def _kernel(build: Callable[..., Kernel], *args: Any) -> Callable[..., None]:
 
 
 def _check(
-    x: np.ndarray, groups: int, batch: int | None, vectors: tuple, stats: tuple, like: tuple
+    x: np.ndarray,
+    groups: int,
+    batch: int | None,
+    vectors: tuple[Any, ...],
+    stats: tuple[Any, ...],
+    like: tuple[Any, ...],
 ) -> tuple[DType, int, int, int, int]:
     """The element type, rows, examples, channels per group and elements per channel, if there is a kernel for these arrays."""
     if not compiler.available() or not x.size:
@@ -238,7 +243,7 @@ def group_norm_backward(
         f = _kernel(_backward_flat, dtype, _type(wide, dtype), stats, stream)
         arrays = (a for a in (gy, x, mean, rstd, wide, gm, gr, gx, gw, gb) if a is not None)
         f(runtime.pool(), *arrays, rows, examples, groups, per * inner)
-        return gx, *(g.sum(-1).astype(vector, copy=False) for g in (gw, gb))  # type: ignore[return-value]
+        return gx, *(g.sum(-1).astype(vector, copy=False) for g in (gw, gb))
     gw, gb = np.empty(vshape, vector), np.empty(vshape, vector)
     ds, db = (np.empty(rows * per, scratch_of(dtype)) for _ in range(2))
     stream = streams(gx.nbytes, inner * gx.itemsize, 3)

@@ -7,6 +7,8 @@ reverse gx = r P(gy w); tangent of y = r P(tx) w + h tw + tb.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .calls import Calls, NotSupported, kernel_type, prod, stats_of, vector_type
@@ -53,13 +55,13 @@ class _Forward(_Norm):
         self.rstd = k.array("rstd", stats_type(self.dtype))
         self.eps = k.scalar("eps", f64)
 
-    def terms(self, stage, x, vec, coef):
+    def terms(self, stage: Any, x: Any, vec: Any, coef: Any) -> Any:
         if self.center and stage == 0:
             return [(x[0], None)]
         d = x[0] - coef[0] if self.center else x[0]
         return [(d, d)]
 
-    def finish(self, stage, row, sums, coef):
+    def finish(self, stage: Any, row: Any, sums: Any, coef: Any) -> Any:
         k = self.k
         m = sums[0] / self.count.to(f64)
         if self.mean is not None and stage == 0:
@@ -70,7 +72,7 @@ class _Forward(_Norm):
         self.rstd[row] = r
         return [r.to(k.compute), (-off * r).to(k.compute)] if self.center else [r.to(k.compute)]
 
-    def apply(self, x, vec, coef):
+    def apply(self, x: Any, vec: Any, coef: Any) -> Any:
         h = self.k.fma(x[0] - coef[0], coef[2], coef[3]) if self.center else x[0] * coef[0]
         vec = list(vec)
         w = vec.pop(0) if self.wt is not None else None
@@ -104,17 +106,17 @@ class _Backward(_Norm):
         self.outputs = [k.array("gx", self.dtype, stream)] if self.gx else []
         self.columns = [k.array(s, t) for s, t in (("gw", self.gw), ("gb", self.gb)) if t is not None]
 
-    def start(self, row):
+    def start(self, row: Any) -> Any:
         return [self.rstd[row]] + ([self.mean[row]] if self.mean is not None else [])
 
-    def h(self, x, coef):
+    def h(self, x: Any, coef: Any) -> Any:
         return (x[1] - coef[1]) * coef[0] if self.center else x[1] * coef[0]
 
-    def terms(self, stage, x, vec, coef):
+    def terms(self, stage: Any, x: Any, vec: Any, coef: Any) -> Any:
         u = x[0] * vec[0] if vec else x[0]
         return [(u, self.h(x, coef))] + ([(u, None)] if self.center else [])
 
-    def finish(self, stage, row, sums, coef):
+    def finish(self, stage: Any, row: Any, sums: Any, coef: Any) -> Any:
         r = coef[0]
         c2 = self.mean_of(sums[0])
         if self.gr is not None:
@@ -126,7 +128,7 @@ class _Backward(_Norm):
             c1 = c1 - self.gm[row] / (r * self.count)
         return [c2, c1]
 
-    def apply(self, x, vec, coef):
+    def apply(self, x: Any, vec: Any, coef: Any) -> Any:
         h = self.h(x, coef)
         out = []
         if self.gx:
@@ -144,7 +146,7 @@ def _prepare_forward(
     n: int,
     center: bool,
     batch: int | None,
-):
+) -> Any:
     dtype = kernel_type(xd)
     rows = prod(shape) // n if n else 0
     args = (dtype, vector_type(wd, dtype), vector_type(bd, dtype), center)
@@ -161,7 +163,7 @@ def _prepare_backward(
     mask: tuple[bool, bool, bool],
     stats: bool,
     batch: int | None,
-):
+) -> Any:
     dtype = kernel_type(xd)
     n = prod(shape) // rows if rows else 0
     wt = vector_type(wd, dtype)

@@ -8,6 +8,8 @@ a batch-th of the rows.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .calls import Calls, NotSupported, kernel_type, prod, stats_of, vector_type
@@ -27,10 +29,10 @@ class _Second(_Norm):
     def __init__(self, dtype: DType, center: bool, *types: DType | None):
         self.dtype, self.center, self.types = dtype, center, types
 
-    def elements(self, k: Kernel, *names: str | None) -> list:
+    def elements(self, k: Kernel, *names: str | None) -> list[Any]:
         return [k.array(n, self.dtype) for n in names if n is not None]
 
-    def per_row(self, k: Kernel, *names: str) -> list:
+    def per_row(self, k: Kernel, *names: str) -> list[Any]:
         return [k.array(n, stats_type(self.dtype)) for n in names]
 
     def per_column(self, k: Kernel, names: tuple[str, ...]) -> None:
@@ -62,20 +64,20 @@ class _Tangent(_Second):
         self.outputs, self.columns = [k.array("ty", self.dtype, stream)], []
         self.out = self.per_row(k, "tr", *(("tm",) if self.center else ()))
 
-    def start(self, row):
+    def start(self, row: Any) -> Any:
         return [s[row] for s in self.stats]
 
-    def terms(self, stage, x, vec, coef):
+    def terms(self, stage: Any, x: Any, vec: Any, coef: Any) -> Any:
         return [(self.normalised(x[0], coef), x[1])] + ([(x[1], None)] if self.center else [])
 
-    def finish(self, stage, row, sums, coef):
+    def finish(self, stage: Any, row: Any, sums: Any, coef: Any) -> Any:
         means = [self.mean_of(s) for s in sums]
         self.out[0][row] = -(coef[0] * coef[0] * means[0])
         if self.center:
             self.out[1][row] = means[1]
         return means
 
-    def apply(self, x, vec, coef):
+    def apply(self, x: Any, vec: Any, coef: Any) -> Any:
         h = self.normalised(x[0], coef)
         means = coef[2:] if self.center else coef[1:]
         t = coef[0] * self.project(x[1], h, means[1] if self.center else None, means[0])
@@ -114,24 +116,24 @@ class _Reverse2(_Second):
         self.reductions = (("add",) * len(self.names),) if self.names else ()
         self.zero = k.const(0.0, k.compute)
 
-    def start(self, row):
+    def start(self, row: Any) -> Any:
         if not self.names:  # nothing reaches the statistics
             for o in self.out:
                 o[row] = 0.0
         return [s[row] for s in self.stats]
 
-    def parts(self, x, vec, coef):
+    def parts(self, x: Any, vec: Any, coef: Any) -> Any:
         h, w = self.normalised(x[1], coef), self.pick(vec, "w")
         return x[0], h, x[0] if w is None else x[0] * w, x[2] if self.a else None
 
-    def terms(self, stage, x, vec, coef):
+    def terms(self, stage: Any, x: Any, vec: Any, coef: Any) -> Any:
         gy, h, u, a = self.parts(x, vec, coef)
         b = self.pick(vec, "b")
         e = None if b is None else b * gy
         have = {"ah": (a, h), "uh": (u, h), "au": (a, u), "a": (a, None), "u": (u, None), "eh": (e, h), "e": (e, None)}
         return [have[n] for n in self.names]
 
-    def finish(self, stage, row, sums, coef):
+    def finish(self, stage: Any, row: Any, sums: Any, coef: Any) -> Any:
         r, n = coef[0], self.count
         m = {name: self.mean_of(s) for name, s in zip(self.names, sums, strict=True)}
         eh, e = m.get("eh", self.zero), m.get("e", self.zero)
@@ -147,7 +149,7 @@ class _Reverse2(_Second):
             self.out[1][row] = -(r * n * e)
         return [m[name] for name in ("ah", "uh") + (("a",) if self.center else ())] if self.a else []
 
-    def apply(self, x, vec, coef):
+    def apply(self, x: Any, vec: Any, coef: Any) -> Any:
         k, r = self.k, coef[0]
         gy, h, u, a = self.parts(x, vec, coef)
         w, b, d = (self.pick(vec, n) for n in ("w", "b", "d"))
@@ -189,10 +191,10 @@ class _TangentOfReverse(_Second):
         self.known = 4 if self.center else 2
         self.reductions = (("add", "add", "add", "add", "add") if self.center else ("add", "add", "add"),)
 
-    def start(self, row):
+    def start(self, row: Any) -> Any:
         return [s[row] for s in self.stats]
 
-    def parts(self, x, vec, coef):
+    def parts(self, x: Any, vec: Any, coef: Any) -> Any:
         k, r = self.k, coef[0]
         gy, h, w, tw = x[0], self.normalised(x[1], coef), self.pick(vec, "w"), self.pick(vec, "tw")
         rest = list(x[2:])
@@ -209,15 +211,15 @@ class _TangentOfReverse(_Second):
             th = k.fma(r, tx, th)
         return gy, tgy, h, u, tu, th
 
-    def terms(self, stage, x, vec, coef):
+    def terms(self, stage: Any, x: Any, vec: Any, coef: Any) -> Any:
         _, _, h, u, tu, th = self.parts(x, vec, coef)
         return [(u, h), (tu, h), (u, th)] + ([(u, None), (tu, None)] if self.center else [])
 
-    def finish(self, stage, row, sums, coef):
+    def finish(self, stage: Any, row: Any, sums: Any, coef: Any) -> Any:
         m = [self.mean_of(s) for s in sums]
         return [m[0], m[1] + m[2], *m[3:]]
 
-    def apply(self, x, vec, coef):
+    def apply(self, x: Any, vec: Any, coef: Any) -> Any:
         k, r = self.k, coef[0]
         gy, tgy, h, u, tu, th = self.parts(x, vec, coef)
         tr, m = coef[2 if self.center else 1], coef[self.known :]
@@ -238,9 +240,9 @@ def _prepare(
     rows: int,
     batch: int | None,
     center: bool,
-    flags: tuple,
-    *vectors,
-):
+    flags: tuple[Any, ...],
+    *vectors: Any,
+) -> Any:
     dtype = kernel_type(xd)
     n = prod(shape) // rows if rows else 0
     types = tuple(vector_type(v, dtype) for v in vectors)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from . import math
@@ -28,15 +30,15 @@ class _Forward(RowPlan):
         # The exponentials wait in the output for their sum, unless they would be rounded there or leave the cache.
         self.stored = 1 if not (self.log or stream) and compute_type(self.dtype) is self.dtype else None
 
-    def terms(self, stage, x, vec, coef):
+    def terms(self, stage: Any, x: Any, vec: Any, coef: Any) -> Any:
         return [(x[0], None)] if stage == 0 else [(math.exp(self.k, x[0] - coef[0]), None)]
 
-    def finish(self, stage, row, sums, coef):
+    def finish(self, stage: Any, row: Any, sums: Any, coef: Any) -> Any:
         if stage == 0:
             return [sums[0]]
         return [math.log(self.k, sums[0]) if self.log else 1.0 / sums[0]]
 
-    def apply(self, x, vec, coef):
+    def apply(self, x: Any, vec: Any, coef: Any) -> Any:
         if self.stored is not None:
             return [x[0] * coef[1]], []
         d = x[0] - coef[0]
@@ -58,18 +60,18 @@ class _Backward(RowPlan):
         self.inputs, self.vectors, self.columns = [k.array("g", self.dtype), k.array("y", self.dtype)], [], []
         self.outputs = [k.array("gx", self.dtype, stream)]
 
-    def terms(self, stage, x, vec, coef):
+    def terms(self, stage: Any, x: Any, vec: Any, coef: Any) -> Any:
         return [(x[0], None if self.log else x[1])]
 
-    def finish(self, stage, row, sums, coef):
+    def finish(self, stage: Any, row: Any, sums: Any, coef: Any) -> Any:
         return [sums[0]]
 
-    def apply(self, x, vec, coef):
+    def apply(self, x: Any, vec: Any, coef: Any) -> Any:
         g, y = x
         return [self.k.fma(-math.exp(self.k, y), coef[0], g) if self.log else (g - coef[0]) * y], []
 
 
-def _prepare(plan: type[RowPlan], xd: np.dtype, shape: tuple[int, ...], log: bool):
+def _prepare(plan: type[RowPlan], xd: np.dtype, shape: tuple[int, ...], log: bool) -> Any:
     dtype = kernel_type(xd)
     if not shape or not shape[-1]:
         raise NotSupported

@@ -5,6 +5,8 @@ A row of zeros has no direction. Here 1/|v| counts as 0 where |v| = 0: w = 0 the
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .calls import Calls, NotSupported, kernel_type, prod, stats_of
@@ -26,15 +28,15 @@ class _Forward(Plan):
         self.outputs = [k.array("w", self.dtype, stream)]
         self.norm = k.array("norm", stats_type(self.dtype))
 
-    def terms(self, stage, x, coef):
+    def terms(self, stage: Any, x: Any, coef: Any) -> Any:
         return [(x[0], x[0])]
 
-    def finish(self, stage, c: Value, sums, coef):
+    def finish(self, stage: Any, c: Value, sums: Any, coef: Any) -> Any:
         s = self.k.sqrt(sums[0])
         self.norm[c] = s
         return [self.k.select(s.eq(0.0), 0.0, self.g[c] / s)]
 
-    def apply(self, x, coef):
+    def apply(self, x: Any, coef: Any) -> Any:
         return [x[0] * coef[0]]
 
 
@@ -54,10 +56,10 @@ class _Backward(Plan):
         self.outputs = [k.array("grad_v", self.dtype, stream)]
         self.grad_g = k.array("grad_g", self.gtype)
 
-    def terms(self, stage, x, coef):
+    def terms(self, stage: Any, x: Any, coef: Any) -> Any:
         return [(x[0], x[1])]
 
-    def finish(self, stage, c: Value, sums, coef):
+    def finish(self, stage: Any, c: Value, sums: Any, coef: Any) -> Any:
         k, norm = self.k, self.norm[c]
         inv = k.select(norm.eq(0.0), 0.0, 1.0 / norm)
         gg = sums[0] * inv
@@ -68,7 +70,7 @@ class _Backward(Plan):
             b = k.fma(self.grad_norm[c], inv, b)
         return [a, b]
 
-    def apply(self, x, coef):
+    def apply(self, x: Any, coef: Any) -> Any:
         return [self.k.fma(x[0], coef[0], x[1] * coef[1])]
 
 
@@ -94,11 +96,11 @@ class _Reverse2(Plan):
         self.outputs = [k.array(s, self.dtype, stream) for s in ("to_grad_w", "to_v")]
         self.to_g, self.to_norm = k.array("to_g", self.gtype), k.array("to_norm", stats_type(self.dtype))
 
-    def terms(self, stage, x, coef):
+    def terms(self, stage: Any, x: Any, coef: Any) -> Any:
         a, gw, v = x
         return [(gw, v), (a, gw), (a, v)]
 
-    def finish(self, stage, c: Value, sums, coef):
+    def finish(self, stage: Any, c: Value, sums: Any, coef: Any) -> Any:
         k, norm, g = self.k, self.norm[c], self.g[c]
         s, p, q = sums
         i = k.select(norm.eq(0.0), 0.0, 1.0 / norm)
@@ -109,7 +111,7 @@ class _Reverse2(Plan):
         self.to_norm[c] = i2 * (3.0 * g * sq - g * p - b * s)
         return [g * i, i * (b - g * i2 * q), -(g * i * i2 * s)]
 
-    def apply(self, x, coef):
+    def apply(self, x: Any, coef: Any) -> Any:
         a, gw, v = x
         own, cross, back = coef
         return [self.k.fma(own, a, cross * v), self.k.fma(back, a, cross * gw)]
@@ -137,11 +139,11 @@ class _Tangent2(Plan):
         self.outputs = [k.array("to_v", self.dtype, stream)]
         self.to_g = k.array("to_g", self.gtype)
 
-    def terms(self, stage, x, coef):
+    def terms(self, stage: Any, x: Any, coef: Any) -> Any:
         gw, tgw, v, tv = x
         return [(gw, v), (tgw, v), (gw, tv)]
 
-    def finish(self, stage, c: Value, sums, coef):
+    def finish(self, stage: Any, c: Value, sums: Any, coef: Any) -> Any:
         k, norm, g, tg = self.k, self.norm[c], self.g[c], self.tg[c]
         s, t = sums[0], sums[1] + sums[2]
         i = k.select(norm.eq(0.0), 0.0, 1.0 / norm)
@@ -149,7 +151,7 @@ class _Tangent2(Plan):
         self.to_g[c] = i * (t - s * u)
         return [g * i, -(g * i3 * s), i * (tg - g * u), -(i3 * (tg * s + g * t - 3.0 * g * s * u))]
 
-    def apply(self, x, coef):
+    def apply(self, x: Any, coef: Any) -> Any:
         gw, tgw, v, tv = x
         k = self.k
         return [k.fma(coef[0], tgw, k.fma(coef[1], tv, k.fma(coef[2], gw, coef[3] * v)))]
@@ -175,7 +177,7 @@ def _prepare(
     batch: int | None,
     plan: type[Plan] = _Forward,
     *flags: bool,
-):
+) -> Any:
     dtype, gtype = kernel_type(vdtype), kernel_type(gdtype)
     s4 = view(shape, dim, batch)
     if prod(gshape) != s4[0] * s4[2] or stats_of(gtype) != stats_of(dtype):

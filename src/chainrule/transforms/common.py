@@ -10,7 +10,7 @@ from ..core import dispatch
 from ..core import dtypes as dt
 from ..core.dispatch import innermost, leaving
 from ..core.reverse import Leaf, Reverse
-from ..core.shapes import zeros
+from ..core.shapes import zeros_like_tensor
 from ..core.tensor import Tensor
 from ..core.views import assign, pin
 
@@ -33,6 +33,20 @@ def named_as(made: F, f: Callable[..., Any]) -> F:
 
 def is_diff(x: Any) -> bool:
     return isinstance(x, Tensor) and x.dtype.category >= dt.FLOAT
+
+
+def as_tensor_result(y: Any) -> Any:
+    """What a function returned: of an Array (a value of NumPy's door) its tensor."""
+    from ..interop.numpy.value import Array
+
+    return y._t if type(y) is Array else y
+
+
+def are_arrays(leaves: list[Any]) -> bool:
+    """Whether some of the leaves are NumPy's arrays or numbers, so that the transform goes by NumPy's door."""
+    from ..interop.numpy.transform import any_foreign
+
+    return any_foreign(leaves)
 
 
 def need_diff(name: str, x: Any) -> Tensor:
@@ -85,7 +99,7 @@ def write_back(written: list[tuple[Any, Any]]) -> None:
 
 
 def zeros_of(x: Tensor) -> Tensor:
-    return zeros(tuple(x.shape), x.dtype)
+    return zeros_like_tensor(x)
 
 
 def split_args(argnums: Argnums, args: tuple[Any, ...], name: str) -> tuple[int, ...]:

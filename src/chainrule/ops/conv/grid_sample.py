@@ -14,14 +14,15 @@ import numpy as np
 from ...core import dtypes as dt
 from ...core.declare import pointwise
 from ...core.errors import ZERO
+from ...core.primitives import permute_p
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import zeros
 from ...core.tensor import Tensor
-from ..elementwise.elementary import where_p
+from ..elementwise.select import where_p
 from ..index.getitem import take_rows_p
 from ..linalg.matmul import matmul, matmul_p
-from ..shape.views import permute_p, reshape
+from ..shape.views import reshape
 from .pool_sum import widened
 from .resample import cubic_weights
 
@@ -114,7 +115,7 @@ def _sampled(x: Tensor, grid: Tensor, mode: str, padding: str, align: bool) -> T
 
 
 def _joined(parts: list[Tensor], axis: int) -> Tensor:
-    from ..shape.join import cat
+    from ..shape.slices import cat
 
     return cat(parts, axis) if len(parts) > 1 else parts[0]
 

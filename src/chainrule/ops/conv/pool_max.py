@@ -19,7 +19,7 @@ from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import zeros
 from ...core.tensor import Tensor
-from ..elementwise.elementary import where_p
+from ..elementwise.select import where_p
 from ..index.getitem import add_rows_p, check_range_p, take_rows_p
 from ..random.generator import rand
 from ..shape.in_each import by_sizes
@@ -240,6 +240,8 @@ def fractional_starts_p(u: Any, *, n: int, kernel: int, m: int) -> Any:
     """Where m windows of `kernel` among n entries begin, from one uniform number each along the last axis."""
     if m == 1:
         return np.full((*u.shape, 1), n - kernel, np.int64)
+    if u.dtype in dt.HALVES:  # whose rounding would move a window
+        u = u.astype(np.float32)
     alpha = np.asarray(n - kernel).astype(u.dtype) / np.asarray(m - 1).astype(u.dtype)
     u = u[..., None]
     at = ((np.arange(m).astype(u.dtype) + u) * alpha).astype(np.int64) - (u * alpha).astype(np.int64)

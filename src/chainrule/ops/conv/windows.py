@@ -8,14 +8,16 @@ import numpy as np
 
 from ...core import dtypes as dt
 from ...core.declare import op
+from ...core.primitives import clone_p, permute_p
 from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import wrap_dim
 from ...core.tensor import Tensor
-from ..elementwise.convert import clone_p, own
+from ..elementwise.convert import own
 from ..shape.pad import constant_pad_nd
+from ..shape.slices import narrow
 from ..shape.strided import memory_view
-from ..shape.views import narrow, permute_p, reshape
+from ..shape.views import reshape
 
 # -- windows of one dim -------------------------------------------------------------------------------------------------
 
@@ -100,7 +102,7 @@ def _pair(name: str, what: str, v: Any, least: int) -> tuple[int, int]:
         raise RuntimeError(f"{name}: expected {what} to be an int or a pair, got {v!r}")
     if min(p) < least:
         raise RuntimeError(f"{name}: {what} should be {'greater than zero' if least else 'non-negative'}, but got {p}")
-    return p  # type: ignore[return-value]
+    return p
 
 
 def _settings(name: str, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Any:

@@ -15,7 +15,10 @@ from ...core.types import REAL_NUMS
 from ...core.views import write_out
 from ..shape.create import ones_like
 from .arithmetic import need_tensors
-from .elementary import conj, cos, imag, imag_p, mul_p, real, real_p, sgn, sin, where
+from .elementary import cos, sin
+from .operators import mul_p
+from .parts import conj, imag, imag_p, real, real_p, sgn
+from .select import where
 
 # -- building ---------------------------------------------------------------------------------------------------------
 
@@ -113,7 +116,7 @@ def scatter_parts(root: Tensor, chain: tuple[Any, ...], new: Tensor) -> Tensor:
 
 
 for _p in (real_p, imag_p, view_as_real_p, view_as_complex_p):
-    _p.scatter = scatter_parts  # type: ignore[attr-defined]
+    _p.scatter = scatter_parts
 
 
 def is_batched(x: Tensor) -> bool:

@@ -77,7 +77,9 @@ def compiled(
         if type(x) is not np.ndarray or x.size < least or x.dtype.num not in REAL_NUMS:
             return plain(*xs, **static)
         key = tuple(static.items()) if static else ()
-        f = made.get(key) or make(key, static)
+        f = made.get(key)
+        if f is None:
+            f = make(key, static)
         try:
             return f(*xs)
         except NotSupported:

@@ -16,9 +16,9 @@ from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import wrap_dim, zeros
 from ...core.tensor import Tensor
-from ..elementwise.elementary import where
+from ..elementwise.select import where
 from ..shape.in_each import whole_nest
-from ..shape.views import cat
+from ..shape.slices import cat
 from .along import _source, _vector
 from .getitem import _one, check_index, check_range_p, gather_p, scatter_add_p
 
@@ -210,6 +210,19 @@ def _lengths(offsets: Any) -> Tensor:
     return offsets.narrow(-1, 1, n - 1) - offsets.narrow(-1, 0, n - 1)
 
 
+@op("bag_lengths", differentiable=False)
+def bag_lengths_p(offsets: Any, *, n: int) -> Any:
+    """The lengths of bags that begin and end at `offsets` (last axis) among n entries."""
+    if offsets.shape[-1] > 1 and offsets[..., 0].any():
+        raise RuntimeError(
+            f"embedding_bag: offsets[0] has to be 0, since the first bag begins with the first entry of input; got {offsets[..., 0]}"
+        )
+    lengths = np.diff(offsets)
+    if (lengths < 0).any() or (offsets > n).any():
+        raise RuntimeError(f"embedding_bag: offsets have to ascend to at most the {n} entries of input, got {offsets}")
+    return lengths
+
+
 _START = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "max": -np.inf, "min": np.inf}
 
 
@@ -283,40 +296,39 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
         if offsets.ndim != 1:
             raise ValueError(f"embedding_bag: offsets has to be a 1D Tensor, got shape {list(offsets.shape)}")
         ends = offsets if include_last_offset else cat([offsets, Tensor(np.array([input.shape[0]], offsets.dtype.np))])
-        lengths = _lengths(ends)
+        lengths = bag_lengths_p(ends, n=input.shape[0])
     else:
         raise ValueError(f"embedding_bag: input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
     from .along import embedding
 
     n = weight.shape[0]
     pad = None if padding_idx is None else padding_idx % n
-    total, bags = input.shape[0], lengths.shape[0]
-    rows = embedding(input, weight, None, max_norm, norm_type, scale_grad_by_freq)
+    # Entries after the last offset fall into one more bag, which is dropped.
+    total, bags = input.shape[0], lengths.shape[0] + include_last_offset
+    rows = embedding(input, weight, None, max_norm, norm_type, scale_grad_by_freq, sparse)
+    half = rows.dtype if rows.dtype.np in dt.HALVES else None
+    if half:  # rounded once, at the end
+        rows = rows.to(dt.float32)
+        per_sample_weights = None if per_sample_weights is None else per_sample_weights.to(dt.float32)
     if per_sample_weights is not None:
         rows = rows * per_sample_weights.unsqueeze(-1)
     ids = segment_ids_p(lengths, n=total).reshape(total, 1).expand(*rows.shape)
     keep = (input != pad).unsqueeze(-1) if pad is not None else None
+
+    def reduced(x: Tensor, how: str, first: float, ids: Tensor = ids) -> Tensor:
+        start = zeros((bags, x.shape[1]), rows.dtype) + first
+        y = reduce_into("embedding_bag", start, -2, ids, x, how, True)
+        return y.narrow(0, 0, bags - 1) if include_last_offset else y
+
     if mode == "max":
-        start = zeros((bags, rows.shape[1]), rows.dtype) + float("-inf")
-        y = reduce_into(
-            "embedding_bag", start, -2, ids, rows if keep is None else where(keep, rows, float("-inf")), "amax", True
-        )
-        return where(y == float("-inf"), 0, y)
-    kept = rows if keep is None else where(keep, rows, 0)
-    y = reduce_into("embedding_bag", zeros((bags, rows.shape[1]), rows.dtype), -2, ids, kept, "sum", True)
+        y = reduced(rows if keep is None else where(keep, rows, float("-inf")), "amax", float("-inf"))
+        y = where(y == float("-inf"), 0, y)
+    else:
+        y = reduced(rows if keep is None else where(keep, rows, 0), "sum", 0.0)
     if mode == "mean":
         ones = (zeros((total, 1), rows.dtype) + 1) if keep is None else keep.to(rows.dtype)
-        count = reduce_into(
-            "embedding_bag",
-            zeros((bags, 1), rows.dtype),
-            -2,
-            ids.narrow(1, 0, 1) if rows.shape[1] else ids,
-            ones,
-            "sum",
-            True,
-        )
-        y = y / count.clamp(min=1)
-    return y
+        y = y / reduced(ones, "sum", 0.0, ids.narrow(1, 0, 1) if rows.shape[1] else ids).clamp(min=1)
+    return y.to(half) if half else y
 
 
 # -- samples ----------------------------------------------------------------------------------------------------------

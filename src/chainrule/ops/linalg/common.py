@@ -11,9 +11,10 @@ from ...core import dtypes as dt
 from ...core.declare import op
 from ...core.dispatch import innermost
 from ...core.errors import ChainruleError
+from ...core.primitives import permute_p
 from ...core.registry import PUBLIC
 from ...core.tensor import Tensor
-from ..shape.views import diagonal, permute_p
+from ..shape.slices import diagonal
 from .matmul import matmul_p
 
 

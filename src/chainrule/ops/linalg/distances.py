@@ -9,12 +9,12 @@ import numpy as np
 
 from ...core import dtypes as dt
 from ...core.declare import op
+from ...core.primitives import detach_p
 from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import broadcast_shapes
 from ...core.tensor import Tensor
-from ..elementwise.convert import detach_p
-from ..elementwise.elementary import where
+from ..elementwise.select import where
 from .norms import vector_norm
 
 

@@ -27,10 +27,10 @@ from ...core.declare import op
 from ...core.dispatch import STACK, Interpreter, innermost
 from ...core.forward import fit_tangent
 from ...core.op import Op
+from ...core.primitives import detach_p
 from ...core.tensor import Tensor
 from ...core.views import pin
-from ..elementwise.convert import detach_p
-from ..elementwise.elementary import where
+from ..elementwise.select import where
 from ..shape.diagonals import diag_embed
 from .common import apart, clusters, diag_of
 
@@ -280,7 +280,7 @@ def over_split_p(s: Any, x: Any, of: Any, *, kind: str, b: int) -> Any:
 
 # A gap on curve b moves only along it and, for nearly equal values of which some are equal, along the first, which is above.
 SPECIAL[over_split_p] = lambda tower, args, low, kw: (
-    over_split_p.spec(*args, **kw) if tower.level <= CURVES[kw["b"]].pole.level else NotImplemented  # type: ignore[misc]
+    over_split_p.spec(*args, **kw) if tower.level <= CURVES[kw["b"]].pole.level else NotImplemented
 )
 
 
@@ -330,7 +330,7 @@ def gauge_p(x: Any) -> Any:
 
 gauge_p.jvp([lambda t, y, x: gauge_p.bind(t)])
 gauge_p.vjp([lambda g, y, x: gauge_p.bind(g)])
-SPECIAL[gauge_p] = lambda tower, args, low, kw: gauge_p.spec(*args)  # type: ignore[misc]
+SPECIAL[gauge_p] = lambda tower, args, low, kw: gauge_p.spec(*args)
 
 
 def _over_top(d: Tensor, s: Tensor) -> Tensor:

@@ -13,15 +13,16 @@ import numpy as np
 from ...core import dtypes as dt
 from ...core.declare import op
 from ...core.dispatch import innermost
+from ...core.primitives import permute_p
 from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import broadcast_shapes, sizes_of
 from ...core.sizes import is_ragged
 from ...core.tensor import Tensor
 from ...core.types import FLOAT_NUMS, REAL_NUMS
-from ..elementwise.elementary import scaled
+from ...kernels.pool import MIN_BYTES, empty
+from ..elementwise.operators import scaled
 from ..shape.in_each import same_size
-from ..shape.views import permute_p
 from . import vectors
 
 
@@ -68,7 +69,9 @@ def times(a: Any, b: Any, c: Any = None) -> Any:
                 return matmul.matmul_transposed(a.T, b)
         except NotSupported:
             pass
-    y = np.dot(a, b)
+    # A large result comes from the pool of buffers: fresh memory costs page faults.
+    large = a.shape[0] * b.shape[1] * a.itemsize >= MIN_BYTES and a.dtype is b.dtype
+    y = np.dot(a, b, out=empty((a.shape[0], b.shape[1]), a.dtype)) if large else np.dot(a, b)
     return y if c is None else np.add(y, c, out=y)
 
 
@@ -150,7 +153,8 @@ def _rows(x: Tensor) -> Tensor:
         return Tensor(matrix)
     s = sizes_of(x)
     rows: Any = math.prod(s[:-1])
-    return x.reshape(rows if is_ragged(rows) else int(rows), s[-1])
+    width = getattr(s[-1], "most", s[-1])  # a ragged size here is that of a shared matrix in every component
+    return x.reshape(rows if is_ragged(rows) else int(rows), width)
 
 
 def _matmul_ga(g: Any, y: Any, a: Any, b: Any) -> Any:
@@ -314,7 +318,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
 def linear_p(x: Any, w: Any, b: Any) -> Any:
     """``x @ w.T + b``; the bias is added where the product lies, before 16-bit floats are rounded."""
     if x.dtype in dt.HALVES:
-        return linear_p.body(*[v.astype(np.float32) for v in (x, w, b)]).astype(x.dtype)  # type: ignore[misc]
+        return linear_p.body(*[v.astype(np.float32) for v in (x, w, b)]).astype(x.dtype)
     if (
         w.ndim == 2
         and b.ndim == 1
@@ -323,7 +327,7 @@ def linear_p(x: Any, w: Any, b: Any) -> Any:
         and x.flags.c_contiguous
     ):
         return times(x.reshape(math.prod(x.shape[:-1]), x.shape[-1]), w.T, b).reshape(*x.shape[:-1], len(w))
-    y = matmul_p.body(x, w.swapaxes(-1, -2))  # type: ignore[misc]
+    y = matmul_p.body(x, w.swapaxes(-1, -2))
     if b.ndim > 1:
         b = b[..., None, :]
     if y.dtype is b.dtype and b.ndim <= y.ndim and np.broadcast_shapes(y.shape, b.shape) == y.shape:

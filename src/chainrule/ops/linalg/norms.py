@@ -17,8 +17,10 @@ from ...core.registry import PUBLIC, public
 from ...core.samples import Given, S, sample
 from ...core.shapes import sizes_of, wrap_dim
 from ...core.tensor import Tensor
-from ..elementwise.elementary import abs, real, sgn, where, zeros_like
+from ..elementwise.parts import abs, real, sgn
 from ..elementwise.power import pow_p
+from ..elementwise.publish import zeros_like
+from ..elementwise.select import where
 from ..reduce.adding import ABS, SQUARE, shape_of, total
 from ..reduce.reductions import axes, spread, sum, sum_p, wide, widen
 
@@ -256,7 +258,8 @@ def norm_except_dim(v: Tensor, pow: float = 2, dim: int = 0) -> Tensor:
         return vector_norm(v, pow)
     d = wrap_dim(dim, v.ndim)
     others = tuple(i for i in range(-v.ndim, 0) if i != d)
-    return vector_norm(v, pow, others, True) if others else abs.bind(v)
+    # A vector has slices of one element each.
+    return vector_norm(v, pow, others, True) if others else vector_norm(v.unsqueeze(-1), pow, (-1,))
 
 
 @public("renorm", methods="renorm", inplace="renorm_")
@@ -280,6 +283,8 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
 
 # -- samples ------------------------------------------------------------------------------------------------------------
 
+for _p in (0, 1, 2, 3, INF):
+    sample("norm_except_dim", S(3, low=0.3), _p, cx=_p != 0)
 for _p in (0, 0.5, 1, 1.5, 2, 2.5, 3, 4, INF, -1, -2.5, -INF):
     sample("linalg.vector_norm", S(2, 3, low=0.3), _p, cx=_p != 0)
     sample("linalg.vector_norm", S(2, 3), _p, 1, True, cx=_p != 0)

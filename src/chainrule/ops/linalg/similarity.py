@@ -9,7 +9,7 @@ from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import broadcast_shapes, wrap_dim
 from ...core.tensor import Tensor
-from ..elementwise.elementary import clamp_min_p
+from ..elementwise.compare import clamp_min_p
 from .matmul import rounded_once
 from .norms import vector_norm
 
@@ -83,9 +83,10 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
         )
     lead = tuple(input1.shape[:-1])
     rows = math.prod(lead)
-    # One product of matrices over input1 for all outputs, then one sum of products with input2.
-    half = input1.reshape(rows, m) @ weight.permute(1, 0, 2).reshape(m, out * n)
-    y = (half.reshape(rows, out, n) * input2.reshape(rows, 1, n)).sum(-1).reshape(*lead, out)
+    # A product of matrices over input1 for each output, then one sum of products with input2. Were it one product for
+    # all outputs, input1's gradient would be one of out * n terms: three times the rounding of float32.
+    half = input1.reshape(rows, m) @ weight
+    y = (half * input2.reshape(rows, n)).sum(-1).mT.reshape(*lead, out)
     return y if bias is None else y + bias
 
 

@@ -11,7 +11,7 @@ from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import broadcast_shapes
 from ...core.tensor import Tensor
-from ..elementwise.elementary import where
+from ..elementwise.select import where
 from ..index.getitem import tril
 from .common import LinAlgError, adjoint, concrete_info, hermitian, identity, raise_info, square
 from .matmul import matmul_p

@@ -11,7 +11,7 @@ from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.tensor import Tensor
 from ..shape.diagonals import diag_embed
-from ..shape.views import cat
+from ..shape.slices import cat
 from .common import (
     LinAlgError,
     adjoint,

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
+from ...core.primitives import reshape_p
 from ...core.shapes import broadcast_array, sizes_of
 from ...core.tensor import Tensor
-from ..shape.views import reshape_p
 
 # -- arrays -----------------------------------------------------------------------------------------------------------
 

@@ -14,11 +14,11 @@ import numpy as np
 from ...core import dtypes as dt
 from ...core.declare import op, pointwise
 from ...core.dispatch import innermost
+from ...core.primitives import detach_p
 from ...core.registry import public
 from ...core.shapes import broadcast_shapes, sizes
 from ...core.tensor import Tensor
 from ...core.views import assign, write_out
-from ..elementwise.convert import detach_p
 from .generator import draw, quantised
 
 # -- in place: fill a tensor ------------------------------------------------------------------------------------------

@@ -12,14 +12,16 @@ import numpy as np
 from ...core import dtypes as dt
 from ...core.declare import pointwise
 from ...core.device import device as device_type
-from ...core.errors import ZERO
+from ...core.errors import ZERO, ChainruleError
+from ...core.payload import COMPOSED
+from ...core.primitives import overwrite_p
 from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import sizes
 from ...core.sizes import has_ragged
 from ...core.tensor import Tensor
 from ...core.views import write_out
-from ..elementwise.convert import overwrite_p
+from ..elementwise.numbers import varies
 
 
 def finish(a: Any, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
@@ -28,6 +30,31 @@ def finish(a: Any, dtype: Any = None, requires_grad: bool = False, device: Any =
         device_type(device)
     t = Tensor(a if dtype is None else a.astype(dt.as_dtype(dtype).np, copy=False))
     return t.requires_grad_() if requires_grad else t
+
+
+def foreign(data: Any) -> Any:
+    """Arrays of other libraries (PyTorch, JAX, pandas), in lists too, as NumPy's; the rest as it is."""
+    if isinstance(data, Tensor | np.ndarray | np.generic | bool | int | float | complex | str):
+        return data
+    if type(data) is list or type(data) is tuple:
+        return type(data)([foreign(v) for v in data]) if any(_is_foreign(v) for v in data) else data
+    if not _is_foreign(data):
+        return data
+    if hasattr(data, "__dlpack__"):
+        from ...interop.capsule import take
+
+        if getattr(data, "requires_grad", False):
+            data = data.detach()
+        return take(data)
+    return np.asarray(data.to_numpy() if hasattr(data, "to_numpy") else data)
+
+
+def _is_foreign(x: Any) -> bool:
+    if isinstance(x, Tensor | np.ndarray | np.generic | bool | int | float | complex | str):
+        return False
+    return (
+        hasattr(x, "__dlpack__") or hasattr(x, "__array__") or (type(x) in (list, tuple) and any(map(_is_foreign, x)))
+    )
 
 
 def infer(data: Any) -> dt.DType:
@@ -63,9 +90,10 @@ def tensor(
     tensor([[1, 2],
             [3, 4]])
     """
+    data = foreign(data)
     d = infer(data) if dtype is None else dt.as_dtype(dtype)
     if isinstance(data, list | tuple) and any(isinstance(v, Tensor) and v._interp is not None for v in data):
-        from .views import stack
+        from .slices import stack
 
         return stack([v if isinstance(v, Tensor) else tensor(v, dtype=d) for v in data]).detach().to(d)
     if isinstance(data, Tensor) and data._interp is not None:
@@ -87,6 +115,7 @@ def as_tensor(
     if isinstance(data, Tensor):
         t = data if dtype is None else data.to(dt.as_dtype(dtype))
         return t.clone() if copy else t
+    data = foreign(data)
     if isinstance(data, np.ndarray) and not copy:
         return finish(data, dtype, requires_grad, device)
     return tensor(data, dtype=dtype, device=device, requires_grad=requires_grad)
@@ -180,6 +209,12 @@ def like_of(make: Any, input: Tensor, dtype: Any, requires_grad: bool, device: A
     shape = tuple(input.shape)
     if _ragged(shape):
         return _spread(make((), d), shape, requires_grad)
+    if COMPOSED and input.layout.name.startswith("sparse"):  # on the pattern
+        from ..sparse.values import make as with_numbers
+        from ..sparse.values import parts
+
+        v, pattern = parts(input)
+        return with_numbers(finish(make(tuple(v.shape), d)), pattern).requires_grad_(requires_grad)
     return finish(make(shape, d), None, requires_grad, device)
 
 
@@ -189,7 +224,7 @@ def _ragged(shape: tuple[Any, ...]) -> bool:
 
 def _spread(value: Any, shape: tuple[Any, ...], requires_grad: bool) -> Tensor:
     """A nested tensor of ragged sizes filled with one number, a 0-d array."""
-    from .views import expand_p
+    from ...core.primitives import expand_p
 
     t = expand_p.bind(Tensor(value), shape=shape, old=())
     return t.requires_grad_() if requires_grad else t
@@ -205,6 +240,8 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, d
          pin_memory: Any = None) -> Tensor:  # fmt: skip
     """A tensor of the given size filled with one number."""
     shape = _nonneg("full", sizes((size,)))
+    if varies(fill_value):
+        return _filled(fill_value, shape, dtype)
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
     d = dt.as_dtype(dtype) if dtype is not None else dt.scalar_dtype(fill_value)
@@ -213,10 +250,20 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, d
     return finish(np.full(shape, scalar_array(fill_value, d.np), d.np), None, requires_grad, device)
 
 
+def _filled(value: Tensor, shape: tuple[Any, ...], dtype: Any) -> Tensor:
+    """A number that is differentiated, everywhere."""
+    if value.numel() != 1:
+        raise ChainruleError(f"full: fill_value must be one number, got a tensor of shape {list(value.shape)}")
+    v = value.reshape(())
+    return (v if dtype is None else v.to(dt.as_dtype(dtype))).expand(*shape).clone()
+
+
 @public("full_like", out=False)
 def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
               memory_format: Any = None, pin_memory: Any = None) -> Tensor:  # fmt: skip
     """A tensor with the shape and type of `input` filled with one number."""
+    if varies(fill_value):
+        return _filled(fill_value, tuple(input.shape), input.dtype if dtype is None else dtype)
     fill = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
     return like_of(lambda s, d: np.full(s, scalar_array(fill, d), d), input, dtype, requires_grad, device)
 
@@ -242,6 +289,18 @@ def _number(x: Any) -> Any:
     return x.item() if isinstance(x, Tensor) else x
 
 
+def _moving_range(args: tuple[Any, ...], start: Any, end: Any, step: Any, dtype: Any) -> Tensor:
+    """``start + step k``, with the derivatives of both; how many there are does not change."""
+    k = arange(*map(_number, args), start=_number(start), end=_number(end), step=_number(step), dtype=dtype)
+    first = args[0] if len(args) > 1 else start
+    by = args[2] if len(args) > 2 else step
+    n = Tensor(np.arange(len(k)).astype(k.dtype.np))
+    for v, times in ((first, 1), (by, n)):
+        if varies(v):
+            k = k + (v - v.detach()) * times  # the value is that of the range
+    return k
+
+
 @public("arange", out=False)
 def arange(*args: Any, start: Any = None, end: Any = None, step: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
            device: Any = None, requires_grad: bool = False, pin_memory: Any = None) -> Tensor:  # fmt: skip
@@ -250,6 +309,8 @@ def arange(*args: Any, start: Any = None, end: Any = None, step: Any = None, out
     >>> chainrule.arange(1, 2.5, 0.5)
     tensor([1.0000, 1.5000, 2.0000])
     """
+    if varies(*args, start, end, step):
+        return _moving_range(args, start, end, step, dtype)
     a = [_number(v) for v in args]
     if len(a) == 1:
         end = a[0] if end is None else end
@@ -420,7 +481,7 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     return same and self.data_ptr() == tensor.data_ptr()
 
 
-@public("", methods="is_pinned is_shared is_inference is_coalesced", out=False)
+@public("", methods="is_pinned is_shared is_inference", out=False)
 def is_pinned(self: Tensor, device: Any = None) -> bool:
     """False: memory is ordinary memory."""
     return False
@@ -539,7 +600,11 @@ def fill_(self: Tensor, value: Any) -> Tensor:
             )
         return assign(self, value.to(self.dtype).expand(*self.shape), "fill_")
     # Through an op, so that a tensor with a history keeps one, in which its old value counts for nothing.
-    return assign(self, full_like(self, value) if self._interp is None else filled_p.bind(self, value=value), "fill_")
+    return assign(
+        self,
+        full_like(self, value) if self._interp is None and not COMPOSED else filled_p.bind(self, value=value),
+        "fill_",
+    )
 
 
 filled_p = pointwise(
@@ -563,9 +628,9 @@ def set_(
     self: Tensor, source: Tensor | None = None, storage_offset: int = 0, size: Any = None, stride: Any = None
 ) -> Tensor:
     """Make `self` share the memory of `source`, with other sizes and strides if given."""
+    from ...core.primitives import alias
     from ...core.views import adopt, meta
     from .strided import as_strided
-    from .views import alias
 
     if source is None:
         source = Tensor(np.zeros(0, self.dtype.np))

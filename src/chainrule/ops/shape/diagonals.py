@@ -8,15 +8,17 @@ import numpy as np
 
 from ...core import dtypes as dt
 from ...core.device import device as device_type
+from ...core.primitives import clone_p
 from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import wrap_dim
 from ...core.tensor import Tensor
 from ...core.views import assign
-from ..elementwise.convert import clone_p
-from ..elementwise.elementary import mul_p, where
+from ..elementwise.operators import mul_p
+from ..elementwise.select import where
 from .pad import constant_pad_nd
-from .views import cat, diagonal, reshape, undiagonal_p
+from .slices import cat, diagonal, undiagonal_p
+from .views import reshape
 
 
 @public("diag_embed", methods="diag_embed")

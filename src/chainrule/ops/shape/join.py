@@ -12,28 +12,16 @@ import numpy as np
 from ...core import dtypes as dt
 from ...core.declare import op
 from ...core.dispatch import innermost
+from ...core.primitives import clone_p, expand_p
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import sizes, wrap_dim
 from ...core.sizes import SEEN, is_ragged
 from ...core.tensor import Tensor
-from ..elementwise.convert import clone_p
 from ..elementwise.power import pow_p
 from ..index.getitem import take_rows_p
-from .views import (
-    cat,
-    chunk,
-    expand,
-    expand_p,
-    flip,
-    narrow,
-    reshape,
-    split,
-    split_with_sizes,
-    stack,
-    take_slice,
-    transpose,
-)
+from .slices import cat, chunk, flip, narrow, split, split_with_sizes, stack, take_slice
+from .views import expand, reshape, transpose
 
 # -- at least so many dims ------------------------------------------------------------------------------------------------
 

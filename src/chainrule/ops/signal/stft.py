@@ -10,6 +10,7 @@ import numpy as np
 
 from ...core import dtypes as dt
 from ...core.dispatch import innermost
+from ...core.primitives import expand_p, permute_p
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.tensor import Tensor
@@ -17,7 +18,8 @@ from ..conv.windows import refold_p, unfold_p
 from ..elementwise.arithmetic import need_tensors
 from ..elementwise.complex import view_as_real
 from ..shape.pad import constant_pad_p, pad
-from ..shape.views import expand_p, narrow, permute_p, reshape, slice_p
+from ..shape.slices import narrow, slice_p
+from ..shape.views import reshape
 from .fourier import c2c_p, c2r_p, floating, r2c_p
 
 

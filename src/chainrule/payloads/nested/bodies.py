@@ -99,7 +99,7 @@ def _over_nesting(op: Op, vals: tuple[Any, ...], kw: dict[str, Any], axes: tuple
         raise ChainruleError(
             f"{op.name}: the nesting dim of a nested tensor cannot be chosen here; take another dim, or to_padded_tensor() first"
         )
-    y = op.body(*dense, **kw)  # type: ignore[misc]
+    y = op.body(*dense, **kw)
     shape = next(d.shape for v, d in zip(vals, dense, strict=True) if v is x)
     ys = [
         NestedArray(np.ascontiguousarray(v).reshape((*x.lead, *x.geometry.rows)), x.geometry) if v.shape == shape else v
@@ -123,7 +123,7 @@ def by_size(op: Op, vals: tuple[Any, ...], kw: dict[str, Any], nests: list[Neste
     parts = np.split(order, np.cumsum(np.bincount(which, minlength=len(kinds)))[:-1]) if n else [np.zeros(0, np.int64)]
     results, many = [], False
     for members in parts:
-        y = op.body(*[_same_size(v, members, n, g.k) for v in vals], **{k: _one(v, members, n) for k, v in kw.items()})  # type: ignore[misc]
+        y = op.body(*[_same_size(v, members, n, g.k) for v in vals], **{k: _one(v, members, n) for k, v in kw.items()})
         many = isinstance(y, tuple)
         results.append((members, y if isinstance(y, tuple) else (y,)))
     outs = [_gathered([(m, ys[j]) for m, ys in results], g, n, lead, one) for j in range(len(results[0][1]))]
@@ -218,11 +218,8 @@ def assembled(parts: list[tuple[ndarray, ndarray]], cols: list[Any], n: int, lea
     p = empty.geometry.packing
     for m, y in parts:
         if len(m):
-            empty.rows[(*none, p.rows_of(m))] = (
-                y.reshape((*lead, -1, *empty.geometry.trail))
-                if y.size
-                else y.reshape((*lead, 0, *empty.geometry.trail))
-            )
+            at = p.rows_of(m)
+            empty.rows[(*none, at)] = y.reshape((*lead, len(at), *empty.geometry.trail))
     return empty
 
 

@@ -46,8 +46,8 @@ def _extremum(p: Any, ufunc: Any, low: bool) -> None:
         return reduce_nested(ufunc, x, dim, keepdim, _limit(x.dtype, low), p.name)
 
 
-_extremum(reduce.amax_p, np.maximum, True)
-_extremum(reduce.amin_p, np.minimum, False)
+_extremum(extrema.amax_p, np.maximum, True)
+_extremum(extrema.amin_p, np.minimum, False)
 
 # -- moments and norms ----------------------------------------------------------------------------------------------------
 
@@ -60,16 +60,18 @@ def _above(x: NestedArray, dim: tuple[int, ...]) -> bool:
 @reduce.var_p.on(NestedArray)
 def _(x: NestedArray, *, dim: tuple[int, ...], dof: Any, whole: bool, keepdim: bool, old: Any) -> Any:
     if _above(x, dim):
-        run = lambda a, axes: reduce.var_p.body(a, dim=axes, dof=dof, whole=whole, keepdim=True, old=a.shape)  # type: ignore[misc]
+        run = lambda a, axes: reduce.var_p.body(a, dim=axes, dof=dof, whole=whole, keepdim=True, old=a.shape)
         return over_components(x, dim, keepdim, run, "var")
-    s, rows = Split(x.geometry, dim), _wide(x)
+    s, d = Split(x.geometry, dim), x.dtype
+    rows = x.rows.astype(np.complex128 if d.kind == "c" else np.float64)  # rounded once, in the end
     with np.errstate(divide="ignore", invalid="ignore"):
-        count = s.reduce(np.add, np.ones((x.geometry.packing.total, *x.geometry.trail), rows.real.dtype), 0)
-        c = rows - s.spread(s.reduce(np.add, rows, 0) / count)
-        c2 = np.square(c) if c.dtype.kind != "c" else np.square(c.real) + np.square(c.imag)
+        c = s.reduce(np.add, rows, 0)
+        c /= s.count(x.geometry)
+        c = np.subtract(rows, s.spread(c), out=rows)
+        c2 = np.square(c, out=c) if d.kind != "c" else np.square(c.real) + np.square(c.imag)
         y = reduced(x, s.reduce(np.add, c2, 0), dim, True)
         y = _over(y, np.maximum(dof.values if type(dof) is RaggedInt else dof, 0.0), len(x.lead))
-    y = y.astype(x.dtype) if x.dtype in dt.HALVES else y
+        y = y.astype(np.finfo(d).dtype if d.kind == "c" else d, copy=False)
     return y if keepdim else _drop(y, dim)
 
 
@@ -108,7 +110,7 @@ def _drop(y: Any, dim: tuple[int, ...]) -> Any:
 @norms.vector_norm_p.on(NestedArray)
 def _(x: NestedArray, *, ord: float, dim: tuple[int, ...], keepdim: bool, old: Any) -> Any:
     if _above(x, dim):
-        run = lambda a, axes: norms.vector_norm_p.body(a, ord=ord, dim=axes, keepdim=True, old=a.shape)  # type: ignore[misc]
+        run = lambda a, axes: norms.vector_norm_p.body(a, ord=ord, dim=axes, keepdim=True, old=a.shape)
         return over_components(x, dim, keepdim, run, "norm")
     s, a = Split(x.geometry, dim), np.abs(_wide(x))
     with np.errstate(all="ignore"):
@@ -152,7 +154,7 @@ def _shifted(x: NestedArray, dim: tuple[int, ...]) -> tuple[Split, ndarray, ndar
 @reduce.logsumexp_p.on(NestedArray)
 def _(x: NestedArray, *, dim: tuple[int, ...], keepdim: bool, old: Any) -> Any:
     if _above(x, dim):
-        run = lambda a, axes: reduce.logsumexp_p.body(a, dim=axes, keepdim=True, old=a.shape)  # type: ignore[misc]
+        run = lambda a, axes: reduce.logsumexp_p.body(a, dim=axes, keepdim=True, old=a.shape)
         return over_components(x, dim, keepdim, run, "logsumexp")
     s, z, top = _shifted(x, dim)
     with np.errstate(divide="ignore"):
@@ -178,7 +180,7 @@ def _(x: NestedArray, *, dim: int) -> Any:
     if dim < -x.geometry.k:
         return along([x], dim, _called("softmax", reduce.softmax_p))
     if dim + x.geometry.k >= x.geometry.u:
-        return NestedArray(reduce.softmax_p.body(x.rows, dim=dim), x.geometry)  # type: ignore[misc]
+        return NestedArray(reduce.softmax_p.body(x.rows, dim=dim), x.geometry)
     y = _compiled("softmax", x.geometry, dim, x.rows)
     if y is not None:
         return NestedArray(y, x.geometry)
@@ -206,7 +208,7 @@ def _(t: Any, y: Any, *, dim: int) -> Any:
     if dim < -g.k:
         return along([NestedArray(a, g), NestedArray(b, g)], dim, _called("softmax", reduce.softmax_pull_p))
     if dim + g.k >= g.u:
-        return NestedArray(reduce.softmax_pull_p.body(a, b, dim=dim), g)  # type: ignore[misc]
+        return NestedArray(reduce.softmax_pull_p.body(a, b, dim=dim), g)
     y = _compiled("pull", g, dim, a, b)
     if y is not None:
         return NestedArray(y, g)
@@ -221,7 +223,7 @@ def _(x: NestedArray, *, dim: int) -> Any:
     if dim < -x.geometry.k:
         return along([x], dim, _called("log_softmax", reduce.log_softmax_p))
     if dim + x.geometry.k >= x.geometry.u:
-        return NestedArray(reduce.log_softmax_p.body(x.rows, dim=dim), x.geometry)  # type: ignore[misc]
+        return NestedArray(reduce.log_softmax_p.body(x.rows, dim=dim), x.geometry)
     s, z, _ = _shifted(x, (dim,))
     return NestedArray((z - s.spread(np.log(s.reduce(np.add, np.exp(z), 0)))).astype(x.dtype, copy=False), x.geometry)
 
@@ -236,9 +238,9 @@ for _p, _pad in ((scan.cumsum_p, 0), (scan.cumprod_p, 1), (scan.logcumsumexp_p, 
 def _(x: NestedArray, *, dim: int, first: float) -> Any:
     g = x.geometry
     if dim < -g.k:
-        return along([x], dim, lambda a, axis: scan.shift_p.body(a, dim=axis, first=first))  # type: ignore[misc]
+        return along([x], dim, lambda a, axis: scan.shift_p.body(a, dim=axis, first=first))
     if dim + g.k >= g.u:
-        return NestedArray(scan.shift_p.body(x.rows, dim=dim, first=first), g)  # type: ignore[misc]
+        return NestedArray(scan.shift_p.body(x.rows, dim=dim, first=first), g)
     p, d = g.packing, dim + g.k
     coords = [np.maximum(c - 1, 0) if i == d else c for i, c in enumerate(p.coordinates)]
     rows = x.rows.take(p.row_of(p.owner, coords), axis=x.axis)
@@ -255,7 +257,7 @@ def _(a: Any, b: Any, *, dim: int) -> Any:
         else NestedArray(np.ascontiguousarray(np.broadcast_to(spread_rows(v, g), g.rows)), g)
         for v in (a, b)
     )
-    return along([a, b], dim, lambda u, v, axis: scan.linear_scan_p.body(u, v, dim=axis), (0, 0))  # type: ignore[misc]
+    return along([a, b], dim, lambda u, v, axis: scan.linear_scan_p.body(u, v, dim=axis), (0, 0))
 
 
 def _index_along(p: Any, name: str, low: bool, whole: bool) -> None:
@@ -275,7 +277,7 @@ def _(x: NestedArray, *, dim: int, descending: bool, old: Any) -> Any:
     pad = _limit(d, True) if descending else np.nan if d.kind == "f" or d in dt.HALVES else _limit(d, False)
 
     def f(a: ndarray, axis: int) -> Any:
-        return sort.sort_p.body(a, dim=axis, descending=descending, old=None)  # type: ignore[misc]
+        return sort.sort_p.body(a, dim=axis, descending=descending, old=None)
 
     f.what = "sort"  # type: ignore[attr-defined]
     return along([x], dim, f, (pad,))

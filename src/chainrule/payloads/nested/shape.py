@@ -7,24 +7,24 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
+from ...core import primitives
 from ...core.errors import ChainruleError
 from ...core.op import OPS
-from ...ops.elementwise import convert
-from ...ops.elementwise import elementary as pointwise
+from ...ops.elementwise.select import where_p
 from ...ops.reduce import reductions as reduce
 from ...ops.shape import functional as copies
-from ...ops.shape import pad
-from ...ops.shape import views as shape
+from ...ops.shape import pad, slices
 from .array import NestedArray, count_of, differ, flat, nest_at, pack, pick, pointwise_nested, spread_rows
+from .permute import permuted
 from .sizes import Geometry, RaggedInt, bound, geometry_of, is_ragged, packing_of
 
 ndarray = np.ndarray
 
 # -- the same value ---------------------------------------------------------------------------------------------------
 
-convert.detach_p.on(NestedArray)(lambda x: x)
-convert.clone_p.on(NestedArray)(lambda x, order="K": x.copy())
-pointwise.where_p.on(NestedArray)(lambda c, a, b: pointwise_nested(np.where, [c, a, b], "where"))
+primitives.detach_p.on(NestedArray)(lambda x: x)
+primitives.clone_p.on(NestedArray)(lambda x, order="K": x.copy())
+where_p.on(NestedArray)(lambda c, a, b: pointwise_nested(np.where, [c, a, b], "where"))
 
 # -- shape ------------------------------------------------------------------------------------------------------------
 
@@ -53,12 +53,12 @@ def reshaped(x: Any, full: tuple[Any, ...]) -> Any:
     return NestedArray(a.reshape((*full[:at], *g.rows)), g)
 
 
-@shape.reshape_p.on(NestedArray)
+@primitives.reshape_p.on(NestedArray)
 def _(x: Any, *, shape: tuple[Any, ...], old: tuple[Any, ...]) -> Any:
     return reshaped(x, (*x.shape[: x.ndim - len(old)], *shape))
 
 
-@shape.permute_p.on(NestedArray)
+@primitives.permute_p.on(NestedArray)
 def permute_nested(x: NestedArray, *, dims: tuple[int, ...]) -> Any:
     g, nd, front = x.geometry, x.ndim, len(x.lead)
     perm = [*range(nd - len(dims)), *[d + nd for d in dims]]
@@ -91,29 +91,6 @@ def permute_nested(x: NestedArray, *, dims: tuple[int, ...]) -> Any:
     return permuted(y, [now.index(d) for d in after])
 
 
-def permuted(x: NestedArray, perm: list[int]) -> NestedArray:
-    """Elements gathered in the order of permuted dims of the components; the order is found once for a geometry."""
-    g = x.geometry
-    key = ("permute", g.trail, *perm)
-    found = g.packing.memo.get(key)
-    if found is None:
-        cols = tuple(g.columns[p] for p in perm)
-        h = geometry_of(cols, g.n)
-        # Whole blocks of dims that stay last move together.
-        still = 0
-        while still < len(g.trail) and still < len(h.trail) and perm[g.k - 1 - still] == g.k - 1 - still:
-            still += 1
-        width = int(np.prod(g.trail[len(g.trail) - still :]))
-        blocks = Geometry(g.packing, g.trail[: len(g.trail) - still])
-        owner, coords = geometry_of(cols[: g.k - still], g.n).elements()
-        back = [perm.index(d) for d in range(g.k - still)]
-        found = g.packing.memo[key] = (blocks.element_at(owner, [coords[b] for b in back]), width, h)
-    order, width, h = found
-    lead = x.lead
-    flat_blocks = np.ascontiguousarray(x.rows).reshape(*lead, g.packing.total * g.width // width if width else 0, width)
-    return NestedArray(flat_blocks.take(order if width else order[:0], axis=-2).reshape(*lead, *h.rows), h)
-
-
 def broadcast(x: Any, full: tuple[Any, ...]) -> Any:
     """The operand repeated to the shape `full`."""
     if not is_ragged(full):
@@ -129,7 +106,7 @@ def spread(x: Any, lead: tuple[int, ...], g: Geometry) -> NestedArray:
     return NestedArray(rows if np.shape(rows) == want else np.ascontiguousarray(np.broadcast_to(rows, want)), g)
 
 
-@shape.expand_p.on(NestedArray)
+@primitives.expand_p.on(NestedArray)
 def _(x: Any, *, shape: tuple[Any, ...], old: tuple[Any, ...]) -> Any:
     lead = tuple(x.shape[: x.ndim - len(old)])
     if lead and len(shape) > len(old):
@@ -228,7 +205,7 @@ def _own_columns(sizes: tuple[int, ...], key: tuple[Any, ...], n: int) -> tuple[
     return tuple(RaggedInt(np.full(n, m)) if _own(k) else m for m, k in zip(sizes, key, strict=True))
 
 
-@shape.slice_p.on(NestedArray)
+@slices.slice_p.on(NestedArray)
 def _(x: Any, *, key: tuple[Any, ...], old: tuple[Any, ...]) -> Any:
     if not isinstance(x, NestedArray):
         x = _own_sizes(x, key)
@@ -254,7 +231,7 @@ def _(x: Any, *, key: tuple[Any, ...], old: tuple[Any, ...]) -> Any:
     return pack(rows[(..., *w.inner)], w.columns, g.n, x.lead)
 
 
-@shape.unslice_p.on(NestedArray)
+@slices.unslice_p.on(NestedArray)
 def _(c: Any, *, key: tuple[Any, ...], old: tuple[Any, ...]) -> Any:
     full = (*c.shape[: c.ndim - sum(isinstance(k, slice) for k in key)], *old)
     dense = None if is_ragged(full) else tuple(int(m) for m in full)
@@ -296,7 +273,7 @@ def _moved(x: NestedArray, dims: dict[int, Any], inner: Any) -> NestedArray:
     return NestedArray(np.ascontiguousarray(inner(rows)), g)
 
 
-@shape.flip_p.on(NestedArray)
+@slices.flip_p.on(NestedArray)
 def _(x: NestedArray, *, dims: tuple[int, ...]) -> NestedArray:
     g = x.geometry
     if -g.k - 1 in dims:
@@ -308,7 +285,7 @@ def _(x: NestedArray, *, dims: tuple[int, ...]) -> NestedArray:
     return _moved(x, outer, lambda rows: np.flip(rows, (*inner, *front)))
 
 
-@shape.roll_p.on(NestedArray)
+@slices.roll_p.on(NestedArray)
 def _(x: NestedArray, *, shifts: tuple[int, ...], dims: tuple[int, ...]) -> NestedArray:
     g = x.geometry
     outer, inner = {}, []
@@ -319,7 +296,7 @@ def _(x: NestedArray, *, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Nest
         elif d < -g.k:
             inner.append((s, d + g.u))
         elif d + g.k < g.u:
-            s = s.values[g.packing.owner] if type(s) is RaggedInt else s
+            s = s.values[g.packing.owner] if isinstance(s, RaggedInt) else s
             outer[d + g.k] = lambda c, size, s=s: (c - s) % np.maximum(size, 1)
         else:
             inner.append((s, d))
@@ -378,17 +355,17 @@ def _diagonal(g: Geometry, offset: int, dims: tuple[int, int]) -> Diagonal:
     return found
 
 
-@shape.diagonal_p.on(NestedArray)
+@slices.diagonal_p.on(NestedArray)
 def _(x: NestedArray, *, offset: int, dim1: int, dim2: int, old: tuple[Any, ...]) -> Any:
     d = _diagonal(x.geometry, offset, (dim1, dim2))
     return pack(flat(x, len(x.lead)).take(d.place, axis=-1), d.columns, x.geometry.n, x.lead)
 
 
-@shape.undiagonal_p.on(NestedArray)
+@slices.undiagonal_p.on(NestedArray)
 def _(c: Any, *, offset: int, dim1: int, dim2: int, old: tuple[Any, ...]) -> Any:
     full = (*c.shape[: c.ndim - len(old) + 1], *old)
     if not is_ragged(full):
-        return shape.undiagonal_p.body(c, offset=offset, dim1=dim1, dim2=dim2, old=old)  # type: ignore[misc]
+        return slices.undiagonal_p.body(c, offset=offset, dim1=dim1, dim2=dim2, old=old)
     at = nest_at(full)
     g = geometry_of(full[at + 1 :], count_of(full))
     out = np.zeros((*full[:at], g.packing.total * g.width), c.dtype)
@@ -433,11 +410,11 @@ def _alike(xs: tuple[Any, ...], along: int | None) -> list[NestedArray]:
     return out
 
 
-@shape.cat_p.on(NestedArray)
+@slices.cat_p.on(NestedArray)
 def _(*xs: Any, dim: int, ns: Any) -> Any:
     first = next((x for x in xs if isinstance(x, NestedArray)), None)
     if first is None:
-        return np.concatenate(shape._common(xs), axis=dim)
+        return np.concatenate(slices._common(xs), axis=dim)
     want = dt.result_of((dt.FROM_NP[x.dtype], x.ndim) for x in xs).np
     d = dim + first.geometry.k
     parts = [x.astype(want, copy=False) for x in _alike(xs, d)]
@@ -488,7 +465,7 @@ def _(x: NestedArray, *, pads: Any, value: Any) -> NestedArray:
         raise ChainruleError("pad: the nesting dim of a nested tensor cannot be padded; cat() more components to it")
     pads = ((0, 0),) * (g.k - len(pads)) + tuple(pads[max(len(pads) - g.k, 0) :])
     outer, inner = pads[: g.u], pads[g.u :]
-    rows = x.rows if all(p == (0, 0) for p in inner) else pad.constant_pad_p.body(x.rows, pads=inner, value=value)  # type: ignore[misc]
+    rows = x.rows if all(p == (0, 0) for p in inner) else pad.constant_pad_p.body(x.rows, pads=inner, value=value)
     trail = rows.shape[rows.ndim - len(g.trail) :] if g.trail else ()
     if all(p == (0, 0) for p in outer):
         return NestedArray(rows, Geometry(g.packing, trail))

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from .columns import Judge
 
 FEW, MANY = 2, 5
+# Here PyTorch takes indices modulo the size, so that it says nothing about which are in range.
+WRAPPING = {"take_along_dim"}
+# Here PyTorch reads wherever indices point, and may die of others than the sample's.
+UNCHECKED = {"linalg.ldl_solve"}
 
 
 def vmap_columns(judge: Judge) -> dict[str, Callable[[], None]]:
@@ -94,26 +98,37 @@ class Batch:
 
     def _varied(self, position: int) -> Arrays | None:
         """Variants of one index argument; where nothing is computed, nothing says whether they are in range."""
+        from .columns import Wrong
+
         if not all(w[1].size for w in self.oracle.processed if isinstance(w, tuple)):
+            return None
+        if self.judge.case.entry.name in UNCHECKED:
             return None
         x = torch_to_numpy(self.oracle.problem.torch_leaf(position))
         for variants in index_variants(x, MANY):
             if not self._accepted([position], [[a] for a in variants[1:]], finite=False):
                 continue
-            # PyTorch wraps some indices around: it may take numbers beyond those that occur which are out of range.
-            if all(x.min() <= a.min() and a.max() <= x.max() for a in variants) or self._taken(position, variants):
-                return variants
+            try:
+                self._require_taken(position, variants)
+            except Wrong:
+                if self.judge.case.entry.name in WRAPPING:
+                    continue
+                raise
+            return variants
         return None
 
-    def _taken(self, position: int, variants: Arrays) -> bool:
-        """Whether the library takes these values of one argument, one at a time."""
+    def _require_taken(self, position: int, variants: Arrays) -> None:
+        """The library takes the values of one argument that PyTorch takes, one at a time: what it refused would go unseen."""
+        from .columns import Wrong, describe_exception
+
         f = self.judge.problem.function([position], None)
-        try:
-            for a in variants:
+        for a in variants:
+            try:
                 f(self.judge.problem.rebuilt(position, a))
-        except Exception:  # whatever the library raises
-            return False
-        return True
+            except Exception as e:  # whatever the library raises
+                raise Wrong(
+                    f"argument {position}: {a.tolist()}, which PyTorch takes, is refused: {describe_exception(e)}"
+                ) from e
 
     def _accepted(self, positions: Sequence[int], variants: Sequence[Arrays], *, finite: bool = True) -> bool:
         """Whether PyTorch takes all of them, with results of the same shapes that are finite where the sample's are."""

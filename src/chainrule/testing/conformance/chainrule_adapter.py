@@ -151,7 +151,7 @@ class ChainruleLibrary(Library):
         if getattr(t, "is_sparse", False) or getattr(t, "is_sparse_csr", False):
             t = t.to_dense()
         array = np.array(t.numpy())
-        if array.dtype.kind == "W":
+        if str(array.dtype.kind) == "W":
             return array.astype(np.complex64)
         return (
             array.astype(np.float32)

@@ -2,8 +2,18 @@
 
 The unit of error of an element is what rounding alone may do to it: one unit in the last place of the exact result, and
 the root-mean-square change of the exact result when every input moves by half a unit in its last place. A library is right at a type if its
-largest error is at most `UNITS`, or at most twice PyTorch's on the same numbers: the error of a long sum grows with its
-length, for everybody.
+largest error is at most `UNITS`, or at most `RIVAL` times PyTorch's on the same numbers: the error of a long sum grows with its
+length, for everybody. On many elements the same is asked of the root mean square, of the numbers in `MEAN`.
+
+Chance can make either number of either library large, so what seems wrong is looked at again.
+- The change is estimated from random moves. From n of them its square has a chi-squared distribution of n degrees of
+  freedom, so an error in such units has Student's t distribution, and the largest of 65,536 follows its heavy tail: with n
+  = 3, of two libraries with errors of the same size one seems more than twice as large as the other in 2 of 9 samples
+  (``2 / (1 + 2**n)``). The second look takes many moves.
+- A result of a few numbers, or one whose error lies in a few elements (``1 - p`` at p close to 1), is one roll of the dice.
+  The second look takes the inputs again and again with the last half of their digits moved: the rounding differs, that of
+  small terms beside large ones too, the conditioning hardly. The median of the largest errors counts: what is lost in
+  every draw is lost, be it in one element. What is not finite and should be is no matter of chance.
 """
 
 from __future__ import annotations
@@ -28,7 +38,14 @@ from .tree import leaves, map_tree
 if TYPE_CHECKING:
     from .columns import Judge
 
-UNITS, RIVAL, PAIRS = 3.0, 2.0, 3
+UNITS, RIVAL = 3.0, 2.0
+# Of the root mean square over at least `MANY` elements: units, and how many times PyTorch's. One rounding is 0.2 units,
+# and 16 bits are computed in 32 and rounded once. Long sums of 32 bits in another order, as in another BLAS library with
+# half as many accumulators, differ by 1.4 to 1.9.
+MEAN = {torch.float32: (0.5, RIVAL), torch.bfloat16: (0.2, 1.4), torch.float16: (0.2, 1.4)}
+MANY = 1 << 10
+FEW_MOVES, MANY_MOVES = 6, 64
+DRAWS = 16
 ENOUGH = 1 << 16  # elements from which compiled kernels run
 LONGEST = 1 << 12  # of a size of an op that is not pointwise: its work may grow with the square
 AT_MOST = (1 << 22, 1 << 28)  # elements of all results on the way, and products in them, of a sample that is enlarged
@@ -166,6 +183,7 @@ class Trial:
         self.template = map_tree(lambda x: self._argument(x, grow), (s.input, tuple(s.args), dict(s.kwargs)))
         self.floats = [x for x in leaves(self.template) if isinstance(x, torch.Tensor) and x.dtype is dtype]
         self.differentiable = case.entry.differentiable_at(dtype)
+        self._moves, self._total = 0, list[np.ndarray]()
 
     @property
     def name(self) -> str:
@@ -260,49 +278,90 @@ class Trial:
         pairs = list(zip(self.rival.arrays, self.exact.arrays, strict=True))
         return any(b.size for _, b in pairs) and all(bool(np.isfinite(a[np.isfinite(b)]).all()) for a, b in pairs)
 
-    @functools.cached_property
-    def units(self) -> Arrays:
-        """Of every exact result: one unit in its last place, and what half a unit of every input makes of it.
+    def _moved(self, seed: int) -> Arrays:
+        """The exact results where every input and cotangent is moved by half a unit in its last place, at random."""
 
-        Moves come in pairs of opposite ones, so that a tie, or a jump nearby, is seen from both sides.
+        def results(inside: bool) -> Arrays:
+            generator = torch.Generator().manual_seed(seed)
+
+            def move(x: torch.Tensor) -> torch.Tensor:
+                noise = torch.randn(x.shape, generator=generator, dtype=torch.float64)
+                y = x.double() * (1 + self.eps / 2 * noise)
+                return y.clamp(x.double().min(), x.double().max()) if inside and x.numel() else y
+
+            return self._results(self._case(move, exact=True), TorchLibrary(), move).arrays
+
+        try:
+            return results(False)
+        except RuntimeError:  # an argument at the end of its domain, such as a probability of 1, has left it
+            return results(True)
+
+    def _sensitivities(self, moves: int) -> Arrays:
+        """The root mean square change of every exact result over at least so many moves.
+
+        The moves are independent: a tie, or a jump nearby, is seen from both sides, and each is as good as any other.
         """
-        rng = self.case.rng
-        total = [np.zeros_like(a) for a in self.exact.arrays]
+        if not self._moves:
+            self._seeds = self.case.rng
+            self._total = [np.zeros_like(a) for a in self.exact.arrays]
         with np.errstate(all="ignore"):
-            for k in range(2 * PAIRS):
-                if k % 2 == 0:
-                    seed = int(rng.integers(1 << 30))
-                generator = torch.Generator().manual_seed(seed)
-                half = (-1) ** k * self.eps / 2
+            for _ in range(self._moves, moves):
+                pairs = zip(
+                    self._total, self._moved(int(self._seeds.integers(1 << 30))), self.exact.arrays, strict=True
+                )
+                self._total = [t + (a - b) ** 2 for t, a, b in pairs]
+            self._moves = max(self._moves, moves)
+            return [np.nan_to_num(np.sqrt(t / self._moves)) for t in self._total]
 
-                def move(x: torch.Tensor, generator: torch.Generator = generator, half: float = half) -> torch.Tensor:
-                    return x.double() * (1 + half * torch.randn(x.shape, generator=generator, dtype=torch.float64))
-
-                moved = self._results(self._case(move, exact=True), TorchLibrary(), move).arrays
-                total = [t + (a - b) ** 2 for t, a, b in zip(total, moved, self.exact.arrays, strict=True)]
-        change = [np.sqrt(t / (2 * PAIRS)) for t in total]
+    def units(self, moves: int = FEW_MOVES) -> Arrays:
+        """Of every exact result: one unit in its last place, and what half a unit of every input makes of it."""
+        out = []
         floats = [d for d in self.rival.dtypes if "float" in d]
-        out = []
-        for d, b, c in zip(floats, self.exact.arrays, change, strict=True):
+        for d, b, change in zip(floats, self.exact.arrays, self._sensitivities(moves), strict=True):
             info = torch.finfo(max((self.dtype, getattr(torch, d)), key=lambda t: torch.finfo(t).eps))
-            out.append(info.eps * np.maximum(np.abs(np.nan_to_num(b)), info.tiny) + np.nan_to_num(c))
+            out.append(info.eps * np.maximum(np.abs(np.nan_to_num(b)), info.tiny) + change)
         return out
 
-    def errors(self, got: Results) -> list[float]:
-        """The largest error of each result, in units; infinite where it is finite and should not be, or the reverse."""
+    def errors(self, got: Results, moves: int = FEW_MOVES) -> Arrays:
+        """The error of each element of each result, in units; infinite where it is finite and should not be, or the reverse."""
         out = []
-        for a, b, u in zip(got.arrays, self.exact.arrays, self.units, strict=True):
-            finite = np.isfinite(b)
+        for a, b, u in zip(got.arrays, self.exact.arrays, self.units(moves), strict=True):
             with np.errstate(all="ignore"):
-                error = np.where(finite, np.abs(a - b) / u, 0.0)
-            out.append(float(np.nan_to_num(error, nan=np.inf, posinf=np.inf).max(initial=0.0)))
+                error = np.where(np.isfinite(b), np.abs(a - b) / u, 0.0)
+            out.append(np.nan_to_num(error, nan=np.inf, posinf=np.inf))
         return out
+
+    def redrawn(self) -> Iterator[Trial]:
+        """The trial again with the last half of its inputs' and cotangents' digits moved, where PyTorch takes them."""
+        for k in range(DRAWS):
+            generator = torch.Generator().manual_seed(k)
+
+            def moved(x: Any, generator: torch.Generator = generator) -> Any:
+                if not (isinstance(x, torch.Tensor) and x.dtype is self.dtype):
+                    return x
+                noise = torch.randn(x.shape, generator=generator, dtype=torch.float64)
+                y = x.detach().double() * (1 + math.sqrt(self.eps) * noise)
+                return y.to(self.dtype).requires_grad_(x.requires_grad)
+
+            other = copy.copy(self)  # with the sensitivities of this one
+            other.template = map_tree(moved, self.template)
+            for name in ("exact", "rival"):
+                other.__dict__.pop(name, None)
+            if self.outputs:  # of a linear op, these alone say what the gradient is
+                as_tensors = [torch.from_numpy(g).to(self.dtype) for g in self.cotangents]
+                other.cotangents = [torch_to_numpy(moved(g).double()) for g in as_tensors]
+            try:
+                usable = other.is_usable
+            except RuntimeError:  # out of the domain
+                continue
+            if usable:
+                yield other
 
     def is_about_rounding(self, lib: Library) -> bool:
         """Whether the library agrees at float64: where it takes another of two equal elements, it cannot agree at fewer bits."""
         got = self._results(self._case(torch.Tensor.double, exact=True), lib)
         same = [a.shape for a in got.arrays] == [a.shape for a in self.exact.arrays]
-        return same and max(self.errors(got), default=0.0) <= UNITS
+        return same and all(e.max(initial=0.0) <= UNITS for e in self.errors(got))
 
     def verdict(self, lib: Library) -> str | None:
         """None if the library is right, else a sentence."""
@@ -311,9 +370,34 @@ class Trial:
             return f"results have types {got.dtypes}, expected {self.rival.dtypes}"
         if [a.shape for a in got.arrays] != [a.shape for a in self.rival.arrays]:
             return "results have other shapes than PyTorch's"
-        n = len(got.values)
-        for k, (mine, theirs) in enumerate(zip(self.errors(got), self.errors(self.rival), strict=True)):
-            if not mine <= max(UNITS, RIVAL * theirs):
-                what = f"value {k}" if k < n else f"gradient {k - n}"
-                return f"{what} errs by {mine:.3g} units of rounding, PyTorch by {theirs:.3g}"
+        mine = self.errors(got)
+        first = self._compared([mine], [self.errors(self.rival)], len(got.values))
+        if first and all(np.isfinite(e).all() for e in mine):
+            return self._second_look(lib, got)
+        return first
+
+    def _second_look(self, lib: Library, got: Results) -> str | None:
+        mine, theirs = [self.errors(got, MANY_MOVES)], [self.errors(self.rival, MANY_MOVES)]
+        for t in self.redrawn():
+            if t.is_about_rounding(lib):
+                mine.append(t.errors(t._results(t._case(torch.Tensor.clone), lib)))
+                theirs.append(t.errors(t.rival))
+        return self._compared(mine, theirs, len(got.values))
+
+    def _compared(self, mine: list[Arrays], theirs: list[Arrays], values: int) -> str | None:
+        """A sentence if the errors, those of each draw, are too large; the first `values` of each are of values."""
+        least, times = MEAN[self.dtype]
+        for k, draws in enumerate(zip(zip(*mine, strict=True), zip(*theirs, strict=True), strict=True)):
+            (a, a_mean), (b, b_mean) = (_largest_and_mean(d) for d in draws)
+            what = f"value {k}" if k < values else f"gradient {k - values}"
+            if not a <= max(UNITS, RIVAL * b):
+                return f"{what} errs by {a:.3g} units of rounding, PyTorch by {b:.3g}"
+            if not a_mean <= max(least, times * b_mean):
+                return f"{what} errs by {a_mean:.3g} units of rounding in the mean, PyTorch by {b_mean:.3g}"
         return None
+
+
+def _largest_and_mean(draws: Sequence[np.ndarray]) -> tuple[float, float]:
+    """The largest element, its median over the draws, and the root mean square of all if these are many."""
+    mean = math.sqrt(np.mean([np.mean(e**2) for e in draws])) if sum(e.size for e in draws) >= MANY else 0.0
+    return float(np.median([e.max(initial=0.0) for e in draws])), mean

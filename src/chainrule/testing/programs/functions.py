@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .maker import Make, Maker
-from .program import Line
+from .program import Line, Var
 
 # name, class body, judge's expression of {0} and {1}; the last says whether a second argument is taken
 CLASSES = [
@@ -148,7 +148,7 @@ def function(m: Maker) -> Line | None:
     if a is None or b is None:
         return None
     args = (a.name, b.name)[:count]
-    outs: tuple = (m.var(a.shape),)
+    outs: tuple[Var, ...] = (m.var(a.shape),)
     head = f"class {{o}}F(autograd.Function):\n{body}\n"
     given = ", ".join("{" + str(k) + "}" for k in range(count))
     left = "{o}"

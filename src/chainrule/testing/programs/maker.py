@@ -135,7 +135,8 @@ class Maker:
         self.no_grad = no_grad
         if out is None:
             return None
-        # A fresh tensor: whether a transform's result shares memory with what the function merely hands on is left open.
+        # A fresh tensor: whether a transform's result shares memory with what the function merely hands on is left open,
+        # and so is whether no_grad around the transform cuts it off.
         ours = (
             self.home[out.root] == len(self.scopes)
             and out.root not in self.readonly
@@ -143,10 +144,9 @@ class Maker:
         )
         result, shape = "{0}" if ours else "{0} * 1.0", out.shape
         if scalar:
-            result = self.one(["{0}.sum()", "({0} * {0}).sum()", "cr.sin({0}).sum()", "{0}.mean()"])
-            if not out.shape:
-                result = self.one(["{0}", "cr.sin({0})", "{0} * {0}"])
-            shape = ()
+            whole = [result, "cr.sin({0})", "{0} * {0}"]
+            parts = ["{0}.sum()", "({0} * {0}).sum()", "cr.sin({0}).sum()", "{0}.mean()"]
+            result, shape = self.one(parts if out.shape else whole), ()
         self.depends[name] = self.depends[out.name] - mine
         return Fn(name, ps, tuple(ln for ln in lines if ln), result, (out.name,)), shape
 
