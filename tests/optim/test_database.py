@@ -211,7 +211,10 @@ def error_cases() -> Any:
                 yield info.optim_cls.__name__, e
 
 
-@pytest.mark.parametrize(("name", "case"), list(error_cases()), ids=str)
+CASES = list(error_cases())
+
+
+@pytest.mark.parametrize(("name", "case"), CASES, ids=[f"{n}-{i}" for i, (n, _) in enumerate(CASES)])
 def test_errors(name: str, case: Any) -> None:
     """PyTorch's refusals of options, by its own list of them."""
     example = case.optimizer_error_input

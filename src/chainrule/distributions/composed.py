@@ -10,7 +10,7 @@ from chainrule import Size, Tensor
 from . import constraints
 from .discrete import Categorical
 from .distribution import Distribution
-from .transforms import ComposeTransform, Transform, sum_rightmost
+from .transform_base import ComposeTransform, Transform, sum_rightmost
 
 
 class TransformedDistribution(Distribution):

@@ -21,7 +21,7 @@ from .location_scale import Cauchy, Gumbel, Laplace, Normal, Uniform
 from .multivariate import Dirichlet, LowRankMultivariateNormal, MultivariateNormal
 from .positive import Beta, ContinuousBernoulli, Exponential, Gamma
 from .transformed import HalfNormal, Pareto
-from .transforms import sum_rightmost
+from .transform_base import sum_rightmost
 from .utils import euler_constant
 
 __all__ = ["kl_divergence", "register_kl"]
