@@ -53,9 +53,9 @@ class Op:
     )
     linear = ""
     kernel: Callable[..., Any] | None = None
-    even = (
-        True  # whether arguments and results of equal ranks have equal leading axes: not where their core ranks differ
-    )
+    # Whether arguments and results of equal ranks have equal leading axes: not where their core ranks differ.
+    even = True
+    effect = False  # whether it must run, in order, even where nobody reads its result
     arity = 0  # the number of operands of a pointwise op
     operator: Any = None  # `bind` as Python's operator, for pointwise ops
 

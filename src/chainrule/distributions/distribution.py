@@ -7,14 +7,24 @@ from typing import Any, ClassVar
 import chainrule as cr
 from chainrule import Size, Tensor
 
-from ..core.dispatch import innermost
+from ..core.dispatch import innermost, look, recorder_of
 from . import constraints
 from .utils import lazy_property
 
 
 def holds(inside: Any) -> bool:
     """Whether all are: under transforms, too, where this asks about every example."""
+    if isinstance(inside, Tensor) and recorder_of(inside) is not None:
+        look(inside, _refuse_outside)  # what jit records is asked at every call
+        return True
     return bool(innermost(inside).all()) if isinstance(inside, Tensor) else bool(inside)
+
+
+def _refuse_outside(inside: Any) -> None:
+    if not inside.all():
+        raise ValueError(
+            "a distribution in a compiled function got a parameter or a value outside of what its constraints allow"
+        )
 
 
 class Distribution:

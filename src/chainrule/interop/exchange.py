@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes as dt
-from ..core.device import strided
 from ..core.registry import prop, public
 from ..core.tensor import Size, Tensor
 from ..ops.shape.create import empty, finish, tensor
@@ -118,6 +117,3 @@ def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
         return self.new_tensor(args[0], device=device)
     return self.new_empty(*args, device=device)
 
-
-public("layout", out=False)(type(strided))
-public("memory_format", out=False)(type(strided))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.dispatch import recorder
 from ..core.imperative import no_grad
 from ..core.tensor import Tensor
 from ..core.views import assign
@@ -22,6 +23,8 @@ def _fill(x: Tensor, value: Any) -> Tensor:
 
 
 def _rng(generator: Any) -> np.random.Generator:
+    if (level := recorder()) is not None:
+        raise level.refusal("an initialisation of parameters")
     return (default_generator if generator is None else generator).rng
 
 

@@ -19,10 +19,7 @@ from .lazy import LazyModuleMixin
 
 def blank(*shape: int, dtype: Any = None, device: Any = None) -> Parameter:
     """A parameter that an initialiser is about to fill."""
-    if device is not None:
-        return Parameter(PUBLIC["zeros"](shape, dtype=dtype, device=device))
-    d = dt.get_default_dtype() if dtype is None else dt.as_dtype(dtype)
-    return Parameter(Tensor(np.zeros(shape, d.np)))
+    return Parameter(PUBLIC["zeros"](shape, dtype=dtype, device=device))
 
 
 class Identity(Module):

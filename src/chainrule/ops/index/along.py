@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core import dtypes as dt
 from ...core.declare import op
-from ...core.dispatch import innermost
+from ...core.dispatch import values
 from ...core.errors import ChainruleError
 from ...core.registry import public
 from ...core.samples import Given, S, sample
@@ -307,7 +307,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
 
 def _classes(tensor: Tensor) -> int:
     """One more than the largest class; under vmap every example must have the same number, as rows of one result do."""
-    v = innermost(tensor)
+    v = values(tensor, "one_hot without num_classes")
     if type(v) is not np.ndarray:
         v = tensor.concrete("one_hot without num_classes")
     each = v.max(axis=tuple(range(v.ndim - tensor.ndim, v.ndim))) + 1
@@ -356,7 +356,10 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
         if not -n <= padding_idx < n:
             raise AssertionError(f"padding_idx must be within num_embeddings ({n}), got {padding_idx}")
         padding_idx %= n
-    i = check_range_p.bind(input, n=n, name="embedding", dim=0)
+    try:
+        i = check_range_p.bind(input, n=n, name="embedding", dim=0)
+    except RuntimeError as e:
+        raise IndexError(f"index out of range in self: {e}") from None
     if max_norm is not None:
         weight = _limit_rows(weight, i, max_norm, norm_type)
     if sparse:

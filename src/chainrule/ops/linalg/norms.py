@@ -12,7 +12,8 @@ import numpy as np
 
 from ...core import dtypes as dt
 from ...core.declare import op
-from ...core.dispatch import innermost
+from ...core.dispatch import innermost, look, recorder_of
+from ...core.errors import Unfit
 from ...core.registry import PUBLIC, public
 from ...core.samples import Given, S, sample
 from ...core.shapes import sizes_of, wrap_dim
@@ -145,6 +146,19 @@ def vector_norm(x: Tensor, ord: float = 2, dim: Any = None, keepdim: bool = Fals
 # -- matrices ---------------------------------------------------------------------------------------------------------
 
 
+def _recorded(zero: Tensor) -> bool:
+    """Whether jit records: it cannot know which matrices will be zero, where the nuclear norm has a kink, and looks at every call."""
+
+    def check(v: Any) -> None:
+        if np.any(v):
+            raise Unfit("jit: the nuclear norm of a matrix of zeros has a kink: call this one without jit")
+
+    if recorder_of(zero) is None:
+        return False
+    look(zero, check)
+    return True
+
+
 def _singular_values(m: Tensor) -> Tensor:
     svdvals = PUBLIC.get("linalg.svdvals")
     if svdvals is None:
@@ -181,7 +195,7 @@ def matrix_norm(
     if ord == "nuc" or (not isinstance(ord, str) and ord in (2, -2)):
         m = x.movedim((d0, d1), (-2, -1))
         zero = (m == 0).all(-1).all(-1)
-        kink = ord == "nuc" and bool(m.numel() and innermost(zero).any())
+        kink = ord == "nuc" and bool(m.numel() and not _recorded(zero) and innermost(zero).any())
         if kink:
             # Of the subgradients at 0 the one that U V^H gives, as a linear function: its derivatives of higher order are 0.
             r, c = m.shape[-2:]

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...core import dtypes as dt
 from ...core.declare import fused, op
-from ...core.dispatch import innermost
+from ...core.dispatch import values
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import zeros
@@ -240,7 +240,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         raise NotImplementedError(f"bincount: not implemented for input of {input.dtype}, only for integers")
     if minlength < 0:
         raise RuntimeError(f"bincount: minlength should be >= 0, got {minlength}")
-    v = innermost(input)
+    v = values(input, "bincount, whose length depends on the largest entry,")
     v = getattr(v, "rows", v)  # of the components of a nest all together
     if input.ndim != 1 or (v.size and v.min() < 0):
         raise RuntimeError(
