@@ -12,7 +12,7 @@ from ..core.dispatch import innermost
 from ..core.errors import ChainruleError
 from ..core.reverse import Masked, Node
 from ..core.tensor import Tensor
-from ..core.watch import WATCHED, WATCHERS, unwatch, watch
+from ..core.watch import WATCHERS, unwatch, watch
 
 _HERE = str(Path(__file__).resolve().parent.parent)
 
@@ -72,10 +72,11 @@ class detect_anomaly:
         self.check_nan = check_nan
 
     def __enter__(self) -> None:
-        self._token = watch(**_changes(True, self.check_nan))
+        self._before = WATCHERS.get()
+        watch(**_changes(True, self.check_nan))
 
     def __exit__(self, *exc: Any) -> None:
-        unwatch(self._token)
+        unwatch(self._before)
 
 
 class set_detect_anomaly(detect_anomaly):
@@ -88,10 +89,6 @@ class set_detect_anomaly(detect_anomaly):
 
     def __enter__(self) -> None:
         """It is on already."""
-
-    def __exit__(self, *exc: Any) -> None:
-        WATCHERS.set(self._before)
-        WATCHED.on -= 1
 
 
 def is_anomaly_enabled() -> bool:

@@ -197,14 +197,16 @@ class Function:
             tuple(isinstance(a, Tensor) and a._interp is not None and is_float(a) for a in args),
             tuple(weakref.ref(a) if isinstance(a, Tensor) else None for a in args),
         )
-        out = FunctionOp(cls, ctx, args, tensors).bind(*[args[i] for i in tensors])
+        op = FunctionOp(cls, ctx, args, tensors)
+        out = op.bind(*[args[i] for i in tensors])
         for k, i in ctx._dirty_places:
             assign(args[i], _as_tuple(out)[k], cls.__name__)
             out = args[i] if not isinstance(out, tuple) else tuple(args[i] if j == k else o for j, o in enumerate(out))
-        first = _as_tuple(out)[0] if _as_tuple(out) else None
-        if isinstance(first, Tensor) and first.grad_fn is not None:
-            ctx.__dict__["_node"] = weakref.ref(first.grad_fn)
-        return out
+        for first in _as_tuple(out):
+            if isinstance(first, Tensor) and first.grad_fn is not None:
+                ctx.__dict__["_node"] = weakref.ref(first.grad_fn)
+                break
+        return op.whole(out)
 
 
 class InplaceFunction(Function):
@@ -263,6 +265,7 @@ class FunctionOp(CustomOp):
         super().__init__(cls.__name__, cls.forward)
         self.cls, self.ctx, self.tensors = cls, ctx, tensors
         self.args = tuple([None if isinstance(a, Tensor) else a for a in args])
+        self.others: dict[int, Any] = {}  # outputs that are no tensors, by their place
         self.spec = self._forward
         c = weakref.proxy(self)  # the rules are methods: no cycle through the op
         if cls._own("jvp"):
@@ -305,14 +308,24 @@ class FunctionOp(CustomOp):
                 cls.setup_context(ctx, tuple(full), y)
             else:
                 y = cls.forward(ctx, *full)
-        out = _as_tuple(y)
+        self.others = {k: o for k, o in enumerate(_as_tuple(y)) if not isinstance(o, Tensor)}
+        out = tuple(o for o in _as_tuple(y) if isinstance(o, Tensor))
         ctx._remember(full, out)
         self._mark(ctx, out)
         ctx._dirty_places = [
             (k, i) for k, o in enumerate(out) for i, a in enumerate(full) if o is a and any(o is d for d in ctx._dirty)
         ]
         fresh = tuple(Tensor(o._value, o._interp, o._aux) if any(o is a for a in full) else o for o in out)
-        return fresh if isinstance(y, tuple | list) else fresh[0]
+        return fresh if isinstance(y, tuple | list) or not fresh else fresh[0]
+
+    def whole(self, y: Any, fill: bool = True) -> Any:
+        """The outputs of forward from its tensors, with those that are none (or None) in their places."""
+        if not self.others:
+            return y
+        it = iter(_as_tuple(y))
+        n = len(_as_tuple(y)) + len(self.others)
+        full = tuple((self.others[k] if fill else None) if k in self.others else next(it) for k in range(n))
+        return full if n > 1 else full[0]
 
     def _mark(self, ctx: Context, out: tuple[Any, ...]) -> None:
         self.integer_outputs = frozenset(k for k, o in enumerate(out) if any(o is m for m in ctx._non_differentiable))
@@ -324,7 +337,7 @@ class FunctionOp(CustomOp):
         if self.cls._own("setup_context"):
             ctx = Context(ctx.needs_input_grad, ctx._given)
             with no_grad():
-                self.cls.setup_context(ctx, tuple(full), y)
+                self.cls.setup_context(ctx, tuple(full), self.whole(y))
             ctx._remember(full, _as_tuple(y))
         ctx._now = (full, list(_as_tuple(y)))
         return ctx
@@ -355,13 +368,14 @@ class FunctionOp(CustomOp):
             full[i] = v
         ctx._pushing = True
         try:
-            return self.cls.jvp(ctx, *full)
+            out = self.cls.jvp(ctx, *full)
+            return tuple(t for k, t in enumerate(_as_tuple(out)) if k not in self.others) if self.others else out
         finally:
             ctx._now, ctx._pushing = None, False
 
     def _vjp(self, g: Any, y: Any, xs: list[Any]) -> Any:
         ctx = self._context(xs, y)
-        gs = self._zeros(_as_tuple(g), _as_tuple(y))
+        gs = list(_as_tuple(self.whole(tuple(self._zeros(_as_tuple(g), _as_tuple(y))), fill=False)))
         try:
             rule = self.cls.backward if self.cls._own("backward") else self.cls.vjp
             out = _as_tuple(rule(ctx, gs) if getattr(self.cls, "boxed_grads_call", False) else rule(ctx, *gs))

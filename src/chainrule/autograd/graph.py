@@ -24,16 +24,15 @@ class saved_tensors_hooks:
 
     def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
-        self._tokens: list[Any] = []
 
     def __enter__(self) -> None:
         w = WATCHERS.get()
         if w.refused is not None:
             raise RuntimeError(w.refused)
-        self._tokens.append(watch(hooks=(*w.hooks, (self.pack_hook, self.unpack_hook))))
+        watch(hooks=(*w.hooks, (self.pack_hook, self.unpack_hook)))
 
     def __exit__(self, *exc: Any) -> None:
-        unwatch(self._tokens.pop())
+        unwatch(WATCHERS.get()._replace(hooks=WATCHERS.get().hooks[:-1]))
 
 
 class save_on_cpu(saved_tensors_hooks):
@@ -48,16 +47,17 @@ class disable_saved_tensors_hooks:
 
     def __init__(self, error_message: str) -> None:
         self.error_message = error_message
-        self._tokens: list[Any] = []
+        self._before: list[Any] = []
 
     def __enter__(self) -> None:
         w = WATCHERS.get()
         if w.hooks and w.refused is None:
             raise RuntimeError(self.error_message)
-        self._tokens.append(watch(refused=self.error_message))
+        self._before.append(w)
+        watch(refused=self.error_message)
 
     def __exit__(self, *exc: Any) -> None:
-        unwatch(self._tokens.pop())
+        unwatch(self._before.pop())
 
     def __call__(self, f: Callable[..., Any]) -> Callable[..., Any]:
         import functools

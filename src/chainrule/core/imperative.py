@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
@@ -19,7 +20,8 @@ from .reverse import Leaf, Node, Pick, Reverse, imperative, named
 from .shapes import sizes_of, unit, zeros_like_tensor
 from .tensor import Meta, Tensor
 from .views import assign, compact, meta
-from .walk import reachable, walk_back
+from .walk import _run_before, reachable, walk_back
+from .watch import WATCHED, WATCHERS
 
 # -- grad mode --------------------------------------------------------------------------------------------------------
 
@@ -255,24 +257,29 @@ def _attach(x: Tensor, hook: Any, last: bool = False) -> tuple[Node, Any]:
     return x._aux, hook
 
 
+_ADDING = threading.RLock()  # a sum is a read and a write
+
+
 def _accumulate(x: Tensor, g: Tensor, create_graph: bool) -> None:
-    """Add to ``x.grad``: in place, as PyTorch does, unless the sum is to be differentiated itself."""
+    """Add to ``x.grad``: in place, as PyTorch does, unless the sum is to be differentiated itself. Threads may share a leaf."""
     m = meta(x)
-    if m.grad is None:
-        if type(v := g._value) is not ndarray or 0 in v.strides:
-            g = compact(g)
-        m.grad = box = Tensor(g._value, g._interp, g._aux)
-        if g._interp is None:
-            box._meta = Meta()
-            box._meta.pinned = True  # others may hold this memory
-    elif create_graph:
-        m.grad = m.grad + g
-    else:
-        token = CUT.set(grad_cut(False))
-        try:
-            assign(m.grad, m.grad + g, "accumulating a gradient")
-        finally:
-            CUT.reset(token)
+    with _ADDING:
+        if m.grad is None:
+            if type(v := g._value) is not ndarray or 0 in v.strides:
+                g = compact(g)
+            box = Tensor(g._value, g._interp, g._aux)
+            if g._interp is None:
+                box._meta = Meta()
+                box._meta.pinned = True  # others may hold this memory
+            m.grad = box
+        elif create_graph:
+            m.grad = m.grad + g
+        else:
+            token = CUT.set(grad_cut(False))
+            try:
+                assign(m.grad, m.grad + g, "accumulating a gradient")
+            finally:
+                CUT.reset(token)
 
 
 class RemovableHandle:
@@ -394,6 +401,7 @@ def _walked(
     skipped: list[Node] = []
     token = CUT.set(grad_cut(create_graph))
     task = None
+    watchers = WATCHERS.get() if WATCHED.on else None
     try:
         starts = _starts(name, ys, gs, create_graph)
         task = TASK.set(Task([n for n, _ in starts], wanted))
@@ -404,6 +412,8 @@ def _walked(
         if task is not None:
             TASK.reset(task)
         CUT.reset(token)
+        if watchers is not None:
+            WATCHERS.set(watchers)  # what hooks set while they ran ends with the walk
     return got, skipped
 
 
@@ -440,8 +450,10 @@ def backward(
         x = owner(node)
         if x is None or (x._meta is not None and x._meta.retain is not None):
             continue
+        if node.around is not None and type(node) is Leaf:
+            g = _run_before(node, g)
         _accumulate(x, g, create_graph)
-        if node.around is not None or (x._meta is not None and x._meta.post_hooks):
+        if (node.around is not None and type(node) is Leaf) or (x._meta is not None and x._meta.post_hooks):
             _run_post_hooks(x, node, g, create_graph)
 
 
@@ -452,7 +464,7 @@ def _run_post_hooks(x: Tensor, node: Node, g: Any, create_graph: bool) -> None:
         for h in list((meta(x).post_hooks or {}).values()):
             if h(x) is not None:
                 raise ChainruleError("register_post_accumulate_grad_hook: Tensor post accumulate grad hooks should return None.")
-        for h in list(node.around[1] if node.around is not None else ()):
+        for h in list(node.around[1] if node.around is not None and type(node) is Leaf else ()):
             h((), (g,))
     finally:
         CUT.reset(token)

@@ -165,20 +165,6 @@ class Leaf(Node):
     def name(self) -> str:
         return "AccumulateGrad"
 
-    def _hook(self, when: int, fn: Callable[..., Any]) -> Handle:
-        # A leaf has one result, whose hooks the walk runs; what comes after is run when the gradient was added.
-        if when:
-            return super()._hook(when, fn)
-
-        def first(g: Any) -> Any:
-            r = fn((g,))
-            return r if r is None or isinstance(r, Tensor) else r[0]
-
-        first.last = 0.5  # type: ignore[attr-defined]  # after the hooks of the tensor, before retain_grad
-        self.hooks = [] if self.hooks is None else self.hooks
-        self.hooks.append(first)
-        return Handle(self.hooks, first)
-
     @property
     def variable(self) -> Tensor | None:
         """The tensor whose gradient is accumulated here."""

@@ -114,6 +114,8 @@ def walk_back(
             g = _run_hooks(n, g)
         if keep is not None and g is not None and n in keep:
             result[n] = g
+            if live is not None and live.isdisjoint(n.parents):
+                continue  # nothing beyond is asked for
         op = n.op
         if op is None:
             if type(n) is Pick:
@@ -274,7 +276,7 @@ def pulled_by_hand(n: Node, grads: tuple[Any, ...]) -> Any:
 def _run_before(n: Node, g: Any) -> Any:
     """Hooks on the node itself, which see the cotangents of all its results and may replace them."""
     gs = tuple(g) if n.nout else (g,)
-    for h in list(n.around[0]):  # type: ignore[index]
+    for h in list(n.around[0] if n.around is not None else ()):
         r = h(gs)
         if r is not None:
             gs = (r,) if isinstance(r, Tensor) else tuple(r)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .dispatch import CUT, grad_cut
@@ -34,16 +34,16 @@ class _Watched:
 WATCHED = _Watched()
 
 
-def watch(**changes: Any) -> Token[Watchers]:
+def watch(**changes: Any) -> None:
     """Change who looks on in this thread; `unwatch` takes it back."""
     WATCHED.on += 1
-    return WATCHERS.set(WATCHERS.get()._replace(**changes))
+    WATCHERS.set(WATCHERS.get()._replace(**changes))
 
 
-def unwatch(token: Token[Watchers]) -> None:
+def unwatch(before: Watchers) -> None:
     """Take back what `watch` changed."""
-    WATCHERS.reset(token)
-    WATCHED.on -= 1
+    WATCHERS.set(before)
+    WATCHED.on = max(0, WATCHED.on - 1)
 
 
 class Packed:
