@@ -22,7 +22,6 @@ from .function import Function, once_differentiable
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 
 
-
 class _VariableMeta(type):
     def __instancecheck__(cls, x: Any) -> bool:
         return isinstance(x, Tensor)
@@ -34,7 +33,7 @@ class _VariableMeta(type):
 class Variable(metaclass=_VariableMeta):
     """The old name of Tensor: ``Variable(x, requires_grad=True)`` is x itself, without its history."""
 
-    def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: Any = None) -> Any:  # noqa: D102
+    def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: Any = None) -> Any:
         return (Tensor() if data is None else data.detach()).requires_grad_(requires_grad)
 
 

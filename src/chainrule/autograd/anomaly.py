@@ -59,7 +59,10 @@ def _check(node: Node, gs: Any) -> None:
 
 
 def _changes(on: bool, check_nan: bool) -> dict[str, Any]:
-    return {"note": (_note if check_nan else _note_place) if on else None, "check": _check if on and check_nan else None}
+    return {
+        "note": (_note if check_nan else _note_place) if on else None,
+        "check": _check if on and check_nan else None,
+    }
 
 
 class detect_anomaly:

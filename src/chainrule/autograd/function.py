@@ -91,7 +91,9 @@ class Context:
 
         for t in (*self._to_save, *(self._to_forward or ())):
             if t is not None and not isinstance(t, Tensor):
-                raise TypeError(f"save_for_backward can only save variables (tensors or None), but argument is of type {type(t).__name__}")
+                raise TypeError(
+                    f"save_for_backward can only save variables (tensors or None), but argument is of type {type(t).__name__}"
+                )
         self._saved = [place(t) for t in self._to_save]
         self._for_forward = None if self._to_forward is None else [place(t) for t in self._to_forward]
         self._to_save, self._to_forward = (), None
@@ -167,12 +169,16 @@ class Function:
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
         """The tangents of the outputs from those of the inputs."""
-        raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
+        )
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
         """The outputs for a batch of inputs, and the dims of their batch."""
-        raise NotImplementedError("To use autograd.Function with vmap, derive its rule or override the vmap staticmethod.")
+        raise NotImplementedError(
+            "To use autograd.Function with vmap, derive its rule or override the vmap staticmethod."
+        )
 
     @classmethod
     def _own(cls, name: str) -> bool:

@@ -59,7 +59,9 @@ class _Run:
         """Refuse results that are not one number."""
         ys, _ = self.outputs(y)
         if len(ys) != 1 or ys[0].numel() != 1:
-            raise RuntimeError(f"{self.name}: The function given to {self.name} should return a single Tensor with a single element.")
+            raise RuntimeError(
+                f"{self.name}: The function given to {self.name} should return a single Tensor with a single element."
+            )
 
     def check(self, f: Callable[..., Any], order: int = 1) -> None:
         """With strict=True: every result depends on every input, and so do the gradients for products with second derivatives."""
@@ -68,7 +70,12 @@ class _Run:
         with enable_grad():
             leaves = [x.detach().requires_grad_() for x in self.xs]
             ys, _ = self.outputs(f(*leaves))
-            self._depends(ys, leaves, "Output {} of the user-provided function", "The output of the user-provided function is independent of input {}")
+            self._depends(
+                ys,
+                leaves,
+                "Output {} of the user-provided function",
+                "The output of the user-provided function is independent of input {}",
+            )
             if order == 2 or self.create_graph:
                 from ..core.imperative import grad
 
@@ -172,7 +179,9 @@ def _strategy(name: str, strategy: str, strict: bool, vectorize: bool, what: str
     if strategy not in ("forward-mode", "reverse-mode"):
         raise ValueError(f"{name}: Expected {what} to be either 'forward-mode' or 'reverse-mode', got {strategy!r}.")
     if strict and vectorize:
-        raise RuntimeError(f"{name}: `strict=True` and `vectorize=True` are not supported together: set one of them to False.")
+        raise RuntimeError(
+            f"{name}: `strict=True` and `vectorize=True` are not supported together: set one of them to False."
+        )
     if strategy == "forward-mode":
         if strict:
             raise RuntimeError(f"{name}: `strict=True` and {what}='forward-mode' are not supported together.")

@@ -214,7 +214,8 @@ def gradcheck(
                     if not np.allclose(a, b, rtol, atol):
                         raise GradcheckError(
                             f"Jacobian {'computed with forward mode ' if forward else ''}mismatch for output {j} with respect to input {places[k]} "
-                            f"({'forward' if forward else 'reverse'} mode{', batched' if batched else ''}): greatest difference {np.abs(a - b).max():.3g}\nnumerical:\n{b}\nanalytical:\n{a}"
+                            f"({'forward' if forward else 'reverse'} mode{', batched' if batched else ''}): greatest difference "
+                            f"{np.abs(a - b).max():.3g}\nnumerical:\n{b}\nanalytical:\n{a}"
                         )
             if check_backward_ad and not fast_mode:
                 _same_twice(f, xs, k, nondet_tol)
@@ -261,4 +262,5 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
 
     both = [t.clone().requires_grad_() for t in (*xs, *gs)]
     return gradcheck(back, both, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, check_batched_grad=check_batched_grad,
-                     nondet_tol=nondet_tol, check_grad_dtypes=check_grad_dtypes, fast_mode=fast_mode, check_forward_ad=check_fwd_over_rev, check_backward_ad=check_rev_over_rev)  # fmt: skip
+                     nondet_tol=nondet_tol, check_grad_dtypes=check_grad_dtypes, fast_mode=fast_mode,
+                     check_forward_ad=check_fwd_over_rev, check_backward_ad=check_rev_over_rev)  # fmt: skip

@@ -12,7 +12,6 @@ from ..core.reverse import Node
 from ..core.tensor import Tensor
 from ..core.watch import WATCHERS, unwatch, watch
 
-
 # -- saved tensors ------------------------------------------------------------------------------------------------------
 
 

@@ -61,7 +61,9 @@ class EventList(list[Any]):
         """The events as lines of text: name, calls, own and total microseconds."""
         rows = sorted(self, key=lambda e: -getattr(e, sort_by)) if sort_by else list(self)
         lines = [f"{'Name':<32}{'Calls':>8}{'Self CPU us':>16}{'CPU total us':>16}"]
-        lines += [f"{e.key:<32}{e.count:>8}{e.self_cpu_time_total:>16.1f}{e.cpu_time_total:>16.1f}" for e in rows[:row_limit]]
+        lines += [
+            f"{e.key:<32}{e.count:>8}{e.self_cpu_time_total:>16.1f}{e.cpu_time_total:>16.1f}" for e in rows[:row_limit]
+        ]
         return "\n".join(lines)
 
     __str__ = table

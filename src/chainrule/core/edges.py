@@ -53,7 +53,9 @@ class Task:
         """Whether a cotangent comes to a node."""
         if self._visits is None:
             w = self.wanted
-            self._visits = set(reachable(dict.fromkeys(self.starts))) if w is None else _towards(self.starts, set(w), False)[1]
+            self._visits = (
+                set(reachable(dict.fromkeys(self.starts))) if w is None else _towards(self.starts, set(w), False)[1]
+            )
         return node in self._visits
 
 

@@ -335,7 +335,9 @@ def _starts(name: str, outputs: Sequence[Tensor], grads: Sequence[Any], create_g
     for k, (y, g) in enumerate(zip(outputs, grads, strict=True)):
         if isinstance(y, GradientEdge):
             if g is None:
-                raise ChainruleError(f"{name}: the gradient of a GradientEdge must be given, since its shape is not known")
+                raise ChainruleError(
+                    f"{name}: the gradient of a GradientEdge must be given, since its shape is not known"
+                )
             starts.append((node_at(y), g))
             continue
         if type(g) is Tensor and type(a := g._value) is ndarray and type(y._aux) is Node:  # made by a recorded op
@@ -345,7 +347,8 @@ def _starts(name: str, outputs: Sequence[Tensor], grads: Sequence[Any], create_g
                 continue
         if y._interp is None or y._interp.kind != "reverse":
             raise ChainruleError(
-                f"{name}: element {k} of tensors does not require grad and does not have a grad_fn; was it computed from a tensor with requires_grad=True, outside of no_grad()?"
+                f"{name}: element {k} of tensors does not require grad and does not have a grad_fn; was it computed from a tensor with "
+                f"requires_grad=True, outside of no_grad()?"
             )
         if g is None:
             if y.numel() != 1:
@@ -366,7 +369,8 @@ def _starts(name: str, outputs: Sequence[Tensor], grads: Sequence[Any], create_g
         if g.dtype is not y.dtype:
             if g.dtype.category == dt.COMPLEX and y.dtype.category != dt.COMPLEX:
                 raise ChainruleError(
-                    f"{name}: For complex Tensors, both grad_output and output are required to have the same dtype; for real outputs the gradient must be real. "
+                    f"{name}: For complex Tensors, both grad_output and output are required to have the same dtype; "
+                    f"for real outputs the gradient must be real. "
                     f"Mismatch in dtype: grad_output[{k}] has a dtype of {g.dtype} and output[{k}] has a dtype of {y.dtype}."
                 )
             g = g.to(y.dtype)
@@ -405,9 +409,7 @@ def _walked(
     try:
         starts = _starts(name, ys, gs, create_graph)
         task = TASK.set(Task([n for n, _ in starts], wanted))
-        got = walk_back(
-            starts, wanted=wanted, free=not retain, rewrap=level if create_graph else None, skipped=skipped
-        )
+        got = walk_back(starts, wanted=wanted, free=not retain, rewrap=level if create_graph else None, skipped=skipped)
     finally:
         if task is not None:
             TASK.reset(task)
@@ -439,7 +441,9 @@ def backward(
         boxes = {n: x for n, x in zip(wanted, ins, strict=True) if isinstance(x, Tensor)}
     retain = create_graph if retain_graph is None else retain_graph
     got, skipped = _walked("backward", ys, _cotangents(grad_tensors, len(ys)), wanted, retain, create_graph)
-    owner = lambda n: boxes.get(n) if wanted is not None else n.owner() if type(n) is Leaf and n.owner is not None else None
+    owner = lambda n: (
+        boxes.get(n) if wanted is not None else n.owner() if type(n) is Leaf and n.owner is not None else None
+    )
     if skipped:
         # What is reached through derivatives that are zero everywhere (floor, sign) has the gradient zero, not none.
         for node in reachable(dict.fromkeys(skipped)):
@@ -463,7 +467,9 @@ def _run_post_hooks(x: Tensor, node: Node, g: Any, create_graph: bool) -> None:
     try:
         for h in list((meta(x).post_hooks or {}).values()):
             if h(x) is not None:
-                raise ChainruleError("register_post_accumulate_grad_hook: Tensor post accumulate grad hooks should return None.")
+                raise ChainruleError(
+                    "register_post_accumulate_grad_hook: Tensor post accumulate grad hooks should return None."
+                )
         for h in list(node.around[1] if node.around is not None and type(node) is Leaf else ()):
             h((), (g,))
     finally:
@@ -501,7 +507,9 @@ def grad(
     if not xs:
         raise ValueError("grad requires non-empty inputs.")
     if materialize_grads and allow_unused is False:
-        raise ValueError("grad: Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
+        raise ValueError(
+            "grad: Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
     gs = _cotangents(grad_outputs, len(ys))
     if is_grads_batched:
         from .batching import map_over
@@ -516,7 +524,7 @@ def grad(
         def one(*g: Any) -> Any:
             return tuple(grad(ys, xs, g, True, create_graph, True, True, False, True))
 
-        batch = map_over(gs[0].shape[0], one, gs, [True] * len(gs), {})  # type: ignore[union-attr]
+        batch = map_over(gs[0].shape[0], one, gs, [True] * len(gs), {})
         return batch if keys is None else dict(zip(keys, batch, strict=True))
     for x in xs:
         if not isinstance(x, GradientEdge):
@@ -543,7 +551,9 @@ def grad(
                 )
             if materialize_grads:
                 if edge:
-                    raise ChainruleError("grad: materialize_grads cannot be used when the given input is a GradientEdge")
+                    raise ChainruleError(
+                        "grad: materialize_grads cannot be used when the given input is a GradientEdge"
+                    )
                 g = zeros_like_tensor(x)
                 g = g.requires_grad_() if create_graph else g
         out.append(g)

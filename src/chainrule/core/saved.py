@@ -17,7 +17,7 @@ _PLACES = {"self": 0, "input": 0, "other": 1, "mat1": 0, "mat2": 1, "exponent": 
 class SavedTensor:
     """One value that a node keeps; hooks can be set on it alone."""
 
-    def __init__(self, node: Node | None = None, place: int | str = 0) -> None:
+    def __init__(self, node: Node | None = None, place: Any = 0) -> None:
         if node is None:
             raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden: nodes make them.")
         self._node, self._place = node, place
@@ -32,7 +32,9 @@ class SavedTensor:
         store = n.store
         held = store.y if self._place == "y" else store.args[self._place]
         if isinstance(held, Packed):
-            raise RuntimeError("Calling register_hooks on a saved tensor whose hooks have already been set: hooks are set once.")
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor whose hooks have already been set: hooks are set once."
+            )
         packed = pack(_shown(n, self._place, held), (pack_hook, unpack_hook))
         if self._place == "y":
             store.y = packed
@@ -40,19 +42,24 @@ class SavedTensor:
             store.args[self._place] = packed
 
 
-def _shown(n: Node, place: int | str, x: Any) -> Any:
+def _shown(n: Node, place: Any, x: Any) -> Any:
     """A kept value as the caller's level sees it: with its history, a leaf as itself."""
     if not isinstance(x, Tensor):
         return x
     p = n if place == "y" else n.parents[place]
     if p is None or (level := imperative()) is None:
         return x
-    if type(p) is Leaf and p.owner is not None and (t := p.owner()) is not None and lowered(t, level)._value is x._value:
+    if (
+        type(p) is Leaf
+        and p.owner is not None
+        and (t := p.owner()) is not None
+        and lowered(t, level)._value is x._value
+    ):
         return t
     return Tensor(x, level, p)
 
 
-def _place(n: Node, key: str) -> int | str | None:
+def _place(n: Node, key: str) -> Any:
     if key in _RESULT:
         return "y"
     if key in _PLACES:

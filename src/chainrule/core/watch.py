@@ -22,7 +22,8 @@ class Watchers(NamedTuple):
     refused: str | None = None  # why no hooks may be set here
 
 
-WATCHERS: ContextVar[Watchers] = ContextVar("chainrule_watchers", default=Watchers())
+NOBODY = Watchers()
+WATCHERS: ContextVar[Watchers] = ContextVar("chainrule_watchers", default=NOBODY)
 
 
 class _Watched:
@@ -116,9 +117,7 @@ def _store(level: Reverse, node: Node, args: Any, hooks: Any) -> None:
     ]
     y: Any = node.y
     if isinstance(y, tuple | list):
-        y = [
-            pack(v, hooks) if isinstance(v, Tensor) and (outs is None or k in outs) else v for k, v in enumerate(y)
-        ]
+        y = [pack(v, hooks) if isinstance(v, Tensor) and (outs is None or k in outs) else v for k, v in enumerate(y)]
     elif isinstance(y, Tensor) and (outs is None or 0 in outs):
         y = pack(y, hooks)
     node.store = Store(level, xs, y)

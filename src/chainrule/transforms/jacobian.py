@@ -131,7 +131,9 @@ def jacrev(func: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = Fa
 
 def _need_output(name: str, ys: list[Any]) -> None:
     if not ys:
-        raise RuntimeError(f"{name}(f, ...): Expected f to be a function that has non-empty output: it returned no tensor")
+        raise RuntimeError(
+            f"{name}(f, ...): Expected f to be a function that has non-empty output: it returned no tensor"
+        )
 
 
 def _inputs_tree(tree: Any, argnums: Argnums) -> Any:

@@ -104,7 +104,9 @@ def _gradient(
         aux: Any = None
         if has_aux:
             if not (isinstance(out, tuple) and len(out) == 2):
-                raise RuntimeError("grad_and_value(f)(*args): output of function f should be a tuple: (output, aux) if has_aux is True")
+                raise RuntimeError(
+                    "grad_and_value(f)(*args): output of function f should be a tuple: (output, aux) if has_aux is True"
+                )
             out, aux = out
         if not isinstance(out, Tensor):
             raise RuntimeError(
