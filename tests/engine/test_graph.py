@@ -432,3 +432,16 @@ def test_small_corners() -> None:
     assert isinstance(v, autograd.Variable)
     with pytest.raises(RuntimeError, match="Got argnum=2, but only 1 positional inputs"):
         cr.func.grad(lambda x: x.sum(), argnums=2)(cr.ones(2))
+
+
+def test_in_place_operators_leave_what_is_no_operand_to_the_other_side() -> None:
+    class Other:
+        def __radd__(self, x: Any) -> str:
+            return "theirs"
+
+    x: Any = cr.ones(2)
+    x += Other()
+    assert x == "theirs"
+    y = cr.ones(2)
+    for name in "add and floordiv mod mul or pow sub truediv xor lshift rshift".split():
+        assert getattr(y, f"__i{name}__")(object()) is NotImplemented
