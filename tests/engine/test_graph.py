@@ -445,3 +445,19 @@ def test_in_place_operators_leave_what_is_no_operand_to_the_other_side() -> None
     y = cr.ones(2)
     for name in "add and floordiv mod mul or pow sub truediv xor lshift rshift".split():
         assert getattr(y, f"__i{name}__")(object()) is NotImplemented
+
+
+def test_callbacks_run_when_backward_ends() -> None:
+    x = leaf(1.0)
+    log: list[Any] = []
+    engine = autograd.Variable._execution_engine
+
+    def hook(g: cr.Tensor) -> None:
+        engine.queue_callback(lambda: (log.append(x.grad.item()), engine.queue_callback(lambda: log.append("last"))))
+
+    y = x * 2
+    y.register_hook(hook)
+    y.sum().backward()
+    assert log == [2.0, "last"]
+    with pytest.raises(RuntimeError, match="during backward"):
+        engine.queue_callback(lambda: None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.edges import Engine
 from ..core.imperative import (
     backward,
     enable_grad,
@@ -33,6 +34,8 @@ class _VariableMeta(type):
 class Variable(metaclass=_VariableMeta):
     """The old name of Tensor: ``Variable(x, requires_grad=True)`` is x itself, without its history."""
 
+    _execution_engine = Engine
+
     def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: Any = None) -> Any:
         return (Tensor() if data is None else data.detach()).requires_grad_(requires_grad)
 
@@ -57,6 +60,10 @@ def __getattr__(name: str) -> Any:
 
     if name in ("forward_ad", "functional", "graph", "profiler", "grad_mode"):
         return importlib.import_module(f"{__name__}.{name}")
+    if name == "kineto_available":
+        return importlib.import_module(f"{__name__}.profiler").kineto_available
+    if name == "SavedTensor":
+        return importlib.import_module("chainrule.core.saved").SavedTensor
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

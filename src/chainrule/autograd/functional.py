@@ -58,9 +58,11 @@ class _Run:
     def one(self, y: Any) -> None:
         """Refuse results that are not one number."""
         ys, _ = self.outputs(y)
-        if len(ys) != 1 or ys[0].numel() != 1:
+        if len(ys) != 1:
+            raise RuntimeError(f"{self.name}: The function given to {self.name} should return a single Tensor")
+        if ys[0].numel() != 1:
             raise RuntimeError(
-                f"{self.name}: The function given to {self.name} should return a single Tensor with a single element."
+                f"{self.name}: The Tensor returned by the function given to {self.name} should contain a single element"
             )
 
     def check(self, f: Callable[..., Any], order: int = 1) -> None:

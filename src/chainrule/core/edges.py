@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
@@ -43,11 +44,21 @@ _number = itertools.count().__next__
 class Task:
     """A backward that is running: its number, and the nodes it will visit."""
 
-    __slots__ = ("_visits", "number", "starts", "wanted")
+    __slots__ = ("_visits", "callbacks", "number", "starts", "wanted")
 
     def __init__(self, starts: list[Node], wanted: list[Node] | None) -> None:
         self.number, self.starts, self.wanted = _number(), starts, wanted
         self._visits: set[Node] | None = None
+        self.callbacks: list[Callable[[], Any]] | None = None
+
+    def finish(self) -> None:
+        """Run what was to be called at the end, and what that asks for in turn."""
+        token = TASK.set(self)
+        try:
+            for f in self.callbacks or ():  # may grow while it is walked
+                f()
+        finally:
+            TASK.reset(token)
 
     def reaches(self, node: Node) -> bool:
         """Whether a cotangent comes to a node."""
@@ -57,6 +68,19 @@ class Task:
                 set(reachable(dict.fromkeys(self.starts))) if w is None else _towards(self.starts, set(w), False)[1]
             )
         return node in self._visits
+
+
+class Engine:
+    """What PyTorch calls the execution engine: one can ask it to call something when backward ends."""
+
+    @staticmethod
+    def queue_callback(f: Callable[[], Any]) -> None:
+        """Call `f` when the backward that is running has added all gradients."""
+        task = TASK.get()
+        if task is None:
+            raise RuntimeError("queue_callback: Final callbacks can only be installed during backward pass.")
+        task.callbacks = [] if task.callbacks is None else task.callbacks
+        task.callbacks.append(f)
 
 
 TASK: ContextVar[Task | None] = ContextVar("chainrule_backward", default=None)

@@ -399,24 +399,25 @@ def _node(x: Any) -> Node:
 
 def _walked(
     name: str, ys: list[Any], gs: list[Any], wanted: list[Node] | None, retain: bool, create_graph: bool
-) -> tuple[dict[Node, Any], list[Node]]:
-    """Cotangents of the wanted nodes (or of all leaves), and the nodes behind derivatives that are zero everywhere."""
+) -> tuple[dict[Node, Any], list[Node], Task]:
+    """Cotangents of the wanted nodes (or of all leaves), the nodes behind derivatives that are zero everywhere, and the walk's task."""
     level: Any = imperative() if isinstance(ys[0], GradientEdge) else ys[0]._interp
     skipped: list[Node] = []
     token = CUT.set(grad_cut(create_graph))
-    task = None
+    token_of_task = None
     watchers = WATCHERS.get() if WATCHED.on else None
     try:
         starts = _starts(name, ys, gs, create_graph)
-        task = TASK.set(Task([n for n, _ in starts], wanted))
+        task = Task([n for n, _ in starts], wanted)
+        token_of_task = TASK.set(task)
         got = walk_back(starts, wanted=wanted, free=not retain, rewrap=level if create_graph else None, skipped=skipped)
     finally:
-        if task is not None:
-            TASK.reset(task)
+        if token_of_task is not None:
+            TASK.reset(token_of_task)
         CUT.reset(token)
         if watchers is not None:
             WATCHERS.set(watchers)  # what hooks set while they ran ends with the walk
-    return got, skipped
+    return got, skipped, task
 
 
 def backward(
@@ -440,7 +441,7 @@ def backward(
         wanted = [_node(x) for x in ins]
         boxes = {n: x for n, x in zip(wanted, ins, strict=True) if isinstance(x, Tensor)}
     retain = create_graph if retain_graph is None else retain_graph
-    got, skipped = _walked("backward", ys, _cotangents(grad_tensors, len(ys)), wanted, retain, create_graph)
+    got, skipped, task = _walked("backward", ys, _cotangents(grad_tensors, len(ys)), wanted, retain, create_graph)
     owner = lambda n: (
         boxes.get(n) if wanted is not None else n.owner() if type(n) is Leaf and n.owner is not None else None
     )
@@ -459,6 +460,8 @@ def backward(
         _accumulate(x, g, create_graph)
         if (node.around is not None and type(node) is Leaf) or (x._meta is not None and x._meta.post_hooks):
             _run_post_hooks(x, node, g, create_graph)
+    if task.callbacks is not None:
+        task.finish()
 
 
 def _run_post_hooks(x: Tensor, node: Node, g: Any, create_graph: bool) -> None:
@@ -532,7 +535,7 @@ def grad(
     nodes = [_node(x) for x in xs]
     retain = create_graph if retain_graph is None else retain_graph
     allow = materialize_grads if allow_unused is None else allow_unused
-    got, skipped = _walked("grad", ys, gs, nodes, retain, create_graph)
+    got, skipped, task = _walked("grad", ys, gs, nodes, retain, create_graph)
     out: list[Any] = []
     reached: Any = None
     for i, (x, node) in enumerate(zip(xs, nodes, strict=True)):
@@ -557,6 +560,8 @@ def grad(
                 g = zeros_like_tensor(x)
                 g = g.requires_grad_() if create_graph else g
         out.append(g)
+    if task.callbacks is not None:
+        task.finish()
     return tuple(out) if keys is None else dict(zip(keys, out, strict=True))
 
 
