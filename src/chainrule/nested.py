@@ -13,6 +13,7 @@ chainrule.Size([2])
 from __future__ import annotations
 
 import gc
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
@@ -24,14 +25,14 @@ from .core import dtypes as dt
 from .core.declare import op
 from .core.errors import ChainruleError
 from .core.registry import house, public
-from .core.tensor import Tensor
-from .core.views import register_views
-from .ops.shape.views import slice_p
+from .core.tensor import Meta, Tensor
+from .core.views import DETACH, meta, root_of
+from .ops.shape.slices import slice_p
 from .payloads.nested import bodies as _bodies  # noqa: F401  (declares how ops run on nests)
 from .payloads.nested.array import NestedArray, flat, padded, unpad
 from .payloads.nested.exchange import from_arrow, from_awkward, to_arrow, to_awkward
 from .payloads.nested.graphs import segment_max, segment_mean, segment_min, segment_softmax, segment_sum
-from .payloads.nested.sizes import Nest, Packing, RaggedInt, geometry_of
+from .payloads.nested.sizes import Nest, Packing, RaggedInt, geometry_of, lazy
 
 __all__ = [
     "as_nested_tensor",
@@ -178,12 +179,18 @@ def as_nested_tensor(
         plain = _joined(parts) if parts else None
     if plain is not None:
         return plain if dtype is None else plain.to(dtype)
+    if any(isinstance(c, Tensor) and c.is_nested for c in parts):
+        raise ChainruleError(
+            "nested_tensor: components must be dense, but some are nested themselves. Join them, x = cat(nests), and keep how many each has: "
+            "what is one row for each component of x is a nest again by nested_tensor_from_jagged(rows, lengths=counts)"
+        )
+    blank = [isinstance(c, list | tuple) and not len(c) for c in parts]  # an empty list says nothing of a type
     parts = [_as_tensor(c, dtype) for c in parts]
     shape = _shape([tuple(p.shape) for p in parts])
     if not parts:
         d = dt.get_default_dtype() if dtype is None else dt.as_dtype(dtype)
         return nest_p(Tensor(np.zeros(0, d.np)), shape=shape)
-    d = dt.result_of((p.dtype, p.ndim) for p in parts)
+    d = dt.result_of((p.dtype, p.ndim) for p, b in zip(parts, blank, strict=True) if not b or all(blank))
     return join_nest_p(*[p if p.dtype is d else p.to(d) for p in parts], shape=shape)
 
 
@@ -360,14 +367,23 @@ def to_padded_tensor(input: Tensor, padding: float = 0.0, output_size: Sequence[
     )
 
 
-def from_padded(padded: Tensor, sizes: Tensor | Sequence[Any]) -> Tensor:
+def from_padded(padded: Tensor, sizes: Tensor | Sequence[Any], *, fuse_transform_0213: bool = False) -> Tensor:
     """A nested tensor from the corners of an ordinary one; `sizes` has a row of component sizes (or one length) each.
+
+    `fuse_transform_0213`: the padded tensor is ``[batch, heads, time, features]``, the components are ``[time, heads * features]``.
 
     >>> chainrule.nested.from_padded(chainrule.arange(6.0).reshape(2, 3), sizes=[1, 3]).tolist()
     [[0.0], [3.0, 4.0, 5.0]]
     """
+    if fuse_transform_0213:
+        if padded.ndim != 4:
+            raise ChainruleError(
+                f"nested.from_padded: fuse_transform_0213 wants a tensor [batch, heads, time, features], got {list(padded.shape)}"
+            )
+        n, heads, time, features = padded.shape
+        padded = padded.permute(0, 2, 1, 3).reshape(n, time, heads * features)
     s = np.asarray(sizes.numpy() if isinstance(sizes, Tensor) else sizes, np.int64)
-    s = s.reshape(len(s), -1)
+    s = s.reshape(len(s), 1 if s.ndim < 2 else s.shape[1])
     if len(s) != padded.shape[0] or s.shape[1] >= padded.ndim:
         raise ChainruleError(
             f"nested.from_padded: {len(s)} rows of {s.shape[1]} sizes do not fit a tensor of shape {list(padded.shape)}"
@@ -404,7 +420,6 @@ def _packing(x: Tensor, what: str) -> Packing:
     return geometry_of(shape[1:], int(shape[0])).packing
 
 
-@public("", methods="values", out=False)
 def values(self: Tensor) -> Tensor:
     """The packed rows of a nested tensor, ``[total, ...]``, through which derivatives flow; writes to them reach it.
 
@@ -464,11 +479,36 @@ def components(x: Tensor) -> tuple[Tensor, ...]:
     shape = _whole(x, "unbind()")
     if not shape[0]:
         return ()
-    rest = (slice(None),) * (len(shape) - 1)
     with _no_collection():
         cs = unbind_nest_p(x, shape=shape)
-        register_views(slice_p, x, cs, ({"key": (i, *rest), "old": shape} for i in range(len(cs))))
+        _register_components(x, cs, shape)
     return cs
+
+
+class _ComponentMeta(Meta):
+    """The Meta of one of many components, which finds the view op that leads to it when asked: few ever are."""
+
+    def __init__(self, root: Tensor, number: int, family: tuple[Any, ...]) -> None:
+        self.base, self.number, self.family = root, number, family
+
+    @lazy
+    def chain(self) -> tuple[Any, ...]:
+        """The links from the root to the nest, and the slice of this component."""
+        links, shape = self.family
+        return (*links, (slice_p, {"key": (self.number, *(slice(None),) * (len(shape) - 1)), "old": shape}))
+
+
+def _register_components(x: Tensor, cs: tuple[Tensor, ...], shape: tuple[Any, ...]) -> None:
+    """Make each component a view of the nest: `register_view` for all at once."""
+    root = root_of(x)
+    links = x._meta.chain if x._meta is not None else ()
+    if cs[0]._interp is not x._interp and x._interp is not None:
+        links = (*links, DETACH)
+    family = links, shape
+    for i, c in enumerate(cs):
+        c._meta = _ComponentMeta(root, i, family)
+    m = meta(root)
+    m.views = [*(w for w in m.views or () if w() is not None), *map(weakref.ref, cs)]
 
 
 @contextmanager

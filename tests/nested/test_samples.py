@@ -17,6 +17,7 @@ from chainrule.core.tree import flatten, unflatten
 
 nested, func = ct.nested, ct.func
 
+ON_A_PATTERN = "sparse.mm sparse.sampled_addmm sparse.softmax sparse.sum sparse.spsolve Tensor.to_dense Tensor.sparse_mask Tensor.coalesce".split()
 CONCRETE = "its loops or tables need one concrete size"
 WITHOUT: dict[str, str] = {
     "squeeze": "a ragged dim stays, though one component has size 1 in it",
@@ -31,6 +32,7 @@ WITHOUT: dict[str, str] = {
     "linalg.det": CONCRETE, "linalg.lu": CONCRETE, "linalg.lu_factor": CONCRETE, "linalg.lu_solve": CONCRETE, "linalg.qr": CONCRETE,
     "linalg.householder_product": CONCRETE, "nn.functional.max_unpool1d": CONCRETE, "nn.functional.max_unpool2d": CONCRETE,
     "nn.functional.fractional_max_pool3d": CONCRETE, "Tensor.unfold": CONCRETE,
+    **dict.fromkeys(ON_A_PATTERN, "one pattern of stored entries for all components"),
     "istft": CONCRETE, "_weight_norm": "the norm is taken over what is ragged",
 }  # fmt: skip
 
@@ -51,7 +53,7 @@ OWN_SIZES = frozenset(
     nn.functional.multilabel_margin_loss nn.functional.nll_loss nn.functional.scaled_dot_product_attention ormqr pow prelu put scatter
     scatter_add scatter_reduce select_scatter split take triangular_solve view vstack
     """.split()
-)
+) | frozenset(ON_A_PATTERN)
 # Random, or as many results as the size allows: there is nothing to compare with.
 NOT_COMPARED = frozenset(
     "nn.functional.dropout nn.functional.alpha_dropout nn.functional.dropout2d native_dropout_backward split chunk".split()

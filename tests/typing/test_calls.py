@@ -69,6 +69,7 @@ def lines() -> set[str]:
     return found
 
 
+@pytest.mark.filterwarnings("ignore:Sparse")
 def test_every_sample_is_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MYPYPATH", str(SOURCE))
     written = sorted(lines())

@@ -35,6 +35,7 @@ def _has_nan(x: Any) -> bool:
     if not isinstance(x, Tensor):
         return False
     v = innermost(x)
+    v = getattr(v, "values", v)  # the stored numbers of a sparse array
     return getattr(v, "dtype", None) is not None and v.dtype.kind in "fc" and bool(np.isnan(v).any())
 
 

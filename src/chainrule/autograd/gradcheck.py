@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import func as F
 from ..core import dtypes as dt
+from ..core.payload import COMPOSED
 from ..core.sizes import SEEN
 from ..core.tensor import Tensor
 
@@ -21,6 +22,10 @@ class GradcheckError(RuntimeError):
 def _arguments(func: Callable[..., Any], inputs: Any) -> tuple[Callable[..., Any], list[Any]]:
     """The function and its arguments; with vectors in place of nested tensors, whose elements count as one dim."""
     args = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    if COMPOSED:
+        from ..ops.sparse.check import of_numbers
+
+        func, args = of_numbers(func, args)
     if not SEEN or not any(isinstance(a, Tensor) and a.is_nested for a in args):
         return func, args
     from ..payloads.nested.jacobian import flat_function

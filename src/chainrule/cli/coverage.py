@@ -13,7 +13,7 @@ from typing import Any
 SPACES = {
     "torch": "", "torch.Tensor": "Tensor", "torch.special": "special", "torch.linalg": "linalg", "torch.fft": "fft",
     "torch.nn.functional": "nn.functional", "torch.masked": "masked", "torch.func": "func", "torch.autograd": "autograd",
-    "torch.nested": "nested",
+    "torch.nested": "nested", "torch.sparse": "sparse",
     "torch.signal.windows": "signal.windows",
 }  # fmt: skip
 
@@ -51,10 +51,10 @@ REASONS: list[tuple[str, str]] = [
         "PyTorch's tooling",
     ),
     (r"AcceleratorError|OutOfMemoryError|FatalError|Stream|Event", "of devices with a memory and a queue of their own"),
+    (r".*SemiStructured.*|to_sparse_semi_structured", "of one vendor's hardware"),
     (
-        r"(to_|is_)?(sparse|coalesced?).*|resize_as_sparse_|c?crow_.*|ccol_.*|row_indices.*|col_indices.*|indices|indices_copy|values|values_copy"
-        r"|dense_dim|to_dense|to_sparse.*|s?sp?add?mm|saddmm|spmm|smm|hspmm|hsmm|dsmm",
-        "sparse tensors: later",
+        r"(BFloat16|Byte|Char|Double|Float|Half|Int|Long|Short)Tensor",
+        "a constructor that PyTorch deprecated for sparse tensors",
     ),
     (r"(scaled_|grouped_|scaled_grouped_)mm|ScalingType|SwizzleType", "matrices of 8-bit numbers: later"),
     (r"batch_norm_.*|native_norm|embedding_renorm_", "a part of an op that is whole here"),

@@ -106,7 +106,7 @@ def op(
             None if on_tensors else f,
             spec=f if on_tensors else None,
             batch=rule if core is None else "core",
-            core=None if core is None else [len([d for d in p.strip("() ").split(",") if d]) for p in _inputs(core)],
+            core=None if core is None else _ranks(core.split("->")[0]),
             view=view,
             differentiable=differentiable,
             integer_outputs=integer_outputs,
@@ -117,7 +117,7 @@ def op(
         if linear == "each":
             o.jvp([_in_place(o, i) for i in range(f.__code__.co_argcount)])
         if core is not None:
-            o.form, o.even = "core", len(set(o.core)) == 1
+            o.form, o.even = "core", len({*o.core, *_ranks(core.split("->")[1])}) == 1
         if quick is not None:
             o.bind = pair(o, quick)  # type: ignore[method-assign]
         return o
@@ -132,8 +132,9 @@ def _in_place(o: Op, i: int) -> Rule:
     return lambda t, y, *xs, **kw: o.bind(*xs[:i], t, *xs[i + 1 :], **kw)
 
 
-def _inputs(core: str) -> list[str]:
-    return core.split("->")[0].split("),")
+def _ranks(signature: str) -> list[int]:
+    """The core ranks of one side of a gufunc signature."""
+    return [len([d for d in p.strip("() ").split(",") if d]) for p in signature.split("),")]
 
 
 def _with_op(batch: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .op import Op, check_broadcast
+from .payload import COMPOSED, composed
 from .sizes import Ragged
 from .tensor import Tensor
 from .types import FLOAT_NUMS
@@ -36,8 +37,12 @@ def unary(op: Op, fn: Callable[..., Any], fast: frozenset[int]) -> Callable[...,
                 if v.dtype.num in fast and type(v) is ndarray:
                     r = fn(v)
                     return Tensor(r if type(r) is ndarray else np.asarray(r))
-                return op.run((x,), {})
-            return i.run_unary(op, x)
+                if type(v) is ndarray:
+                    return op.run((x,), {})
+        if COMPOSED and (y := composed(op, (x,), {})) is not None:
+            return y
+        if type(x) is Tensor:
+            return op.run((x,), {}) if x._interp is None else x._interp.run_unary(op, x)
         if isinstance(x, Tensor) and (i := x._interp) is not None:
             return i.run_unary(op, x)
         return Op.bind(op, x)
@@ -58,6 +63,19 @@ def binary(
     number = (float, int) if isinstance(fn, np.ufunc) else ()
 
     def bind(a: Any, other: Any) -> Any:
+        # Two plain arrays, or one and a number, are not looked at.
+        if COMPOSED and not (
+            type(a) is Tensor
+            and a._interp is None
+            and type(a._value) is ndarray
+            and (
+                type(other) is float
+                or (type(other) is Tensor and other._interp is None and type(other._value) is ndarray)
+            )
+        ):
+            y = composed(op, (a, other), {})
+            if y is not None:
+                return y
         if type(a) is Tensor:
             ia = a._interp
             if ia is None:
@@ -132,6 +150,8 @@ def pair(op: Op, quick: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     """`op.bind` for a structured op of two tensors without static data: ``quick(a, b)`` on plain arrays, unless that gives None."""
 
     def bind(a: Any, b: Any) -> Any:
+        if COMPOSED and (y := composed(op, (a, b), {})) is not None:
+            return y
         ia, ib = a._interp, b._interp
         if ia is None and ib is None:
             va, vb = a._value, b._value

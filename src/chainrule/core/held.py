@@ -44,6 +44,8 @@ def shared_memory(p: Tensor) -> Any:
     if _holders(p) > _ALONE:
         return None
     a = rows(v)
+    if not isinstance(a, np.ndarray):
+        return None
     return v if a.flags.writeable and not (0 in a.strides and a.size > 1) else None
 
 

@@ -359,7 +359,7 @@ def _starts(name: str, outputs: Sequence[Tensor], grads: Sequence[Any], create_g
                 raise ChainruleError(
                     f"{name}: grad can be implicitly created only for real scalar outputs but got {y.dtype}"
                 )
-            g = unit(y.dtype) if not sizes_of(y) else zeros_like_tensor(y) + 1
+            g = unit(y.dtype) if not sizes_of(y) and not y.is_meta else zeros_like_tensor(y) + 1
         elif g.shape != y.shape:
             raise ChainruleError(
                 f"{name}: Mismatch in shape: grad_output[{k}] has a shape of {list(g.shape)} and output[{k}] has a shape of {list(y.shape)}."

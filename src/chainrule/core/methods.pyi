@@ -30,13 +30,21 @@ class Methods:
         ...
     def __and__(self, other: Operand) -> Tensor:
         """The and of two integers, bit by bit, or of two truth values."""
+    def __array_function__(self, func: Any, types: Any, args: _tuple[Any, ...], kwargs: dict[_str, Any]) -> Any:
+        """NumPy's protocol for functions of tensors: the results are tensors, with their derivatives."""
+    def __array_namespace__(self, *, api_version: _str | None = None) -> Any:
+        """The Array API standard's functions."""
     __array_priority__: _float
+    def __array_ufunc__(self, ufunc: Any, method: _str, *inputs: Any, **kw: Any) -> Any:
+        """NumPy's protocol for ufuncs on tensors: the result is a tensor, with its derivative."""
     def __contains__(self, element: _object) -> _bool:
         """Whether one of the elements equals `element`."""
+    def __copy__(self) -> Tensor:
+        """``copy.copy(x)``: another tensor of the same value and derivative, as a view."""
     def __div__(self, other: Operand) -> Tensor:
         """divide(x1, x2, /, out=None, *, where=True, casting='same_kind', order='K', dtype=None, subok=True[, signature])"""
-    def __dlpack__(self, *, stream: Any = None, **kw: Any) -> Any:
-        """The memory of this tensor for another library."""
+    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: _bool | None = None) -> Any:
+        """The memory of this tensor for another library; of bfloat16 and of memory that may not be written to, too."""
     def __dlpack_device__(self) -> _tuple[_int, _int]:
         """The CPU, in DLPack's numbers."""
     def __eq__(self, other: _object) -> Tensor: ...  # type: ignore[override]
@@ -62,8 +70,9 @@ class Methods:
         """In-place version of :meth:`__imod`."""
     def __imul__(self, other: Operand) -> Self:
         """In-place version of :meth:`__imul`."""
+    __init_subclass__: Any
     def __invert__(self) -> Tensor:
-        """An integer with every bit turned around, or the other truth value."""
+        """``~x``: an integer with every bit turned around, or the other truth value."""
     def __ior__(self, other: Operand) -> Self:
         """In-place version of :meth:`__ior`."""
     def __ipow__(self, exponent: Operand) -> Self:
@@ -131,12 +140,34 @@ class Methods:
         """``x[key] = value``."""
     def __sub__(self, other: Operand) -> Tensor:
         ...
+    __torch_function__: Any
     def __truediv__(self, other: Operand) -> Tensor:
         """divide(x1, x2, /, out=None, *, where=True, casting='same_kind', order='K', dtype=None, subok=True[, signature])"""
     def __xor__(self, other: Operand) -> Tensor:
         """The xor of two integers, bit by bit, or of two truth values."""
+    @property
+    def _base(self) -> Tensor | None:
+        """The tensor that this one is a view of."""
+    def _dimI(self) -> _int:
+        """The number of sparse dims; 0 of a dense tensor. The dims of a batch are none."""
+    def _dimV(self) -> _int:
+        """The number of dense dims: all of a dense tensor."""
+    def _indices(self) -> Tensor:
+        """The coordinates as they are, repeated ones too."""
+    def _is_view(self) -> _bool:
+        """Whether this tensor is a view of another."""
+    _make_subclass: Any
     def _nested_tensor_size(self) -> Tensor:
         """The matrix ``[components, dims]`` of sizes."""
+    def _nnz(self) -> _int:
+        """The number of stored entries: coordinates, or blocks."""
+    def _typed_storage(self) -> Any:
+        """The elements of the memory that this tensor's family of views shares."""
+    def _values(self) -> Tensor:
+        """The stored numbers as they are, those of repeated coordinates too."""
+    @property
+    def _version(self) -> _int:
+        """How many in-place writes this tensor's family of views has seen."""
     def abs(self) -> Tensor:
         """The absolute value; its derivative at 0 is 0."""
     def abs_(self) -> Self:
@@ -187,9 +218,9 @@ class Methods:
         """Whether all of the entries over `dim` (one, several, None: all) are not 0."""
     def allclose(self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> _bool:
         """Whether all elements are close, see :func:`isclose`."""
-    def amax(self, dim: Ints = (), keepdim: _bool = False) -> Tensor:
+    def amax(self, dim: Ints = (), keepdim: _bool = False, *, fill: Operand | None = None) -> Tensor:
         """The largest entry over `dim` (one, several or all); ties share the gradient."""
-    def amin(self, dim: Ints = (), keepdim: _bool = False) -> Tensor:
+    def amin(self, dim: Ints = (), keepdim: _bool = False, *, fill: Operand | None = None) -> Tensor:
         """The smallest entry over `dim` (one, several or all); ties share the gradient."""
     def aminmax(self, *, dim: _int | None = None, keepdim: _bool = False) -> MinMax:
         """The smallest and the largest entry along `dim`, or of all: ``(min, max)``; ties share the derivative."""
@@ -227,9 +258,9 @@ class Methods:
         """The inverse hyperbolic tangent."""
     def arctanh_(self) -> Self:
         """In-place version of :meth:`arctanh`."""
-    def argmax(self, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
+    def argmax(self, dim: _int | None = None, keepdim: _bool = False, *, fill: _int | None = None) -> Tensor:
         """The index of the largest entry along `dim`, or in the flattened tensor; the first of equals."""
-    def argmin(self, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
+    def argmin(self, dim: _int | None = None, keepdim: _bool = False, *, fill: _int | None = None) -> Tensor:
         """The index of the smallest entry along `dim`, or in the flattened tensor; the first of equals."""
     def argsort(self, dim: _int = -1, descending: _bool = False, stable: _bool = False) -> Tensor:
         """The positions that sort `input` along `dim`."""
@@ -311,6 +342,8 @@ class Methods:
         """`self` converted to chainrule.uint8."""
     def cauchy_(self, median: _float = 0.0, sigma: _float = 1.0, *, generator: Generator | None = None) -> Self:
         """Fill with numbers of the Cauchy distribution."""
+    def ccol_indices(self) -> Tensor:
+        """Where the columns begin."""
     def cdouble(self, memory_format: Layout | None = None) -> Tensor:
         """`self` converted to chainrule.complex128."""
     def ceil(self) -> Tensor:
@@ -349,6 +382,10 @@ class Methods:
         """In-place version of :meth:`clip`."""
     def clone(self, *, memory_format: Layout | None = None) -> Tensor:
         """A copy of `input`, differentiable."""
+    def coalesce(self) -> Tensor:
+        """Coordinates in order, each once; the numbers at one place added up."""
+    def col_indices(self) -> Tensor:
+        """The columns that the stored entries stand in."""
     def conj(self) -> Tensor:
         """The complex conjugate; real tensors as they are."""
     def conj_(self) -> Self:
@@ -357,8 +394,10 @@ class Methods:
         """The complex conjugate; real tensors as they are."""
     def conj_physical_(self) -> Self:
         """In-place version of :meth:`conj_physical`."""
+    def const_data_ptr(self) -> _int:
+        """The address of the first element."""
     def contiguous(self, memory_format: Layout | None = None) -> Tensor:
-        """`input` itself if its elements lie in row-major order, else a copy that does."""
+        """`input` itself if its elements lie in the order of `memory_format` (row-major), else a copy that does."""
     def copy_(self, src: Operand, non_blocking: _bool = False) -> Self:
         """Write `src`, broadcast and converted, to `self`."""
     def copysign(self, other: Operand) -> Tensor:
@@ -383,6 +422,10 @@ class Methods:
         """`self`: the elements are always in main memory."""
     def cross(self, other: Tensor, dim: _int | None = None) -> Tensor:
         """The cross product along `dim`; without it, along the first dim of size 3."""
+    def crow_indices(self) -> Tensor:
+        """Where the rows begin."""
+    def cuda(self, device: DeviceLike | None = None, non_blocking: _bool = False, memory_format: Layout | None = None) -> Tensor:
+        """Raises: there is no device cuda here."""
     def cummax(self, dim: _int) -> ValuesIndices:
         """The largest entry so far along `dim`, and where it stands (the last of equals): ``(values, indices)``."""
     def cummin(self, dim: _int) -> ValuesIndices:
@@ -404,6 +447,8 @@ class Methods:
         """``pi x / 180``."""
     def deg2rad_(self) -> Self:
         """In-place version of :meth:`deg2rad`."""
+    def dense_dim(self) -> _int:
+        """The number of dense dims: all of a dense tensor."""
     def det(self) -> Tensor:
         """The determinant; its derivatives are polynomials in A, for singular matrices as for others."""
     def detach(self) -> Tensor:
@@ -549,7 +594,7 @@ class Methods:
     def ger(self, vec2: Tensor) -> Tensor:
         """``y[i, j] = input[i] * vec2[j]``."""
     def get_device(self) -> _int:
-        """-1: the CPU."""
+        """-1: the CPU, which has no number."""
     @property
     def grad(self) -> Tensor | None:
         """The gradient that backward() accumulated, or None."""
@@ -574,6 +619,8 @@ class Methods:
         """`self` converted to chainrule.float16."""
     def hardshrink(self, lambd: _float = 0.5) -> Tensor:
         """``input`` where ``|input| > lambd``, else 0."""
+    def has_names(self) -> _bool:
+        """False: dimensions have no names here."""
     def hash_tensor(self, dim: Ints = (), *, keepdim: _bool = False, mode: _int = 0) -> Tensor:
         """The exclusive or, over `dim` or all, of the bits of the entries as 64-bit numbers; a uint64."""
     def heaviside(self, values: Tensor) -> Tensor:
@@ -584,6 +631,8 @@ class Methods:
         """How many entries fall in each of `bins` equal bins between `min` and `max`; between the extremes if these are equal."""
     def histogram(self, bins: Ints | Tensor | Sequence[Tensor], *, range: Sequence[_float] | None = None, weight: Tensor | None = None, density: _bool = False) -> Histogram:
         """The (weighted) number of entries in each bin, or their density, and the edges: ``(hist, bin_edges)``."""
+    def hpu(self, device: DeviceLike | None = None, non_blocking: _bool = False, memory_format: Layout | None = None) -> Tensor:
+        """Raises: there is no device hpu here."""
     def hsplit(self, indices_or_sections: Ints | Tensor | None = None, *, indices: Any = None, sections: Ints | Tensor | None = None) -> _tuple[Tensor, ...]:
         """Equal pieces of dim 1 (of dim 0 for vectors), or cut at indices."""
     def hypot(self, other: Operand, *, out: Tensor | None = None) -> Tensor:
@@ -605,6 +654,8 @@ class Methods:
     @property
     def imag(self) -> Tensor:
         """The imaginary part of a complex tensor, sharing memory."""
+    @imag.setter
+    def imag(self, value: Tensor) -> None: ...
     def index_add(self, dim: _int, index: Tensor, source: Tensor, *, alpha: Operand = 1) -> Tensor:
         """`input` with ``alpha * source`` added at the entries `index` of `dim`; repeated indices add up."""
     def index_add_(self, dim: _int, index: Tensor, source: Tensor, *, alpha: Operand = 1) -> Self:
@@ -627,14 +678,18 @@ class Methods:
         """In-place version of :meth:`index_reduce`."""
     def index_select(self, dim: _int, index: Tensor) -> Tensor:
         """Entries `index` (a vector) of `dim`."""
+    def indices(self) -> Tensor:
+        """The coordinates of the stored numbers, ``[sparse dims, nnz]``."""
     def inner(self, other: Tensor) -> Tensor:
         """The sum of products over the last dims of both."""
     def int(self, memory_format: Layout | None = None) -> Tensor:
         """`self` converted to chainrule.int32."""
     def inverse(self) -> Tensor:
         """``A^-1``; a singular matrix raises."""
-    def is_coalesced(self, device: DeviceLike | None = None) -> _bool:
-        """False: memory is ordinary memory."""
+    def ipu(self, device: DeviceLike | None = None, non_blocking: _bool = False, memory_format: Layout | None = None) -> Tensor:
+        """Raises: there is no device ipu here."""
+    def is_coalesced(self) -> _bool:
+        """Whether coordinates are known to be in order, each once."""
     @property
     def is_cpu(self) -> _bool:
         """True: tensors are on the CPU."""
@@ -831,6 +886,8 @@ class Methods:
         """Dims moved from `source` to `destination`, the others keeping their order."""
     def msort(self) -> Tensor:
         """`input` sorted along dim 0."""
+    def mtia(self, device: DeviceLike | None = None, non_blocking: _bool = False, memory_format: Layout | None = None) -> Tensor:
+        """Raises: there is no device mtia here."""
     def mul(self, other: Operand) -> Tensor:
         """``input * other``."""
     def mul_(self, other: Operand) -> Self:
@@ -847,6 +904,9 @@ class Methods:
         """``p (p-1)/4 log(pi) + sum over j < p of lgamma(x - j/2)``, the logarithm of the multivariate gamma function."""
     def mvlgamma_(self, p: _int) -> Self:
         """In-place version of :meth:`mvlgamma`."""
+    @property
+    def names(self) -> _tuple[None, ...]:
+        """None for every dimension: dimensions have no names here."""
     def nan_to_num(self, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None) -> Tensor:
         """`input` with NaN replaced (default 0), and the infinities (default the largest and smallest number of the type)."""
     def nan_to_num_(self, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None) -> Self:
@@ -897,6 +957,8 @@ class Methods:
         """The next number of this type after `input` towards `other`."""
     def nextafter_(self, other: Operand, *, out: Tensor | None = None) -> Self:
         """In-place version of :meth:`nextafter`."""
+    def nnz(self) -> _int:
+        """The number of stored entries."""
     @overload
     def nonzero(self, *, as_tuple: Literal[False] = False) -> Tensor:
         """The positions of nonzero elements: a row each, or with ``as_tuple`` an index tensor for each dim."""
@@ -967,6 +1029,8 @@ class Methods:
     @property
     def real(self) -> Tensor:
         """The real part, sharing memory; a real tensor itself."""
+    @real.setter
+    def real(self, value: Tensor) -> None: ...
     def reciprocal(self) -> Tensor:
         """``1 / x``."""
     def reciprocal_(self) -> Self:
@@ -1009,6 +1073,8 @@ class Methods:
         """Give `self` other sizes: its memory, in order, cut off or continued with unspecified elements (here: zeros)."""
     def resize_as_(self, the_template: Tensor, *, memory_format: Layout | None = None) -> Self:
         """Give `self` the shape of a template; see :func:`resize_`."""
+    def resize_as_sparse_(self, the_template: Tensor) -> Self:
+        """`self` with the sizes of another sparse tensor, in place."""
     def retain_grad(self) -> None:
         """Let backward() fill ``.grad`` of this non-leaf tensor."""
     @property
@@ -1022,6 +1088,8 @@ class Methods:
         """The nearest integer, or number with so many decimals; halves go to the even one."""
     def round_(self, *, decimals: _int = 0) -> Self:
         """In-place version of :meth:`round`."""
+    def row_indices(self) -> Tensor:
+        """The rows that the stored entries stand in."""
     def rsqrt(self) -> Tensor:
         """``1 / sqrt(x)``."""
     def rsqrt_(self) -> Self:
@@ -1082,10 +1150,20 @@ class Methods:
         """A copy of `input` with the entries ``start:end:step`` of `dim` replaced by `src`."""
     def slogdet(self) -> Slogdet:
         """``sign, logabsdet`` with ``det A = sign * exp(logabsdet)``, without overflow; sign is a phase for complex A."""
+    def smm(self, mat2: Tensor) -> Tensor:
+        """The product of a sparse and a dense matrix, as a sparse one."""
     def softmax(self, dim: _int, dtype: DTypeLike | None = None) -> Tensor:
         """``exp(x) / sum(exp(x))`` over `dim`."""
     def sort(self, dim: _int = -1, descending: _bool = False, stable: _bool | None = None) -> Sorted:
         """Values along `dim` in order, and their positions; equal values keep their order."""
+    def sparse_dim(self) -> _int:
+        """The number of sparse dims; 0 of a dense tensor. The dims of a batch are none."""
+    def sparse_mask(self, mask: Tensor) -> Tensor:
+        """The elements of `self`, dense or sparse, at the places of the sparse tensor `mask`."""
+    def sparse_resize_(self, size: Ints, sparse_dim: _int, dense_dim: _int) -> Self:
+        """Other sizes for a tensor by coordinates, in place; what is stored must fit, and new dims need one without numbers."""
+    def sparse_resize_and_clear_(self, size: Ints, sparse_dim: _int, dense_dim: _int) -> Self:
+        """Other sizes for a tensor by coordinates, in place, with nothing stored."""
     def split(self, split_size_or_sections: Ints | None = None, dim: _int = 0, *, split_size: Ints | None = None) -> _tuple[Tensor, ...]:
         """Pieces of `dim`: of one size (the last may be smaller), or of the listed sizes."""
     def split_with_sizes(self, split_sizes: Sequence[_int], dim: _int = 0) -> _tuple[Tensor, ...]:
@@ -1102,10 +1180,16 @@ class Methods:
         """Dims of size 1 removed: all, or those listed."""
     def squeeze_(self, dim: Ints | None = None) -> Self:
         """Make `self` the view that :meth:`squeeze` gives."""
+    def sspaddmm(self, mat1: Tensor, mat2: Tensor, *, beta: Operand = 1, alpha: Operand = 1) -> Tensor:
+        """``beta * input + alpha * (mat1 @ mat2)`` with sparse `input` and `mat1`, as a sparse tensor."""
     def std(self, dim: Ints | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None) -> Tensor:
         """The square root of the variance over `dim`; its derivative where it is 0 is 0."""
     def stft(self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, pad_mode: _str = 'reflect', normalized: _bool = False, onesided: _bool | None = None, return_complex: _bool | None = None, align_to_window: _bool | None = None) -> Tensor:
         """``y[k, m] = sum_n window[n] x[m hop_length + n] exp(-2 pi i k n / n_fft)``: frequencies k of the frames m of a signal."""
+    def storage(self) -> Any:
+        """The elements of the memory that this tensor's family of views shares."""
+    def storage_type(self) -> Any:
+        """The class of storages."""
     def sub(self, other: Operand, *, alpha: Operand = 1) -> Tensor:
         """``input - alpha * other``."""
     def sub_(self, other: Operand, *, alpha: Operand = 1) -> Self:
@@ -1124,9 +1208,9 @@ class Methods:
         """Two dims exchanged."""
     def swapaxes_(self, axis0: _int, axis1: _int) -> Self:
         """Make `self` the view that :meth:`swapaxes` gives."""
-    def swapdims(self, dim0: _int, dim1: _int) -> Tensor:
-        """Two dims exchanged."""
-    def swapdims_(self, dim0: _int, dim1: _int) -> Self:
+    def swapdims(self, dim0: Any, dim1: _int | None = None) -> Tensor:
+        """Two dims exchanged; with one tuple, all dims in that order, as NumPy has it."""
+    def swapdims_(self, dim0: Any, dim1: _int | None = None) -> Self:
         """Make `self` the view that :meth:`swapdims` gives."""
     def t(self) -> Tensor:
         """The transpose of a matrix; vectors and scalars as they are."""
@@ -1157,15 +1241,31 @@ class Methods:
     @overload
     def to(self, other: Tensor, non_blocking: _bool = False, copy: _bool = False, *, memory_format: Layout | None = None) -> Tensor:
         """`self` converted to a type: ``x.to(chainrule.float64)``, ``x.to(other)``; itself where nothing changes."""
+    def to_dense(self, dtype: DTypeLike | None = None, *, masked_grad: _bool = True) -> Tensor:
+        """The dense tensor. `masked_grad`: the derivative is that of the stored elements alone; else of all of them, and dense."""
+    def to_numpy(self) -> Any:
+        """The values as a NumPy array, without a derivative: what pandas and matplotlib ask for."""
     def to_padded_tensor(self, padding: _float = 0.0, output_size: Sequence[_int] | None = None) -> Tensor:
         """The components at the corners of one ordinary tensor, the rest filled with `padding`."""
+    def to_sparse(self, sparse_dim: _int | None = None, *, layout: Layout | None = None, blocksize: Any = None, dense_dim: _int | None = None) -> Tensor:
+        """The tensor in a sparse layout, by coordinates unless told: of a dense one the elements that are not zero."""
+    def to_sparse_bsc(self, blocksize: Any, dense_dim: _int | None = None) -> Tensor:
+        """The tensor by columns of blocks; dims in front of the last two are a batch."""
+    def to_sparse_bsr(self, blocksize: Any, dense_dim: _int | None = None) -> Tensor:
+        """The tensor by rows of blocks; dims in front of the last two are a batch."""
+    def to_sparse_coo(self) -> Tensor:
+        """The tensor by coordinates."""
+    def to_sparse_csc(self, dense_dim: _int | None = None) -> Tensor:
+        """The tensor by columns; dims in front of the last two are a batch."""
+    def to_sparse_csr(self, dense_dim: _int | None = None) -> Tensor:
+        """The tensor by rows; dims in front of the last two are a batch."""
     def topk(self, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True) -> Sorted:
         """The k largest (or smallest) entries along `dim`, in order, and their positions."""
     def trace(self) -> Tensor:
         """``sum_i x[i, i]`` of a matrix."""
-    def transpose(self, dim0: _int, dim1: _int) -> Tensor:
-        """Two dims exchanged."""
-    def transpose_(self, dim0: _int, dim1: _int) -> Self:
+    def transpose(self, dim0: Any, dim1: _int | None = None) -> Tensor:
+        """Two dims exchanged; with one tuple, all dims in that order, as NumPy has it."""
+    def transpose_(self, dim0: Any, dim1: _int | None = None) -> Self:
         """Make `self` the view that :meth:`transpose` gives."""
     def triangular_solve(self, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False) -> TriangularSolve:
         """``X`` with ``A X = input`` (``A^T X = input`` with `transpose`) for a triangular A, and a copy of A."""
@@ -1223,8 +1323,10 @@ class Methods:
         """A dim of size 1 inserted at `dim`."""
     def unsqueeze_(self, dim: _int) -> Self:
         """Make `self` the view that :meth:`unsqueeze` gives."""
+    def untyped_storage(self) -> Any:
+        """The bytes of the memory that this tensor's family of views shares."""
     def values(self) -> Tensor:
-        """The packed rows of a nested tensor, ``[total, ...]``, through which derivatives flow; writes to them reach it."""
+        """The stored numbers of a sparse tensor, or the packed rows of a nested one; derivatives flow through them."""
     def var(self, dim: Ints | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None) -> Tensor:
         """``sum(|x - mean|**2) / (n - correction)`` over `dim`."""
     def vdot(self, other: Tensor) -> Tensor:
@@ -1248,5 +1350,7 @@ class Methods:
         """``input * log(other)``, and 0 where `input` is 0."""
     def xlogy_(self, other: Operand) -> Self:
         """In-place version of :meth:`xlogy`."""
+    def xpu(self, device: DeviceLike | None = None, non_blocking: _bool = False, memory_format: Layout | None = None) -> Tensor:
+        """Raises: there is no device xpu here."""
     def zero_(self) -> Self:
         """Write 0 to all elements."""

@@ -18,7 +18,7 @@ import numpy as np
 from . import dtypes as dt
 from .batching import BATCH
 from .errors import ZERO, missing
-from .payload import PAYLOADS, as_payload
+from .payload import COMPOSED, PAYLOADS, as_payload, composed
 from .shapes import broadcast_shapes, zeros_like_tensor
 from .sizes import SEEN, Ragged, first_ragged, highest_level
 from .tensor import Tensor
@@ -54,7 +54,9 @@ class Op:
     )
     linear = ""
     kernel: Callable[..., Any] | None = None
-    even = True  # whether two operands of equal rank have equal leading axes: not where their core ranks differ
+    # Whether arguments and results of equal ranks have equal leading axes: not where their core ranks differ.
+    even = True
+    effect = False  # whether it must run, in order, even where nobody reads its result
     arity = 0  # the number of operands of a pointwise op
     operator: Any = None  # `bind` as Python's operator, for pointwise ops
 
@@ -145,6 +147,8 @@ class Op:
 
     def bind(self, *args: Any, **kw: Any) -> Any:
         """Run at the highest level among the arguments."""
+        if COMPOSED and (y := composed(self, args, kw)) is not None:
+            return y
         top = None
         for a in args:
             if isinstance(a, Tensor):

@@ -27,6 +27,7 @@ class Payload:
     array: type = ndarray
     layout = "strided"
     device = "cpu"
+    empty = False  # whether there are no elements
 
     def body(self, op: Op) -> Callable[..., Any]:
         """How `op` runs on arrays of this type: the body declared for it, or by default the op's own."""
@@ -49,20 +50,55 @@ class Payload:
         """The elements as NumPy arrays."""
         return x
 
+    def layout_of(self, x: Any) -> str:
+        """The name of the layout of one array."""
+        return self.layout
+
+    def mapped(self, x: Any) -> Any:
+        """A tensor of such an array as ``vmap`` maps over its first dim."""
+        return x
+
+    def form(self, op: Op, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
+        """`op` on tensors that hold such arrays as a composition of other ops, or None where a body runs."""
+        return None
+
 
 STRIDED = Payload()
 PAYLOADS: dict[type, Payload] = {}  # beside NumPy's
+EMPTY: set[type] = set()  # of these, arrays without elements: a write changes nothing
 
 
 def register(payload: Payload) -> Payload:
     """Let tensors hold arrays of ``payload.array``."""
     PAYLOADS[payload.array] = payload
+    if payload.empty:
+        EMPTY.add(payload.array)
     return payload
 
 
 def payload_of(v: Any) -> Payload:
     """The payload that an array belongs to."""
     return STRIDED if type(v) is ndarray else PAYLOADS.get(type(v), STRIDED)
+
+
+# The types among them of which a tensor was made and whose ops are compositions (``Payload.form``): whoever has none does not pay.
+COMPOSED: list[type] = []
+
+
+def composed(op: Op, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
+    """`op` by the composition that a payload of `COMPOSED` has for it, at the level of the arguments; None where there is none."""
+    for a in args:
+        if type(a) in _NUMBERS or not hasattr(a, "_interp"):
+            continue
+        while a._interp is not None:
+            a = a._value
+        kind = type(a._value)
+        if kind is not ndarray and kind in COMPOSED:
+            return PAYLOADS[kind].form(op, args, kw)
+    return None
+
+
+_NUMBERS = (float, int)
 
 
 def as_payload(v: Any) -> Any:

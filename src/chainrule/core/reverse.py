@@ -241,10 +241,11 @@ class Reverse(Interpreter):
             if need[i]:
                 if yv is not None and x._interp is None:
                     xv = x._value
-                    same = xv.shape == yv.shape and xv.dtype is yv.dtype
+                    same = xv.shape == yv.shape and xv.dtype is yv.dtype and op.even
                     fits.append(None if same else (xv.shape, dt.FROM_NP[xv.dtype]))
                 else:
-                    fits.append((sizes(x), dt.FROM_NP[innermost(x).dtype]) if several else _fit(x, y))
+                    plain = several or not op.even
+                    fits.append((sizes(x), dt.FROM_NP[innermost(x).dtype]) if plain else _fit(x, y))
                 kept.append(x if keep_x is None or keep_x[i] else None)
             else:
                 fits.append(None)
@@ -308,7 +309,10 @@ class Reverse(Interpreter):
         if WATCHED.on or self.keep_all:
             return self._note(op, y, (la, lb), (pa, pb), (a, b))
         fa = fb = None
-        if y._interp is None:
+        if not op.even:
+            fa = None if pa is None else (sizes(la), dt.FROM_NP[innermost(la).dtype])
+            fb = None if pb is None else (sizes(lb), dt.FROM_NP[innermost(lb).dtype])
+        elif y._interp is None:
             yv = y._value
             if pa is not None and not (la._value.dtype is yv.dtype and la._value.shape == yv.shape):
                 fa = (la._value.shape, la.dtype)

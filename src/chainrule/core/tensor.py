@@ -42,7 +42,15 @@ class Size(tuple[Any, ...]):  # a ragged size is no int
         return n
 
     def __repr__(self) -> str:
-        return f"chainrule.Size([{', '.join(map(str, self))}])"
+        return f"{dt.PREFIX[0]}.Size([{', '.join(map(str, self))}])"
+
+    def __mul__(self, n: SupportsIndex) -> Size:
+        return Size(tuple.__mul__(self, n))
+
+    __rmul__ = __mul__
+
+    def __radd__(self, other: Any) -> Size:
+        return Size(tuple(other) + tuple(self))
 
     @overload
     def __getitem__(self, i: SupportsIndex) -> Any: ...
@@ -63,6 +71,7 @@ class Meta:
     base: Tensor | None = None
     chain: tuple[Any, ...] = ()
     views: list[weakref.ref[Tensor]] | None = None
+    version = 0  # how many writes there were, of the root of a family
     pinned = False  # whether others may hold the memory: then a write goes to a copy
     grad: Any = None
     hooks: dict[int, Any] | None = None
@@ -170,10 +179,16 @@ class Tensor(Methods):
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
         """Whether the elements lie in memory in row-major order without gaps."""
-        if self.is_nested:
-            return True  # packed rows always do
+        if self.is_nested or self.layout.name.startswith("sparse"):
+            return True  # packed rows, and stored numbers, always do
         expected = 1
-        for n, s in zip(reversed(self.shape), reversed(self.stride()), strict=True):
+        order = list(zip(self.shape, self.stride(), strict=True))
+        if memory_format is not None and memory_format.name.startswith("channels_last"):
+            rank = 4 if memory_format.name == "channels_last" else 5
+            if len(order) != rank:
+                return False
+            order = [order[0], *order[2:], order[1]]
+        for n, s in reversed(order):
             if n != 1:
                 if s != expected:
                     return self.numel() == 0
@@ -197,10 +212,22 @@ class Tensor(Methods):
 
     @property
     def is_sparse(self) -> bool:
-        """Whether the tensor is sparse."""
-        return False
+        """Whether the tensor is sparse, by coordinates (PyTorch's name for that layout alone)."""
+        return getattr(innermost(self), "layout", None) == "sparse_coo"
 
-    is_cuda = is_quantized = is_meta = is_sparse_csr = is_mkldnn = is_xla = False
+    @property
+    def is_sparse_csr(self) -> bool:
+        """Whether the tensor is sparse, by rows."""
+        return getattr(innermost(self), "layout", None) == "sparse_csr"
+
+    is_cuda = is_quantized = is_mkldnn = is_xla = is_xpu = is_ipu = is_hpu = is_mps = is_mtia = is_maia = is_vulkan = (
+        False
+    )
+
+    @property
+    def is_meta(self) -> bool:
+        """Whether the tensor has a shape and a type, and no elements."""
+        return payload_of(innermost(self)).device == "meta"
 
     def is_conj(self) -> bool:
         """Whether conjugation is pending: never, it is applied at once."""
@@ -217,20 +244,21 @@ class Tensor(Methods):
     @property
     def device(self) -> Any:
         """Where the elements are."""
-        from .device import CPU
+        from .device import CPU, META
 
-        return CPU
+        return META if self.is_meta else CPU
 
     @property
     def layout(self) -> Any:
         """How the elements are laid out."""
         from . import device
 
-        return getattr(device, payload_of(innermost(self)).layout)
+        v = innermost(self)
+        return getattr(device, payload_of(v).layout_of(v))
 
     # -- values -------------------------------------------------------------------------------------------------------
     def concrete(self, what: str) -> Any:
-        """The payload, for operations that need actual values; refused under vmap."""
+        """The payload, for operations that need actual values; refused under vmap and jit."""
         x: Any = self
         while x._interp is not None:
             x._interp.check(what)
@@ -239,6 +267,8 @@ class Tensor(Methods):
                     f"{what} needs one concrete value, but under vmap this tensor stands for {x._interp.size} examples at "
                     f"once. Use where(), masks or arithmetic instead of Python control flow, or call it outside of vmap."
                 )
+            if x._interp.kind == "record":
+                raise x._interp.refusal(what)
             x = x._value
         return x._value
 
@@ -264,7 +294,21 @@ class Tensor(Methods):
                 "numpy(): Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead. (It would lose the gradient.)"
             )
         v = self.concrete("numpy()")
+        if not force and self.dtype.category >= dt.FLOAT and self._has_tangent():
+            raise ChainruleError(
+                "numpy() on a tensor that has a tangent (inside jvp or a dual level) would lose the derivative: write x.detach().numpy() "
+                "if that is meant."
+            )
         return v if type(v) is ndarray else payload_of(v).numpy(v)
+
+    def _has_tangent(self) -> bool:
+        """Whether forward mode at some level would lose the derivative of this tensor."""
+        x: Any = self
+        while x._interp is not None:
+            if x._interp.kind == "jvp" and x._aux is not None:
+                return True
+            x = x._value
+        return False
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> ndarray:
         v = self.numpy()
@@ -287,13 +331,20 @@ class Tensor(Methods):
         return bool(self.concrete("bool()").reshape(()))
 
     def __float__(self) -> float:
-        return float(self.item())
+        return float(self._only())
 
     def __int__(self) -> int:
-        return int(self.item())
+        return int(self._only())
 
     def __complex__(self) -> complex:
-        return complex(self.item())
+        return complex(self._only())
+
+    def _only(self) -> Any:
+        if self.numel() != 1:
+            raise ValueError(
+                f"only one element tensors can be converted to Python scalars, this one has {self.numel()}"
+            )
+        return self.item()
 
     def __index__(self) -> int:
         if self.dtype.category > dt.INT:
@@ -317,8 +368,6 @@ class Tensor(Methods):
         return self.item().__format__(spec) if not self.ndim and spec else object.__format__(repr(self), "")
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        if self._interp is not None and not self.is_leaf:
-            raise ChainruleError("only tensors that are leaves can be pickled: call .detach() first")
         return _rebuild, (type(self), innermost(self), self.requires_grad), self.__dict__ or None
 
     def __deepcopy__(self, memo: Any) -> Tensor:

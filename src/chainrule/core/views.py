@@ -9,7 +9,7 @@ was saved ever changes, and nobody sees PyTorch's "modified by an inplace operat
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy as np
 from . import dtypes as dt
 from .dispatch import CUT, grad_enabled, innermost
 from .errors import ChainruleError
-from .payload import PAYLOADS
+from .payload import COMPOSED, EMPTY, PAYLOADS
 from .tensor import Meta, Tensor
 
 DETACH = object()
@@ -49,6 +49,8 @@ def root_of(x: Tensor) -> Tensor:
 
 def register_view(op: Any, base: Tensor, y: Any, kw: dict[str, Any]) -> None:
     """Make `y` (or each of a tuple) a view of `base` by ``op(base, **kw)``."""
+    if COMPOSED and type(innermost(y)) in COMPOSED:
+        return  # composed of new parts: no memory to show
     root = root_of(base)
     chain = base._meta.chain if base._meta is not None else ()
     link: tuple[Any, ...] = ((op, kw),)
@@ -62,20 +64,6 @@ def register_view(op: Any, base: Tensor, y: Any, kw: dict[str, Any]) -> None:
     elif len(r.views) > 64 and not len(r.views) & (len(r.views) - 1):
         r.views = [w for w in r.views if w() is not None]
     r.views.append(weakref.ref(y))
-
-
-def register_views(op: Any, base: Tensor, ys: Any, kws: Iterable[dict[str, Any]]) -> None:
-    """Make each of many `ys` a view of `base` by ``op(base, **kw)``: `register_view` for all at once."""
-    root, r = root_of(base), meta(root_of(base))
-    chain = base._meta.chain if base._meta is not None else ()
-    if ys and ys[0]._interp is not base._interp and base._interp is not None:
-        chain = (*chain, DETACH)
-    if r.views is None:
-        r.views = []
-    for y, kw in zip(ys, kws, strict=True):
-        m = y._meta = Meta()
-        m.base, m.chain = root, (*chain, (op, kw))
-        r.views.append(weakref.ref(y))
 
 
 def register_detached(x: Tensor, y: Tensor) -> Tensor:
@@ -153,17 +141,21 @@ def assign(x: Tensor, new: Any, what: str = "in-place write") -> Tensor:
         if not dt.can_cast(new.dtype, d):
             raise ChainruleError(f"{what}: result type {new.dtype} can't be cast to the tensor's type {d}")
         new = new.to(d)
+    if EMPTY and type(innermost(x)) in EMPTY:
+        return x
     if x._interp is not None or new._interp is not None:
         new = compact(new)
     _check_leaf(x, what)
     _check_overlap(x, what)
+    m = meta(root_of(x))
+    m.version += 1
     if x._interp is None and new._interp is None and not (PAYLOADS and _holds_other(x)) and not _saved_below(x):
         _write_memory(x, new._value)
         return x
     if x._interp is not None and x._interp.level <= CUT.get() and _write_leaf(x, new):
         return x
-    m = x._meta
-    if m is None or (m.base is None and not m.views):
+    m = meta(x)
+    if m.base is None and not m.views:
         adopt(x, _with_history(x, new))
         return x
     root = root_of(x)

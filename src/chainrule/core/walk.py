@@ -18,6 +18,7 @@ from .dispatch import CUT, innermost
 from .errors import ZERO, GraphFreedError
 from .reverse import Leaf, Masked, Node, Pick, Reverse
 from .shapes import sizes_of, zeros
+from .sizes import SEEN, is_ragged
 from .tensor import Tensor
 from .types import COMPLEX_NUMS
 from .watch import WATCHED, WATCHERS
@@ -29,7 +30,8 @@ def fit_cotangent(g: Tensor, shape: tuple[int, ...], d: dt.DType) -> Tensor:
     """The cotangent brought back to its input's space: realness, type, and a sum over what was broadcast."""
     gd = dt.FROM_NP[innermost(g).dtype]
     if gd is d and sizes_of(g) == shape:
-        return g
+        # A ragged size that is the same in all components equals an int, but a gradient has the structure of its input.
+        return g if not SEEN or [*map(is_ragged, sizes_of(g))] == [*map(is_ragged, shape)] else g.reshape(shape)
     if gd is not d:
         if gd.category == dt.COMPLEX and d.category != dt.COMPLEX:
             g = g.real
@@ -48,6 +50,8 @@ def fit_cotangent(g: Tensor, shape: tuple[int, ...], d: dt.DType) -> Tensor:
                 g = g.sum(tuple(range(extra)))
         if tuple(g.shape) != shape:
             g = g.expand(*shape)
+    if SEEN and [*map(is_ragged, sizes_of(g))] != [*map(is_ragged, shape)]:
+        g = g.reshape(shape)
     return g
 
 

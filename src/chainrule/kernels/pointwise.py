@@ -14,7 +14,7 @@ import numpy as np
 from . import compiler, math, runtime
 from .calls import Calls, NotSupported, kernel_type, prod, streams
 from .lang import DType, Kernel, Value, compute_type
-from .pool import empty
+from .pool import MIN_BYTES, empty
 
 BLOCK = 1 << 14  # elements per grid index
 
@@ -46,7 +46,7 @@ class Pointwise:
         self.kernels: dict[tuple[Any, ...], Callable[..., None]] = {}
         self.calls = Calls(self.prepare)
 
-    def prepare(self, xd: np.dtype, shape: tuple[int, ...], inputs: int) -> Callable[..., None]:
+    def prepare(self, xd: np.dtype, shape: tuple[int, ...], inputs: int) -> Callable[..., Any]:
         dtype, n = kernel_type(xd), prod(shape)
         if not n:
             raise NotSupported
@@ -57,11 +57,25 @@ class Pointwise:
             k = build(name, self.body, (dtype,) * inputs, (dtype,) * self.outputs, key[2], self.cost)
             f = self.kernels[key] = compiler.compile_kernel(k)
         threads = runtime.pool
-        return lambda *arrays: f(threads(), *arrays, n)
+        if inputs > 1 or self.outputs > 1:
+            return lambda *arrays: f(threads(), *arrays, n)
+        new: Any = np.empty if n * dtype.size < MIN_BYTES else empty
+
+        def one(x: np.ndarray) -> Any:
+            y = new(shape, xd)
+            return None if f(threads(), x, y, n) is False else y
+
+        return one
 
     def __call__(self, *arrays: np.ndarray) -> Any:
         x = arrays[0]
         shape, dtype = x.shape, x.dtype
+        if len(arrays) == 1 and self.outputs == 1:  # the shortest way: most calls are of this kind
+            go = self.calls[dtype, shape, 1]
+            y = None if go is None else go(x)
+            if y is None:
+                raise NotSupported
+            return y
         go = self.calls[dtype, shape, len(arrays)]
         if go is None:
             raise NotSupported

@@ -232,10 +232,11 @@ _configured: int | None = None
 
 
 def default_threads() -> int:
-    """CHAINRULE_NUM_THREADS, or the number of cores this process may use."""
-    env = os.environ.get("CHAINRULE_NUM_THREADS", "")
-    if env.isdigit() and int(env) > 0:
-        return int(env)
+    """CHAINRULE_NUM_THREADS, or OMP_NUM_THREADS, or the number of cores this process may use."""
+    for name in ("CHAINRULE_NUM_THREADS", "OMP_NUM_THREADS"):
+        env = os.environ.get(name, "").partition(",")[0].strip()
+        if env.isdigit() and int(env) > 0:
+            return int(env)
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 

@@ -57,8 +57,8 @@ def avg_pool2d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, pad
     """The mean over windows of the last two dims (the sum over `divisor_override`, where given)."""
 def avg_pool3d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints | _str = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: _int | None = None) -> Tensor:
     """The mean over windows of the last three dims (the sum over `divisor_override`, where given)."""
-def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None, bias: Tensor | None = None, training: _bool = False, momentum: _float = 0.1, eps: _float = 1e-05, *, mask: Tensor | None = None, lengths: Ints | Tensor | None = None) -> Tensor:
-    """``(x - mean) / sqrt(var + eps) * weight + bias`` for each channel of x [N, C, ...]."""
+def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None, bias: Tensor | None = None, training: _bool = False, momentum: _float = 0.1, eps: _float = 1e-05, *, mask: Tensor | None = None, lengths: Ints | Tensor | None = None, channel_dim: _int = 1) -> Tensor:
+    """``(x - mean) / sqrt(var + eps) * weight + bias`` for each channel of x [N, C, ...], or with channels in `channel_dim`."""
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``y[..., k] = sum_ij input1[..., i] weight[k, i, j] input2[..., j] + bias[k]``."""
 def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _bool | None = None, reduction: _str = 'mean') -> Tensor:
@@ -89,9 +89,9 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
     """``1 - cos(input1, input2)`` where the target is 1, ``max(0, cos - margin)`` where it is -1."""
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08) -> Tensor:
     """``<x1 / max(|x1|, eps), x2 / max(|x2|, eps)>`` along `dim`."""
-def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, ignore_index: _int = -100, reduce: _bool | None = None, reduction: _str = 'mean', label_smoothing: _float = 0.0) -> Tensor:
-    """``-sum_c weight[c] target[c] log_softmax(input)[c]`` with classes in dim 1, for class indices or probabilities."""
-def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Ints | Tensor, target_lengths: Ints | Tensor, blank: _int = 0, reduction: _str = 'mean', zero_infinity: _bool = False) -> Tensor:
+def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, ignore_index: _int = -100, reduce: _bool | None = None, reduction: _str = 'mean', label_smoothing: _float = 0.0, *, class_dim: _int = 1) -> Tensor:
+    """``-sum_c weight[c] target[c] log_softmax(input)[c]`` with classes in `class_dim`, for class indices or probabilities."""
+def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Ints | Tensor | None = None, target_lengths: Ints | Tensor | None = None, blank: _int = 0, reduction: _str = 'mean', zero_infinity: _bool = False) -> Tensor:
     """Minus the log of the probability that the steps of `log_probs` (T, N, C) spell `targets`, blanks and repeats removed."""
 def dropout(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
     """`input` with elements set to 0 with probability `p`, the others scaled."""
@@ -231,8 +231,8 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | 
     """``-mean_c weight[c] * (target[c] log s(x[c]) + (1 - target[c]) log s(-x[c]))`` with s the sigmoid, over the last dim."""
 def native_channel_shuffle(input: Tensor, groups: _int) -> Tensor:
     """Channel ``g k + i`` (of g groups) moved to ``i g + k``: the groups interleaved."""
-def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, ignore_index: _int = -100, reduce: _bool | None = None, reduction: _str = 'mean') -> Tensor:
-    """``-weight[target] * input[target]`` for log-probabilities with classes in dim 1; "mean" divides by the weights."""
+def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, ignore_index: _int = -100, reduce: _bool | None = None, reduction: _str = 'mean', *, class_dim: _int = 1) -> Tensor:
+    """``-weight[target] * input[target]`` for log-probabilities with classes in `class_dim`; "mean" divides by the weights."""
 def normalize(input: Tensor, p: _float = 2.0, dim: _int = 1, eps: _float = 1e-12, *, out: Tensor | None = None) -> Tensor:
     """``input / max(|input|_p, eps)`` along `dim`."""
 def one_hot(tensor: Tensor, num_classes: _int = -1) -> Tensor:

@@ -108,7 +108,7 @@ def functional_call(
 
 def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """The parameters and the buffers of several modules of one architecture, stacked for ``vmap``."""
-    from ..ops.shape.views import stack
+    from ..ops.shape.slices import stack
 
     models = list(models)
     if not models:

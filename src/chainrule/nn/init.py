@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ..core.dispatch import recorder
 from ..core.imperative import no_grad
 from ..core.tensor import Tensor
 from ..core.views import assign
@@ -20,6 +23,8 @@ def _fill(x: Tensor, value: Any) -> Tensor:
 
 
 def _rng(generator: Any) -> np.random.Generator:
+    if (level := recorder()) is not None:
+        raise level.refusal("an initialisation of parameters")
     return (default_generator if generator is None else generator).rng
 
 
@@ -84,10 +89,18 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     return _fill(tensor, w)
 
 
+def _slope(p: Any) -> float:
+    if p is None:
+        return 0.01
+    if isinstance(p, bool) or not isinstance(p, int | float):
+        raise ValueError(f"negative_slope {p} not a valid number")
+    return p
+
+
 _GAINS: dict[str, Callable[[Any], float]] = {
     "tanh": lambda p: 5 / 3,
     "relu": lambda p: math.sqrt(2),
-    "leaky_relu": lambda p: math.sqrt(2 / (1 + (0.01 if p is None else float(p)) ** 2)),
+    "leaky_relu": lambda p: math.sqrt(2 / (1 + _slope(p) ** 2)),
     "selu": lambda p: 3 / 4,
 }
 _LINEAR = {
@@ -113,37 +126,48 @@ def calculate_gain(nonlinearity: str, param: Any = None) -> float:
     return _GAINS[nonlinearity](param)
 
 
-def _fans(tensor: Tensor) -> tuple[int, int]:
+def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
+    """How many inputs an output of this weight has, and how many outputs an input."""
     if tensor.ndim < 2:
-        raise ValueError(f"fan in and fan out need a tensor of at least 2 dimensions, got shape {tuple(tensor.shape)}")
+        raise ValueError(
+            f"Fan in and fan out can not be computed for tensor with fewer than 2 dimensions, got shape {tuple(tensor.shape)}"
+        )
     field = math.prod(tensor.shape[2:])
     return tensor.shape[1] * field, tensor.shape[0] * field
 
 
-def _fan(tensor: Tensor, mode: str) -> int:
+def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
+    mode = mode.lower()
     if mode not in ("fan_in", "fan_out"):
-        raise ValueError(f"mode {mode!r} not supported, please use one of fan_in, fan_out")
-    return _fans(tensor)[mode == "fan_out"]
+        raise ValueError(f"Mode {mode} not supported, please use one of fan_in, fan_out")
+    return _calculate_fan_in_and_fan_out(tensor)[mode == "fan_out"]
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
     """Uniform in +-gain sqrt(6 / (fan_in + fan_out))."""
-    a = gain * math.sqrt(6 / sum(_fans(tensor)))
+    a = gain * math.sqrt(6 / sum(_calculate_fan_in_and_fan_out(tensor)))
     return uniform_(tensor, -a, a, generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
     """Normal with standard deviation gain sqrt(2 / (fan_in + fan_out))."""
-    return normal_(tensor, 0.0, gain * math.sqrt(2 / sum(_fans(tensor))), generator)
+    return normal_(tensor, 0.0, gain * math.sqrt(2 / sum(_calculate_fan_in_and_fan_out(tensor))), generator)
+
+
+def _empty(tensor: Tensor) -> bool:
+    if tensor.numel():
+        return False
+    warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
+    return True
 
 
 def kaiming_uniform_(
     tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
 ) -> Tensor:
     """Uniform in +-gain sqrt(3 / fan)."""
-    if not tensor.numel():
+    if _empty(tensor):
         return tensor
-    bound = calculate_gain(nonlinearity, a) * math.sqrt(3 / _fan(tensor, mode))
+    bound = calculate_gain(nonlinearity, a) * math.sqrt(3 / _calculate_correct_fan(tensor, mode))
     return uniform_(tensor, -bound, bound, generator)
 
 
@@ -151,9 +175,11 @@ def kaiming_normal_(
     tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
 ) -> Tensor:
     """Normal with standard deviation gain / sqrt(fan)."""
-    if not tensor.numel():
+    if _empty(tensor):
         return tensor
-    return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode)), generator)
+    return normal_(
+        tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode)), generator
+    )
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
@@ -182,6 +208,39 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
     w[order < math.ceil(sparsity * rows)] = 0
     return _fill(tensor, w)
 
+
+def _older(f: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The function by its name of PyTorch's first days, without the underscore."""
+
+    @functools.wraps(f)
+    def call(*args: Any, **kw: Any) -> Tensor:
+        warnings.warn(
+            f"`nn.init.{call.__name__}` is now deprecated in favor of `nn.init.{f.__name__}`.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return f(*args, **kw)
+
+    call.__name__ = f.__name__.rstrip("_")
+    return call
+
+
+uniform, normal, constant = _older(uniform_), _older(normal_), _older(constant_)
+eye, dirac = _older(eye_), _older(dirac_)
+xavier_uniform, xavier_normal = _older(xavier_uniform_), _older(xavier_normal_)
+kaiming_uniform, kaiming_normal = _older(kaiming_uniform_), _older(kaiming_normal_)
+orthogonal, sparse = _older(orthogonal_), _older(sparse_)
+
+
+def _no_grad_fill_(tensor: Tensor, val: float) -> Tensor:
+    return constant_(tensor, val)
+
+
+def _no_grad_zero_(tensor: Tensor) -> Tensor:
+    return zeros_(tensor)
+
+
+_no_grad_uniform_, _no_grad_normal_, _no_grad_trunc_normal_ = uniform_, normal_, trunc_normal_
 
 __all__ = [
     "calculate_gain",

@@ -2,59 +2,70 @@
 
 from __future__ import annotations
 
-import itertools
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, TypeVar
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
-from ..core import dtypes as dt
-from ..core.imperative import no_grad
 from ..core.tensor import Tensor
-from ..core.views import assign
-from .hooks import Handle, Hooks
+from .conversion import Conversion
+from .hooks import CALLS, EVERYWHERE, Handle, add, call
 from .parameter import Buffer, Parameter
+from .state import State
 
 M = TypeVar("M", bound="Module")
-_EXTRA = "_extra_state"
+_KINDS = ("_parameters", "_buffers", "_modules")
+_HOOKS = (
+    "_forward_hooks", "_forward_hooks_with_kwargs", "_forward_hooks_always_called", "_forward_pre_hooks",
+    "_forward_pre_hooks_with_kwargs", "_backward_hooks", "_backward_pre_hooks", "_state_dict_hooks", "_state_dict_pre_hooks",
+    "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks",
+)  # fmt: skip
 
 
-class LoadResult(NamedTuple):
-    """The names that a state lacked, and those that it had too many."""
-
-    missing_keys: list[str]
-    unexpected_keys: list[str]
-
-
-class Module:
+class Module(State, Conversion):
     """The base of all networks: assign Parameters, Buffers and Modules as attributes, and write ``forward``."""
 
     training: bool
-    _version = 1
+    _is_full_backward_hook: bool | None
+    dump_patches = False
+    call_super_init = False
 
-    def __init__(self) -> None:
-        set_ = object.__setattr__
-        set_(self, "training", True)
-        set_(self, "_parameters", {})
-        set_(self, "_buffers", {})
-        set_(self, "_modules", {})
-        set_(self, "_transient", set())
-        set_(self, "_hooks", {})
+    def __init__(self, *args: Any, **kw: Any) -> None:
+        if not self.call_super_init and (args or kw):
+            name = type(self).__name__
+            raise TypeError(
+                f"{name}.__init__() got an unexpected keyword argument '{next(iter(kw))}'"
+                if kw
+                else f"{name}.__init__() takes 1 positional argument but {len(args) + 1} were given"
+            )
+        # Past __setattr__, which asks what kind of thing is assigned.
+        self.__dict__.update(
+            training=True, _parameters={}, _buffers={}, _modules={}, _non_persistent_buffers_set=set(),
+            _is_full_backward_hook=None, **{k: {} for k in _HOOKS},
+        )  # fmt: skip
+        if self.call_super_init:
+            super().__init__(*args, **kw)
 
     def forward(self, *args: Any, **kw: Any) -> Any:
         """What the module computes."""
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     def __call__(self, *args: Any, **kw: Any) -> Any:
-        hooks = self._hooks
-        return Hooks.call(self, args, kw) if hooks else self.forward(*args, **kw)
+        if self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks or CALLS:
+            return call(self, args, kw)
+        return self.forward(*args, **kw)
+
+    _call_impl = _wrapped_call_impl = __call__
 
     # -- attributes ---------------------------------------------------------------------------------------------------
     def __getattr__(self, name: str) -> Any:
         d = self.__dict__
-        for kind in ("_parameters", "_buffers", "_modules"):
-            if kind in d and name in d[kind]:
-                return d[kind][name]
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        if "_parameters" in d and name in d["_parameters"]:
+            return d["_parameters"][name]
+        if "_buffers" in d and name in d["_buffers"]:
+            return d["_buffers"][name]
+        if "_modules" in d and name in d["_modules"]:
+            return d["_modules"][name]
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)
 
     def __setattr__(self, name: str, value: Any) -> None:
         d = self.__dict__
@@ -62,18 +73,13 @@ class Module:
         if isinstance(value, Parameter):
             if not ready:
                 raise AttributeError("cannot assign parameters before Module.__init__() call")
-            self._forget(name)
+            self._forget(name, "_parameters")
             self.register_parameter(name, value)
         elif isinstance(value, Module):
             if not ready:
                 raise AttributeError("cannot assign module before Module.__init__() call")
             self._forget(name, "_modules")
-            d["_modules"][name] = value
-        elif isinstance(value, Buffer):
-            if not ready:
-                raise AttributeError("cannot assign buffers before Module.__init__() call")
-            self._forget(name)
-            self.register_buffer(name, value, value.persistent)
+            d["_modules"][name] = EVERYWHERE.registered("module", self, name, value)
         elif ready and name in d["_parameters"]:
             if value is not None:
                 raise TypeError(
@@ -85,19 +91,38 @@ class Module:
                 raise TypeError(
                     f"cannot assign '{type(value).__name__}' as child module '{name}' (Module or None expected)"
                 )
-            d["_modules"][name] = None
+            d["_modules"][name] = EVERYWHERE.registered("module", self, name, None)
+        elif isinstance(value, Buffer):
+            if not ready:
+                raise AttributeError("cannot assign buffers before Module.__init__() call")
+            self._register_buffer_object(name, value)
         elif ready and name in d["_buffers"]:
             if value is not None and not isinstance(value, Tensor):
                 raise TypeError(f"cannot assign '{type(value).__name__}' as buffer '{name}' (Tensor or None expected)")
-            d["_buffers"][name] = value
+            d["_buffers"][name] = EVERYWHERE.registered("buffer", self, name, value)
         else:
             object.__setattr__(self, name, value)
 
+    def _register_buffer_object(self, name: str, value: Any) -> None:
+        """``self.name = Buffer(...)``, also where a subclass has a ``register_buffer`` of its own, from before `persistent`."""
+        own = self.register_buffer
+        if (
+            getattr(own, "__func__", None) is Module.register_buffer
+            or "persistent" in inspect.signature(own).parameters
+        ):
+            self.register_buffer(name, value, value.persistent)
+        elif value.persistent:
+            self.register_buffer(name, value)
+        else:
+            raise RuntimeError(
+                "Registering a non-persistent buffer on a Module subclass that implements register_buffer() without the persistent parameter is not allowed."
+            )
+
     def __delattr__(self, name: str) -> None:
-        for kind in ("_parameters", "_buffers", "_modules"):
+        for kind in _KINDS:
             if name in self.__dict__[kind]:
                 del self.__dict__[kind][name]
-                self._transient.discard(name)
+                self._non_persistent_buffers_set.discard(name)
                 return
         object.__delattr__(self, name)
 
@@ -106,29 +131,38 @@ class Module:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        for k in _HOOKS:  # of a state from before there was such a hook
+            self.__dict__.setdefault(k, {})
+        self.__dict__.setdefault("_non_persistent_buffers_set", set())
+        self.__dict__.setdefault("_is_full_backward_hook", None)
 
     def _forget(self, name: str, keep: str = "") -> None:
         """Make room for an attribute of another kind."""
         d = self.__dict__
         d.pop(name, None)
-        for kind in ("_parameters", "_buffers", "_modules"):
+        for kind in _KINDS:
             if kind != keep:
                 d[kind].pop(name, None)
-        self._transient.discard(name)
+        self._non_persistent_buffers_set.discard(name)
 
-    def _check_name(self, kind: str, name: str, table: dict[str, Any]) -> None:
+    def _check_name(self, kind: str, name: str) -> dict[str, Any]:
+        """The table of things of this kind, to which a thing with this name can be added."""
+        table = self.__dict__.get(f"_{kind}s")
+        if table is None:
+            raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
         if not isinstance(name, str):
-            raise TypeError(f"{kind} name should be a string, got {type(name).__name__}")
+            raise TypeError(f"{kind} name should be a string. Got {type(name).__name__}")
         if "." in name:
             raise KeyError(f'{kind} name can\'t contain ".", got {name!r}')
         if not name:
             raise KeyError(f'{kind} name can\'t be empty string ""')
         if name not in table and hasattr(self, name):
             raise KeyError(f"attribute '{name}' already exists")
+        return table
 
     def register_parameter(self, name: str, param: Any) -> None:
         """Add a parameter (or None, for one that is absent)."""
-        self._check_name("parameter", name, self._parameters)
+        table = self._check_name("parameter", name)
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(
                 f"cannot assign '{type(param).__name__}' object to parameter '{name}' (Parameter or None required)"
@@ -137,26 +171,28 @@ class Module:
             raise ValueError(
                 f"cannot assign a tensor with a history as parameter '{name}': it must be a leaf. Use Parameter(x.detach())."
             )
-        self._parameters[name] = param
+        table[name] = EVERYWHERE.registered("parameter", self, name, param)
 
     def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
         """Add state that is no weight; with ``persistent=False`` it stays out of ``state_dict``."""
-        self._check_name("buffer", name, self._buffers)
-        if tensor is not None and not isinstance(tensor, Tensor):
+        table = self._check_name("buffer", name)
+        if tensor is not None and not isinstance(tensor, Tensor) and not hasattr(tensor, "__torch_function__"):
             raise TypeError(
                 f"cannot assign '{type(tensor).__name__}' object to buffer '{name}' (Tensor or None required)"
             )
-        self._buffers[name] = tensor
-        (self._transient.discard if persistent else self._transient.add)(name)
+        table[name] = EVERYWHERE.registered("buffer", self, name, tensor)
+        (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
     def add_module(self, name: str, module: Any) -> None:
         """Add a submodule (or None)."""
-        self._check_name("module", name, self._modules)
+        table = self._check_name("module", name)
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{type(module).__name__} is not a Module subclass")
-        self._modules[name] = module
+        table[name] = EVERYWHERE.registered("module", self, name, module)
 
-    register_module = add_module
+    def register_module(self, name: str, module: Any) -> None:
+        """Another name of `add_module`."""
+        self.add_module(name, module)
 
     # -- the tree -----------------------------------------------------------------------------------------------------
     def named_children(self) -> Iterator[tuple[str, Module]]:
@@ -185,16 +221,18 @@ class Module:
             if m is not None:
                 yield from m.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
 
-    def modules(self) -> Iterator[Module]:
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
         """This module and all below it."""
-        return (m for _, m in self.named_modules())
+        return (m for _, m in self.named_modules(remove_duplicate=remove_duplicate))
 
-    def _named(self, table: str, prefix: str, recurse: bool, remove_duplicate: bool) -> Iterator[tuple[str, Tensor]]:
+    def _named_members(
+        self, get_members_fn: Any, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Any]]:
+        """What ``get_members_fn(module)`` gives for this module and those below it, with dotted names."""
         seen: set[int] = set()
-        for path, m in (
-            self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
-        ):
-            for name, x in m.__dict__[table].items():
+        below = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
+        for path, m in below:
+            for name, x in get_members_fn(m):
                 if x is None or id(x) in seen:
                     continue
                 if remove_duplicate:
@@ -205,7 +243,7 @@ class Module:
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
         """The parameters with dotted names."""
-        return self._named("_parameters", prefix, recurse, remove_duplicate)
+        return self._named_members(lambda m: m._parameters.items(), prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Tensor]:
         """The parameters."""
@@ -215,7 +253,7 @@ class Module:
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
         """The buffers with dotted names."""
-        return self._named("_buffers", prefix, recurse, remove_duplicate)
+        return self._named_members(lambda m: m._buffers.items(), prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """The buffers."""
@@ -225,32 +263,49 @@ class Module:
         """The module with this dotted name; "" is this one."""
         m: Any = self
         for part in target.split(".") if target else ():
-            if not isinstance(m, Module) or part not in m._modules:
-                raise AttributeError(f"{type(self).__name__} has no submodule '{target}' ('{part}' is missing)")
-            m = m._modules[part]
+            if not hasattr(m, part):
+                raise AttributeError(f"{m._get_name()} has no attribute `{part}`")
+            m = getattr(m, part)
+            if not isinstance(m, Module):
+                raise AttributeError(f"`{part}` is not an nn.Module")
         return m
 
-    def set_submodule(self, target: str, module: Module) -> None:
-        """Put a module in the place of the one with this dotted name."""
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
+        """Put a module in the place of the one with this dotted name; with `strict` there must be one."""
         if not target:
-            raise ValueError("set_submodule: the name of the submodule is empty")
+            raise ValueError("Cannot set the submodule without a target name!")
+        if not isinstance(module, Module):
+            raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
         head, _, tail = target.rpartition(".")
-        self.get_submodule(head)._modules[tail] = module
+        parent = self.get_submodule(head)
+        if strict and not hasattr(parent, tail):
+            raise AttributeError(f"{parent._get_name()} has no attribute `{tail}`")
+        if hasattr(parent, tail) and not isinstance(getattr(parent, tail), Module):
+            raise AttributeError(f"`{tail}` is not an nn.Module")
+        setattr(parent, tail, module)
 
-    def _get(self, target: str, table: str, what: str) -> Tensor:
+    def _get(self, target: str) -> tuple[Module, str]:
+        """The module that has the attribute with this dotted name, and the attribute's own name."""
         head, _, tail = target.rpartition(".")
         m = self.get_submodule(head)
-        if tail not in m.__dict__[table]:
-            raise AttributeError(f"'{tail}' is not a {what} of {type(m).__name__}")
-        return m.__dict__[table][tail]
+        if not hasattr(m, tail):
+            raise AttributeError(f"{m._get_name()} has no attribute `{tail}`")
+        return m, tail
 
     def get_parameter(self, target: str) -> Tensor:
         """The parameter with this dotted name."""
-        return self._get(target, "_parameters", "parameter")
+        m, name = self._get(target)
+        p = getattr(m, name)
+        if not isinstance(p, Parameter):
+            raise AttributeError(f"`{name}` is not an nn.Parameter")
+        return p
 
     def get_buffer(self, target: str) -> Tensor:
         """The buffer with this dotted name."""
-        return self._get(target, "_buffers", "buffer")
+        m, name = self._get(target)
+        if name not in m._buffers:
+            raise AttributeError(f"`{name}` is not a buffer")
+        return m._buffers[name]
 
     def apply(self: M, fn: Callable[[Module], Any]) -> M:
         """Call ``fn`` on every submodule and then on this module."""
@@ -259,236 +314,54 @@ class Module:
         fn(self)
         return self
 
-    # -- conversion ---------------------------------------------------------------------------------------------------
-    def _apply(self: M, fn: Callable[[Tensor], Tensor]) -> M:
-        """Replace the value of every parameter, gradient and buffer by ``fn`` of it; parameters keep their identity."""
-        done: set[int] = set()
-        for m in self.modules():
-            for p in m._parameters.values():
-                if p is None or id(p) in done:
-                    continue
-                done.add(id(p))
-                with no_grad():
-                    new, on = fn(p.detach()), p.requires_grad
-                    g = p.grad
-                    p.requires_grad_(False)
-                    p._value, p._interp, p._aux = new._value, new._interp, new._aux
-                    p.grad = None if g is None else fn(g)
-                p.requires_grad_(on)
-            for name, b in m._buffers.items():
-                if b is not None:
-                    m._buffers[name] = fn(b)
-        return self
-
-    def to(self: M, *args: Any, **kw: Any) -> M:
-        """Convert floating parameters and buffers: ``to(dtype)``, ``to(device)``, ``to(tensor)``."""
-        d = kw.get("dtype")
-        for a in args:
-            if isinstance(a, Tensor):
-                d = a.dtype
-            elif isinstance(a, dt.DType):
-                d = a
-        if d is None:
-            return self
-        if d.category < dt.FLOAT:
-            raise TypeError(f"Module.to only accepts floating point or complex dtypes, but got desired dtype={d}")
-        return self._apply(lambda x: x.to(d) if x.dtype.category >= dt.FLOAT else x)
-
-    def type(self: M, dst_type: Any) -> M:
-        """Convert all parameters and buffers."""
-        return self._apply(lambda x: x.to(dt.as_dtype(dst_type)))
-
-    def double(self: M) -> M:
-        """Floating parameters and buffers as float64."""
-        return self.to(dt.float64)
-
-    def float(self: M) -> M:
-        """Floating parameters and buffers as float32."""
-        return self.to(dt.float32)
-
-    def half(self: M) -> M:
-        """Floating parameters and buffers as float16."""
-        return self.to(dt.float16)
-
-    def bfloat16(self: M) -> M:
-        """Floating parameters and buffers as bfloat16."""
-        return self.to(dt.bfloat16)
-
-    def cpu(self: M) -> M:
-        """This module: its tensors are there already."""
-        return self
-
-    # -- modes --------------------------------------------------------------------------------------------------------
-    def train(self: M, mode: bool = True) -> M:
-        """Training mode, for this module and all below it."""
-        if not isinstance(mode, bool):
-            raise ValueError("training mode is expected to be boolean")
-        for m in self.modules():
-            object.__setattr__(m, "training", mode)
-        return self
-
-    def eval(self: M) -> M:
-        """Evaluation mode, for this module and all below it."""
-        return self.train(False)
-
-    def requires_grad_(self: M, requires_grad: bool = True) -> M:
-        """Whether gradients are recorded for the parameters."""
-        for p in self.parameters():
-            p.requires_grad_(requires_grad)
-        return self
-
-    def zero_grad(self, set_to_none: bool = True) -> None:
-        """Drop the gradients of the parameters (or set them to zero)."""
-        from ..optim.optimizer import clear_gradients
-
-        clear_gradients(self.parameters(), set_to_none)
-
-    # -- state --------------------------------------------------------------------------------------------------------
-    def get_extra_state(self) -> Any:
-        """State beside parameters and buffers, for ``state_dict``; override together with ``set_extra_state``."""
-        raise NotImplementedError
-
-    def set_extra_state(self, state: Any) -> None:
-        """Take back what ``get_extra_state`` gave."""
-        raise NotImplementedError
-
-    def _has_extra(self) -> bool:
-        return type(self).get_extra_state is not Module.get_extra_state
-
-    def _own_state(self) -> Iterator[tuple[str, Tensor]]:
-        for name, x in itertools.chain(self._parameters.items(), self._buffers.items()):
-            if x is not None and name not in self._transient:
-                yield name, x
-
-    def state_dict(self, *, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> dict[str, Any]:
-        """All parameters and persistent buffers by dotted name; they share memory with the module."""
-        out: Any = OrderedDict() if destination is None else destination
-        for f in self._hooks.get("state_pre", {}).values():
-            f(self, prefix, keep_vars)
-        for name, x in self._own_state():
-            out[prefix + name] = x if keep_vars else x.detach()
-        if self._has_extra():
-            out[prefix + _EXTRA] = self.get_extra_state()
-        for name, m in self._modules.items():
-            if m is not None:
-                m.state_dict(destination=out, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
-        for f in self._hooks.get("state", {}).values():
-            f(self, out, prefix, {})
-        return out
-
-    def _load_own(
-        self,
-        state: dict[str, Any],
-        prefix: str,
-        missing: list[str],
-        unexpected: list[str],
-        errors: list[str],
-        by_assignment: bool,
-    ) -> None:
-        """Take this module's own entries from `state`; override to rename or convert old ones."""
-        for f in self._hooks.get("load_pre", {}).values():
-            f(self, state, prefix, {}, True, missing, unexpected, errors)
-        for name, x in list(self._own_state()):
-            key = prefix + name
-            if key not in state:
-                missing.append(key)
-                continue
-            new = state[key]
-            if not isinstance(new, Tensor):
-                errors.append(
-                    f'While copying the parameter named "{key}", expected a tensor from checkpoint but received {type(new).__name__}'
-                )
-                continue
-            if tuple(new.shape) != tuple(x.shape):
-                errors.append(
-                    f"size mismatch for {key}: copying a param with shape {tuple(new.shape)} from checkpoint, the shape in current model is {tuple(x.shape)}."
-                )
-                continue
-            if by_assignment:
-                if name in self._parameters:
-                    self._parameters[name] = new if isinstance(new, Parameter) else Parameter(new, x.requires_grad)
-                else:
-                    self._buffers[name] = new
-            else:
-                with no_grad():
-                    assign(x, new.detach().to(x.dtype), "load_state_dict")
-        if self._has_extra():
-            if prefix + _EXTRA in state:
-                self.set_extra_state(state[prefix + _EXTRA])
-            else:
-                missing.append(prefix + _EXTRA)
-
-    def _known_keys(self, state: dict[str, Any]) -> set[str]:
-        """The keys of a state that this module and those below it know."""
-        known: set[str] = set()
-        for path, m in self.named_modules(remove_duplicate=False):
-            head = f"{path}." if path else ""
-            known.update(head + name for name, _ in m._own_state())
-            if m._has_extra():
-                known.add(head + _EXTRA)
-        return known
-
-    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> LoadResult:
-        """Take the values of parameters and buffers from a ``state_dict``; with `strict` the names must be the same."""
-        if not isinstance(state_dict, Mapping):
-            raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict).__name__}.")
-        state = dict(state_dict)
-        missing: list[str] = []
-        unexpected: list[str] = []
-        errors: list[str] = []
-        for path, m in self.named_modules(remove_duplicate=False):
-            m._load_own(state, f"{path}." if path else "", missing, unexpected, errors, assign)
-        known = self._known_keys(state)
-        unexpected += [k for k in state if k not in known]
-        result = LoadResult(missing, unexpected)
-        for f in self._hooks.get("load_post", {}).values():
-            f(self, result)
-        if strict:
-            if unexpected:
-                errors.insert(0, f"Unexpected key(s) in state_dict: {', '.join(map(repr, unexpected))}.")
-            if missing:
-                errors.insert(0, f"Missing key(s) in state_dict: {', '.join(map(repr, missing))}.")
-        if errors:
-            raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(errors))
-        return result
-
     # -- hooks --------------------------------------------------------------------------------------------------------
-    def _hook(self, kind: str, f: Any, prepend: bool = False) -> Handle:
-        return Hooks.add(self._hooks, kind, f, prepend)
-
     def register_forward_pre_hook(self, hook: Any, *, prepend: bool = False, with_kwargs: bool = False) -> Handle:
         """Call ``hook(module, args)`` before forward; what it returns replaces the arguments."""
-        return self._hook("pre", (hook, with_kwargs), prepend)
+        return add(self._forward_pre_hooks, hook, prepend, kw=(with_kwargs, self._forward_pre_hooks_with_kwargs))
 
     def register_forward_hook(
         self, hook: Any, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
     ) -> Handle:
         """Call ``hook(module, args, output)`` after forward; what it returns replaces the output."""
-        return self._hook("forward", (hook, with_kwargs), prepend)
+        return add(
+            self._forward_hooks,
+            hook,
+            prepend,
+            kw=(with_kwargs, self._forward_hooks_with_kwargs),
+            always=(always_call, self._forward_hooks_always_called),
+        )
+
+    def _register_backward(self, hook: Any, prepend: bool, full: bool) -> Handle:
+        if self._is_full_backward_hook is not None and self._is_full_backward_hook is not full:
+            raise RuntimeError(
+                "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one of them."
+            )
+        self._is_full_backward_hook = full
+        return add(self._backward_hooks, hook, prepend)
 
     def register_full_backward_hook(self, hook: Any, prepend: bool = False) -> Handle:
         """Call ``hook(module, grad_input, grad_output)`` when the gradients of the inputs are there."""
-        return self._hook("backward", hook, prepend)
+        return self._register_backward(hook, prepend, True)
+
+    def register_backward_hook(self, hook: Any) -> Handle:
+        """PyTorch's older name; the hook sees what one of `register_full_backward_hook` sees."""
+        return self._register_backward(hook, False, False)
 
     def register_full_backward_pre_hook(self, hook: Any, prepend: bool = False) -> Handle:
         """Call ``hook(module, grad_output)`` when the gradients of the output are there; its result replaces them."""
-        return self._hook("backward_pre", hook, prepend)
+        return add(self._backward_pre_hooks, hook, prepend)
 
-    def register_state_dict_pre_hook(self, hook: Any) -> Handle:
-        """Call ``hook(module, prefix, keep_vars)`` before ``state_dict``."""
-        return self._hook("state_pre", hook)
+    def _replicate_for_data_parallel(self) -> Any:
+        """A module of the same class with tables of its own, whose parameters are left to be set."""
+        new = self.__new__(type(self))
+        new.__dict__.update(self.__dict__)
+        new.__dict__.update(
+            _parameters={}, _buffers=dict(self._buffers), _modules=dict(self._modules), _is_replica=True
+        )
+        return new
 
-    def register_state_dict_post_hook(self, hook: Any) -> Handle:
-        """Call ``hook(module, state_dict, prefix, local_metadata)`` after ``state_dict``."""
-        return self._hook("state", hook)
-
-    def register_load_state_dict_pre_hook(self, hook: Any) -> Handle:
-        """Call ``hook(module, state_dict, prefix, metadata, strict, missing, unexpected, errors)`` before loading."""
-        return self._hook("load_pre", hook)
-
-    def register_load_state_dict_post_hook(self, hook: Any) -> Handle:
-        """Call ``hook(module, result)`` after loading."""
-        return self._hook("load_post", hook)
+    def compile(self, *args: Any, **kw: Any) -> None:
+        """Taken for PyTorch's sake: the kernels of a module's operators are compiled when they are first used anyhow."""
 
     # -- text ---------------------------------------------------------------------------------------------------------
     def extra_repr(self) -> str:

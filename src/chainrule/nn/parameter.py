@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes as dt
+from ..core.dispatch import Interpreter
+from ..core.overriding import disabled
 from ..core.printing import tensor_repr
 from ..core.tensor import Tensor
 from ..core.views import root_of
@@ -45,6 +47,7 @@ class Parameter(Tensor, metaclass=_Marked):
     """A tensor that is a weight: ``Parameter(data, requires_grad=True)``."""
 
     mark = "_is_param"
+    __torch_function__ = disabled  # what is computed from a parameter is a plain tensor
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
         """A leaf that shares the memory of `data`."""
@@ -102,6 +105,7 @@ class Buffer(Tensor, metaclass=_Marked):
     """A tensor that is state but no weight: ``Buffer(data, persistent=True)``."""
 
     mark = "_is_buffer"
+    __torch_function__ = disabled
     persistent: bool
 
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
@@ -112,9 +116,138 @@ class Buffer(Tensor, metaclass=_Marked):
         return x
 
 
+# -- tensors whose shape is not known yet -----------------------------------------------------------------------------
+
+_ADVICE = (
+    "This error happens when you are using a `LazyModule` or explicitly manipulating `UninitializedParameter` objects. "
+    "Call `forward` with a dummy batch to initialize the parameters, or materialize(shape), first."
+)
+
+
+class _NoShape(RuntimeError, ValueError):
+    """PyTorch raises the one where the shape is asked for and the other in an op; here an op asks for the shape."""
+
+
+class _Unknown(Interpreter):
+    """Stands above all levels and refuses every op: its tensors have a type but no shape and no values."""
+
+    kind = "uninitialized"
+    level = float("inf")
+
+    def run(self, op: Any, args: Any, kw: Any) -> Any:
+        raise ValueError(f"Attempted to use an uninitialized parameter in {op.name}. {_ADVICE}")
+
+    def shape_of(self, x: Tensor) -> Any:
+        raise _NoShape(
+            f"Attempted to use an uninitialized parameter: can't access the shape of an uninitialized parameter or buffer. {_ADVICE}"
+        )
+
+    strides_of = shape_of
+
+    def __deepcopy__(self, memo: Any) -> _Unknown:
+        return self
+
+
+_UNKNOWN = _Unknown()
+
+
+class UninitializedTensorMixin:
+    """A parameter or buffer whose shape the first input of its module will tell; see `materialize`."""
+
+    cls_to_become: type = Tensor
+
+    def _start(self, requires_grad: bool, dtype: Any, device: Any = None) -> None:
+        d = dt.get_default_dtype() if dtype is None else dt.as_dtype(dtype)
+        inner = Tensor(np.zeros(0, d.np))
+        Tensor.__init__(self, inner.requires_grad_(requires_grad), _UNKNOWN)  # type: ignore[arg-type]
+
+    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Become a tensor of this shape, of values left to chance."""
+        x: Any = self
+        d = x.dtype if dtype is None else dt.as_dtype(dtype)
+        on = x.requires_grad
+        x._value, x._interp, x._aux = np.zeros((shape,) if isinstance(shape, int) else tuple(shape), d.np), None, None
+        x.__class__ = self.cls_to_become
+        x.requires_grad_(on)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Any:
+        """Whether gradients will be recorded."""
+        self._value.requires_grad_(requires_grad)  # type: ignore[attr-defined]
+        return self
+
+    def _convert(self, fn: Any) -> None:
+        """Take the type that `fn` gives."""
+        x: Any = self
+        x._start(x.requires_grad, fn(x._value.detach()).dtype)
+
+    def share_memory_(self) -> Any:
+        """Refused: there is no memory yet."""
+        raise RuntimeError(f"Can't share memory on an uninitialized parameter or buffer. {_ADVICE}")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+    def __copy__(self) -> Any:
+        make, args, state = self.__reduce_ex__(2)
+        new = make(*args)
+        new.__dict__.update(state)
+        return new
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if id(self) not in memo:
+            memo[id(self)] = self.__copy__()
+        return memo[id(self)]
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        x: Any = self
+        return _uninitialized, (type(self), x.requires_grad, x.dtype), dict(self.__dict__)
+
+
+def _uninitialized(cls: Any, requires_grad: bool, dtype: Any) -> Any:
+    return cls(requires_grad=requires_grad, dtype=dtype)
+
+
+def is_lazy(x: Any) -> bool:
+    """Whether a parameter or buffer has no shape yet."""
+    return isinstance(x, UninitializedTensorMixin)
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[misc]
+    """A parameter whose shape is not known yet."""
+
+    cls_to_become = Parameter
+
+    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
+        """A parameter of this type, of no shape."""
+        x: Any = object.__new__(cls)
+        x._start(requires_grad, dtype, device)
+        return x
+
+
+class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # type: ignore[misc]
+    """A buffer whose shape is not known yet."""
+
+    __torch_function__ = disabled
+
+    def __new__(
+        cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
+    ) -> Any:
+        """A buffer of this type, of no shape."""
+        x: Any = object.__new__(cls)
+        x._start(requires_grad, dtype, device)
+        x.__dict__.update(_is_buffer=True, persistent=persistent)
+        return x
+
+    def __init__(self, *args: Any, **kw: Any) -> None:
+        pass  # __new__ has done it
+
+
 __all__ = [
     "Buffer",
     "Parameter",
+    "UninitializedBuffer",
+    "UninitializedParameter",
+    "is_lazy",
 ]
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 from ..core import dispatch
 from ..core.batching import Batching
-from ..core.dispatch import leaving
+from ..core.dispatch import innermost, leaving
+from ..core.payload import COMPOSED, payload_of
 from ..core.shapes import sizes_of
 from ..core.sizes import SEEN
 from ..core.tensor import Tensor
 from ..core.tree import LEAF, broadcast_prefix, flatten, unflatten
 from ..core.views import assign, pin
-from .common import named_as, written_to
+from .common import are_arrays, as_tensor_result, named_as, written_to
 
 
 def _batch_size(dims: list[Any], leaves: list[Any]) -> int:
@@ -69,6 +71,18 @@ def vmap(
             in_d = in_dims
         leaves, spec = flatten(args)
         kws, kspec = flatten(kw) if kw else ([], None)
+        for x in leaves:
+            if (
+                not isinstance(x, Tensor)
+                and are_arrays(leaves)
+                and (over := _array_dims(in_d, leaves, args)) is not None
+            ):
+                from ..interop.numpy.transform import mapped as of_arrays
+
+                make = functools.partial(
+                    vmap, in_dims=in_dims, out_dims=out_dims, randomness=randomness, chunk_size=chunk_size
+                )
+                return of_arrays(make, func, over, args, kw)
         if isinstance(in_d, int):
             for x in leaves:
                 if not isinstance(x, Tensor):
@@ -97,7 +111,7 @@ def vmap(
         flat = [flatten(p) for p in parts]
         one = isinstance(out_dims, tuple) and len(out_dims) == 1 and isinstance(parts[0], Tensor)
         odims = broadcast_prefix(out_dims[0] if one else out_dims, parts[0])
-        from ..ops.shape.views import cat
+        from ..ops.shape.slices import cat
 
         return unflatten(
             [xs[0] if d is None else cat(list(xs), d) for d, *xs in zip(odims, *[f[0] for f in flat], strict=True)],
@@ -105,6 +119,18 @@ def vmap(
         )
 
     return named_as(mapped, func)
+
+
+def _array_dims(in_dims: Any, leaves: list[Any], args: tuple[Any, ...]) -> list[Any] | None:
+    """The axis of each leaf, where arrays of NumPy's are among those to be mapped over; else None."""
+    try:
+        dims = [in_dims] * len(leaves) if isinstance(in_dims, int) else broadcast_prefix(in_dims, args)
+    except ValueError:
+        return None
+    arrays = any(
+        d is not None and not isinstance(x, Tensor) and hasattr(x, "ndim") for x, d in zip(leaves, dims, strict=True)
+    )
+    return dims if arrays else None
 
 
 def _refuse_leaf(x: Any, d: int) -> Any:
@@ -137,13 +163,18 @@ def _run_vmap(
                 xs.append(x)
                 entered.append(None)
             else:
-                low = pin(x.movedim(d, 0) if d and d % x.ndim else x)
+                low = x.movedim(d, 0) if d and d % x.ndim else x
+                if COMPOSED:
+                    low = payload_of(innermost(low)).mapped(low)
+                low = pin(low)
                 xs.append(Tensor(low, level))
                 entered.append(low)
         level.function = (func, held)
         out = func(*unflatten(xs[:n], spec), **unflatten(xs[n:], kspec)) if kspec else func(*unflatten(xs, spec))
         ys, yspec = flatten(out)
-        for y in ys:
+        for i, y in enumerate(ys):
+            if not isinstance(y, Tensor):
+                ys[i] = y = as_tensor_result(y)
             if not isinstance(y, Tensor):
                 raise ValueError(
                     f"vmap: the function must only return tensors (in tuples, lists or dicts), got {type(y).__name__}"

@@ -35,6 +35,20 @@ def is_diff(x: Any) -> bool:
     return isinstance(x, Tensor) and x.dtype.category >= dt.FLOAT
 
 
+def as_tensor_result(y: Any) -> Any:
+    """What a function returned: of an Array (a value of NumPy's door) its tensor."""
+    from ..interop.numpy.value import Array
+
+    return y._t if type(y) is Array else y
+
+
+def are_arrays(leaves: list[Any]) -> bool:
+    """Whether some of the leaves are NumPy's arrays or numbers, so that the transform goes by NumPy's door."""
+    from ..interop.numpy.transform import any_foreign
+
+    return any_foreign(leaves)
+
+
 def need_diff(name: str, x: Any) -> Tensor:
     if not isinstance(x, Tensor):
         raise ValueError(

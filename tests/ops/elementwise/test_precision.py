@@ -109,3 +109,28 @@ def test_values_that_were_lost():
         x = [712.0, -713.5]
         close(cr.special.i0(cr.tensor(x, dtype=cr.float64)).numpy(), [mp.besseli(0, v) for v in x], 8)
     assert cr.sinc(cr.tensor([1.0, -3.0, 2e6])).tolist() == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    "base, exponent", [(1.7565562469861032e19, -0.008180685341358185), (1e-30, 0.01), (3.7, -0.3), (-2.0, -3.0)]
+)
+def test_the_slope_of_a_power_in_its_base(base: float, exponent: float) -> None:
+    """``b a**(b - 1)`` without the rounding of ``b - 1``."""
+    a, b = (cr.tensor(v, dtype=cr.float32) for v in (base, exponent))
+    got = cr.func.grad(lambda a: a**b)(a).item()
+    with mp.workdps(40):
+        x, y = mp.mpf(a.item()), mp.mpf(b.item())
+        want = float(y * x ** (y - 1))
+    assert abs(got - want) <= 3 * np.spacing(np.float32(abs(want)))
+
+
+@pytest.mark.parametrize("a, b", [(-39.75, 17.53), (30.0, -30.5), (-30.057337880034886, 39.99999999999384)])
+def test_the_slopes_of_logaddexp2(a: float, b: float) -> None:
+    """``2**a / (2**a + 2**b)``: the difference of the exponents, here exact in both types, is all that may be rounded."""
+    d = np.float64(np.float32(a)) - np.float64(np.float32(b))
+    x, y = cr.tensor(float(d), dtype=cr.float64), cr.tensor(0.0, dtype=cr.float64)
+    got = cr.func.grad(cr.logaddexp2, (0, 1))(x, y)
+    with mp.workdps(40):
+        share = 1 / (1 + mp.mpf(2) ** -mp.mpf(float(d)))
+        for g, w in zip(got, (share, 1 - share), strict=True):
+            assert abs(g.item() - float(w)) <= 3 * np.spacing(float(w))

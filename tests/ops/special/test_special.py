@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import mpmath as mp
@@ -201,3 +202,26 @@ def test_degrees_that_are_none() -> None:
 def test_the_package_does_not_load_scipy() -> None:
     code = "import sys, chainrule; sys.exit(any(m.split('.')[0] == 'scipy' for m in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("name, first, after", [
+    ("hermite_polynomial_h", lambda x: 2 * x, lambda j, x, p, q: 2 * x * p - 2 * j * q),
+    ("legendre_polynomial_p", lambda x: x, lambda j, x, p, q: ((2 * j + 1) * x * p - j * q) / (j + 1)),
+    ("chebyshev_polynomial_v", lambda x: 2 * x - 1, lambda j, x, p, q: 2 * x * p - q),
+    ("laguerre_polynomial_l", lambda x: 1 - x, lambda j, x, p, q: ((2 * j + 1 - x) * p - j * q) / (j + 1)),
+])  # fmt: skip
+def test_polynomials_keep_their_digits_near_roots(name: str, first: Any, after: Any) -> None:
+    x = np.linspace(-1.3, 2.6, 401)
+    got = getattr(chainrule.special, name)(chainrule.tensor(x), 8).numpy()
+    if np.finfo(np.longdouble).nmant == np.finfo(np.float64).nmant:
+        pytest.skip("the platform has no wider type")
+    for v, y in zip(x.tolist(), got.tolist(), strict=True):
+        z = Fraction(v)
+        q, p = Fraction(1), first(z)
+        for j in range(1, 8):
+            p, q = after(j, z, p, q), p
+        assert abs(Fraction(y) - p) <= abs(p) * Fraction(1, 2**52), f"{name}({v}, 8) is {float(p)}, got {y}"
+    mixed = getattr(chainrule.special, name)(
+        chainrule.tensor(x[:4]), chainrule.tensor([0.0, 1.0, 8.0, -1.0], dtype=chainrule.float64)
+    ).tolist()
+    assert mixed == [1.0, float(first(Fraction(x[1]))), got[2], 0.0]

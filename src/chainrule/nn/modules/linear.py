@@ -1,30 +1,28 @@
-"""Linear, bilinear, embedding and reshaping modules."""
+"""Linear and bilinear modules."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-import numpy as np
-
-from ...core import dtypes as dt
+from ...core.registry import PUBLIC
 from ...core.tensor import Tensor
 from .. import functional as F
 from .. import init
 from ..module import Module
-from ..parameter import Parameter
+from ..parameter import Parameter, UninitializedParameter
+from .lazy import LazyModuleMixin
 
 
-def blank(*shape: int, dtype: Any = None) -> Parameter:
+def blank(*shape: int, dtype: Any = None, device: Any = None) -> Parameter:
     """A parameter that an initialiser is about to fill."""
-    d = dt.get_default_dtype() if dtype is None else dt.as_dtype(dtype)
-    return Parameter(Tensor(np.zeros(shape, d.np)))
+    return Parameter(PUBLIC["zeros"](shape, dtype=dtype, device=device))
 
 
 class Identity(Module):
     """The input itself; takes and ignores any arguments."""
 
-    def __init__(self, *args: Any, **kw: Any) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
 
     def forward(self, input: Any) -> Any:
@@ -40,8 +38,8 @@ class Linear(Module):
     ) -> None:
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
-        self.weight = blank(out_features, in_features, dtype=dtype)
-        self.register_parameter("bias", blank(out_features, dtype=dtype) if bias else None)
+        self.weight = blank(out_features, in_features, dtype=dtype, device=device)
+        self.register_parameter("bias", blank(out_features, dtype=dtype, device=device) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -72,10 +70,12 @@ class Bilinear(Module):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
+        if in1_features <= 0:
+            raise ValueError(f"in1_features must be > 0, but got {in1_features}")
         super().__init__()
         self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
-        self.weight = blank(out_features, in1_features, in2_features, dtype=dtype)
-        self.register_parameter("bias", blank(out_features, dtype=dtype) if bias else None)
+        self.weight = blank(out_features, in1_features, in2_features, dtype=dtype, device=device)
+        self.register_parameter("bias", blank(out_features, dtype=dtype, device=device) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -97,99 +97,43 @@ class Bilinear(Module):
         )
 
 
-class Embedding(Module):
-    """Rows of a table: ``weight[input]``."""
+class NonDynamicallyQuantizableLinear(Linear):
+    """A Linear by the name that PyTorch gives the output projection of an attention."""
 
-    def __init__(
-        self,
-        num_embeddings: int,
-        embedding_dim: int,
-        padding_idx: int | None = None,
-        max_norm: float | None = None,
-        norm_type: float = 2.0,
-        scale_grad_by_freq: bool = False,
-        sparse: bool = False,
-        _weight: Tensor | None = None,
-        _freeze: bool = False,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        if padding_idx is not None:
-            if not -num_embeddings <= padding_idx < num_embeddings:
-                raise AssertionError(
-                    f"Embedding: padding_idx must be within num_embeddings ({num_embeddings}), got {padding_idx}"
-                )
-            padding_idx %= num_embeddings
-        self.num_embeddings, self.embedding_dim, self.padding_idx = num_embeddings, embedding_dim, padding_idx
-        self.max_norm, self.norm_type = max_norm, norm_type
-        self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
-        if _weight is None:
-            self.weight = blank(num_embeddings, embedding_dim, dtype=dtype)
-            self.reset_parameters()
-        else:
-            self.weight = Parameter(_weight)
-        self.weight.requires_grad_(not _freeze)
+
+class LazyLinear(LazyModuleMixin, Linear):
+    """A Linear whose `in_features` the first input tells."""
+
+    cls_to_become = Linear
+
+    def __init__(self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+        super().__init__(0, 0, False)
+        self.out_features = out_features
+        self.weight = UninitializedParameter(device=device, dtype=dtype)
+        if bias:
+            self.bias = UninitializedParameter(device=device, dtype=dtype)
 
     def reset_parameters(self) -> None:
-        """Normal numbers; zeros in the padding row."""
-        init.normal_(self.weight)
-        if self.padding_idx is not None:
-            w = self.weight.detach().numpy().copy()
-            w[self.padding_idx] = 0
-            init._fill(self.weight, w)
+        """Random weights, once there is a shape."""
+        if self.in_features and not self.has_uninitialized_params():
+            super().reset_parameters()
 
-    def forward(self, input: Tensor) -> Tensor:
-        """``weight[input]``."""
-        return F.embedding(
-            input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse
-        )
-
-    @classmethod
-    def from_pretrained(
-        cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None, **kw: Any
-    ) -> Embedding:
-        """A module around a given table."""
-        if embeddings.ndim != 2:
-            raise AssertionError(
-                f"from_pretrained: embeddings must be 2-dimensional, got shape {tuple(embeddings.shape)}"
-            )
-        rows, columns = embeddings.shape
-        return cls(rows, columns, padding_idx=padding_idx, _weight=embeddings, _freeze=freeze, **kw)
-
-    def extra_repr(self) -> str:
-        """The sizes."""
-        pad = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
-        return f"{self.num_embeddings}, {self.embedding_dim}{pad}"
+    def initialize_parameters(self, input: Tensor) -> None:
+        """Take `in_features` from the input's last dim."""
+        if self.has_uninitialized_params():
+            self.in_features = input.shape[-1]
+            weight: Any = self.weight
+            weight.materialize((self.out_features, self.in_features))
+            if self.bias is not None:
+                self.bias.materialize((self.out_features,))
+        if self.in_features == 0:
+            if input.shape[-1] != self.weight.shape[-1]:
+                raise AssertionError(
+                    f"LazyLinear: the weight of shape {tuple(self.weight.shape)} does not fit an input of {input.shape[-1]} features"
+                )
+            self.in_features = input.shape[-1]
+            return
+        self.reset_parameters()
 
 
-class Flatten(Module):
-    """The dims from `start_dim` to `end_dim` as one."""
-
-    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
-        super().__init__()
-        self.start_dim, self.end_dim = start_dim, end_dim
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The flattened input."""
-        return input.flatten(self.start_dim, self.end_dim)
-
-    def extra_repr(self) -> str:
-        """The dims."""
-        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
-
-
-class Unflatten(Module):
-    """One dim as several."""
-
-    def __init__(self, dim: int, unflattened_size: Any) -> None:
-        super().__init__()
-        self.dim, self.unflattened_size = dim, unflattened_size
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The input with the dim split."""
-        return input.unflatten(self.dim, self.unflattened_size)
-
-    def extra_repr(self) -> str:
-        """The dims."""
-        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
+__all__ = ["Bilinear", "Identity", "LazyLinear", "Linear", "NonDynamicallyQuantizableLinear"]

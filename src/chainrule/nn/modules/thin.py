@@ -1,139 +1,132 @@
-"""Modules that only hold the options of a function: activations, dropout, distances, losses, paddings of shapes."""
+"""Modules that only hold the options of a function: a class with its options as fields, and `thin` writes the rest.
+
+    @thin("leaky_relu", text="negative_slope={negative_slope}")
+    class LeakyReLU(Module):
+        negative_slope: float = 0.01
+        inplace: bool = False
+
+gets an ``__init__`` with these arguments, a ``forward(input)`` that is ``F.leaky_relu(input, negative_slope=..., inplace=...)``, and its
+text. Both are written as source once, when the class is made, as dataclasses do it: a call costs no more than one written by hand.
+"""
 
 from __future__ import annotations
 
 import inspect
-from typing import Any
-
-import numpy as np
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY
+from typing import Any, TypeVar, dataclass_transform
 
 from ...core.tensor import Tensor
 from .. import functional as F
-from ..module import Module
-from ..parameter import Parameter
-from . import thin_table
+
+T = TypeVar("T", bound=type)
 
 
-class Thin(Module):
-    """``forward(*inputs)`` is a function of ``nn.functional`` with the options that the module was made with."""
+def reduction_of(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
+    """The reduction, also where it is asked for by the two flags that came before it."""
+    if size_average is None and reduce is None:
+        return reduction
+    import warnings
 
-    function = ""
-    options: dict[str, Any] = {}
-    shown: tuple[str, ...] = ()
-
-    def __init__(self, *args: Any, **kw: Any) -> None:
-        super().__init__()
-        names = list(type(self).options)
-        if len(args) > len(names):
-            raise TypeError(
-                f"{type(self).__name__} takes at most {len(names)} arguments ({', '.join(names)}), got {len(args)}"
-            )
-        given = dict(zip(names, args, strict=False))
-        for k, v in kw.items():
-            if k not in type(self).options or k in given:
-                raise TypeError(
-                    f"{type(self).__name__}: unexpected or repeated argument {k!r}; there are {', '.join(names)}"
-                )
-            given[k] = v
-        for k, default in type(self).options.items():
-            v = given.get(k, default)
-            if v is inspect.Parameter.empty:
-                raise TypeError(f"{type(self).__name__}: the argument {k!r} is missing")
-            if isinstance(v, Tensor) and not isinstance(v, Parameter):
-                self.register_buffer(k, v)
-            else:
-                setattr(self, k, v)
-
-    def forward(self, *inputs: Any) -> Any:
-        """The function of the inputs."""
-        return getattr(F, self.function)(*inputs, **{k: getattr(self, k) for k in self.options})
-
-    def extra_repr(self) -> str:
-        """The options that differ from the defaults."""
-        parts = []
-        for k, default in type(self).options.items():
-            v = getattr(self, k)
-            if k in self.shown or (v is not default and not (isinstance(v, (int, float, str)) and v == default)):
-                parts.append(f"{k}={tuple(v.shape)}" if isinstance(v, Tensor) else f"{k}={v!r}")
-        return ", ".join(parts)
-
-
-class _Random(Thin):
-    """Acts in training only."""
-
-    def __init__(self, *args: Any, **kw: Any) -> None:
-        super().__init__(*args, **kw)
-        if "p" in self.options and not 0 <= self.p <= 1:
-            raise ValueError(f"{type(self).__name__}: dropout probability has to be between 0 and 1, but got {self.p}")
-
-    def forward(self, *inputs: Any) -> Any:
-        """The function of the inputs, random in training."""
-        return getattr(F, self.function)(*inputs, training=self.training, **{k: getattr(self, k) for k in self.options})
-
-
-def _make(base: type, name: str, function: str, doc: str, options: dict[str, Any], shown: tuple[str, ...]) -> type:
-    cls = type(
-        name,
-        (base,),
-        {"__doc__": doc, "__module__": __name__, "function": function, "options": options, "shown": shown},
+    size_average, reduce = size_average is not False, reduce is not False
+    now = ("mean" if size_average else "sum") if reduce else "none"
+    warnings.warn(
+        f"size_average and reduce args will be deprecated, please use reduction='{now}' instead.", stacklevel=4
     )
-    globals()[name] = cls
-    return cls
+    return now
 
 
-for _name, _function, _doc, _options in thin_table.LOSSES:
-    _make(Thin, _name, _function, _doc, _options, ())
-for _name, _function, _doc, _options in thin_table.ACTIVATIONS + thin_table.SHAPES:
-    _make(Thin, _name, _function, _doc, _options, tuple(k for k in _options if k != "inplace"))
-for _name, _function, _doc, _options in thin_table.RANDOM:
-    _make(_Random, _name, _function, _doc, _options, tuple(_options) if "p" in _options else ("lower", "upper"))
+# How a field with this name becomes an attribute; None: not at all.
+_LEGACY = {"size_average": None, "reduce": None, "reduction": "reduction_of(size_average, reduce, reduction)"}
 
 
-class PReLU(Module):
-    """``max(x, 0) + a min(x, 0)`` with a learned `a`, one or one a channel."""
-
-    def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
-        super().__init__()
-        self.num_parameters = num_parameters
-        self.weight = Parameter(Tensor(np.full(num_parameters, init, np.float32 if dtype is None else dtype.np)))
-
-    def forward(self, input: Tensor) -> Tensor:
-        """``max(x, 0) + a min(x, 0)``."""
-        return F.prelu(input, self.weight)
-
-    def extra_repr(self) -> str:
-        """The number of parameters."""
-        return f"num_parameters={self.num_parameters}"
+def _written(cls: Any, name: str, parameters: str, body: list[str], known: dict[str, Any]) -> Any:
+    """A method of `cls` from its source."""
+    lines = [f"def {name}(self{', ' if parameters else ''}{parameters}):", *(f"    {line}" for line in body)]
+    space = {"F": F, "cls": cls, "Tensor": Tensor, "reduction_of": reduction_of, **known}
+    exec("\n".join(lines), space)  # the source is made of the names of fields alone
+    f = space[name]
+    f.__qualname__, f.__module__ = f"{cls.__name__}.{name}", cls.__module__
+    return f
 
 
-class Sigmoid(Module):
-    """``1 / (1 + exp(-x))``."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        """``1 / (1 + exp(-x))``."""
-        return input.sigmoid()
-
-
-class Tanh(Module):
-    """``tanh(x)``."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        """``tanh(x)``."""
-        return input.tanh()
-
-
-class Softmax2d(Module):
-    """Softmax over the channels of [N, C, H, W] or [C, H, W]."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Softmax over dim -3."""
-        if input.ndim not in (3, 4):
-            raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.ndim}D")
-        return input.softmax(-3)
+def _fields(cls: Any) -> tuple[list[inspect.Parameter], dict[str, Any]]:
+    """The options of a class, and their defaults, which leave the class: they would hide buffers of that name."""
+    kind: Any = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    out, defaults = [], {}
+    for name, annotation in inspect.get_annotations(cls).items():
+        if annotation == "KW_ONLY" or annotation is KW_ONLY:
+            kind = inspect.Parameter.KEYWORD_ONLY
+            continue
+        default = cls.__dict__.get(name, inspect.Parameter.empty)
+        if name in cls.__dict__:
+            delattr(cls, name)
+            defaults[name] = default
+        out.append(inspect.Parameter(name, kind, default=default, annotation=annotation))
+    return out, defaults
 
 
-__all__ = [
-    n
-    for n, v in list(globals().items())
-    if isinstance(v, type) and issubclass(v, Module) and v.__module__ == __name__ and not n.startswith("_")
-]
+def _init(cls: Any, parameters: list[inspect.Parameter], convert: Mapping[str, Any], extra: dict[str, Any]) -> Any:
+    names = [p.name for p in parameters]
+    made = {**(_LEGACY if "size_average" in names else {}), **convert}
+    body = ["super(cls, self).__init__()"]
+    for p in parameters:
+        value = made.get(p.name, p.name)
+        if value is not None:
+            tensor = "Tensor" in str(p.annotation)
+            body.append(f"self.register_buffer('{p.name}', {value})" if tensor else f"self.{p.name} = {value}")
+    if hasattr(cls, "_check_options"):
+        body.append("self._check_options()")
+    shown, star = [], False
+    for p in parameters:
+        if p.kind is inspect.Parameter.KEYWORD_ONLY and not star:
+            shown.append("*")
+            star = True
+        shown.append(p.name if p.default is p.empty else f"{p.name}=_{p.name}")
+    known = {f"_{p.name}": p.default for p in parameters} | extra
+    f = _written(cls, "__init__", ", ".join(shown), body, known)
+    f.__annotations__ = {p.name: p.annotation for p in parameters} | {"return": None}
+    return f
+
+
+@dataclass_transform()
+def thin(
+    function: str,
+    inputs: str = "input",
+    *,
+    text: str | None = None,
+    also: str = "",
+    convert: Mapping[str, str | None] | None = None,
+    **known: Any,
+) -> Callable[[T], T]:
+    """Make a class with annotated options the module of ``nn.functional.<function>`` of `inputs`.
+
+    `text` is what stands in the parentheses, a format of the attributes; `convert` says how an option becomes an attribute
+    (None: not at all), as an expression in which the names in `known` may be used; `also` is a further argument.
+    """
+
+    def build(cls: Any) -> Any:
+        parameters, _ = _fields(cls)
+        changes = convert or {}
+        if "__init__" not in cls.__dict__:
+            cls.__init__ = _init(cls, parameters, changes, known)
+        skipped = {k for k in (*changes, *_LEGACY) if {**_LEGACY, **changes}[k] is None}
+        options = [p.name for p in parameters if p.name not in skipped]
+        given = [*(i.split("=")[0].strip() for i in inputs.split(",")), *(f"{k}=self.{k}" for k in options), also]
+        call = f"return F.{function}({', '.join(g for g in given if g)})"
+        if "forward" not in cls.__dict__:
+            cls.forward = _written(cls, "forward", inputs, [call], {})
+            cls.forward.__doc__ = cls.__doc__
+        if text is not None and "extra_repr" not in cls.__dict__:
+            flagged = "inplace" in options and "inplace" not in text
+
+            def extra_repr(self: Any) -> str:
+                """The options."""
+                parts = [text.format_map(self.__dict__)] if text else []
+                return ", ".join([*parts, "inplace=True"] if flagged and self.inplace else parts)
+
+            cls.extra_repr = extra_repr
+        cls.__constants__ = options
+        return cls
+
+    return build

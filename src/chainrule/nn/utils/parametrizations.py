@@ -67,7 +67,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
             f"weight_norm: Cannot register two weight_norm parametrizations on the same parameter {name}"
         )
     register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
-    module._hook("load_pre", _Rename(name))
+    module.register_load_state_dict_pre_hook(_Rename(name))
     return module
 
 
@@ -147,12 +147,20 @@ class _SpectralNorm(Module):
         return value
 
 
+def outputs_dim(module: Module) -> int:
+    """The dim of a weight that counts the outputs: 1 for transposed convolutions, else 0."""
+    from ..modules.conv import _ConvTransposeNd
+
+    return int(isinstance(module, _ConvTransposeNd))
+
+
 def spectral_norm(
     module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
 ) -> Module:
-    """``W / sigma(W)`` with the largest singular value of W, whose rows are the slices of `dim` (default 0)."""
+    """``W / sigma(W)`` with the largest singular value of W, whose rows are the slices of `dim` (default: that of the outputs)."""
     weight = _need(module, name, "spectral_norm")
-    register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, 0 if dim is None else dim, eps))
+    d = outputs_dim(module) if dim is None else dim
+    register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, d, eps))
     return module
 
 
@@ -215,7 +223,7 @@ class _Orthogonal(Module):
         """What gives `value`, made orthogonal if it is not."""
         if tuple(value.shape) != self.shape:
             raise ValueError(
-                f"orthogonal: expected a matrix or batch of matrices of shape {self.shape}, got {tuple(value.shape)}"
+                f"orthogonal: Expected a matrix or batch of matrices of shape {self.shape}, got {tuple(value.shape)}"
             )
         q = value.detach().numpy()
         n, k = q.shape[-2:]
@@ -225,7 +233,7 @@ class _Orthogonal(Module):
         if not self.trivialise:
             if self.orthogonal_map != "householder":
                 raise NotImplementedError(
-                    "orthogonal: assigning to a matrix_exp or cayley parametrization needs use_trivialization=True"
+                    "orthogonal: It is not possible to assign to the matrix exponential or the Cayley parametrizations when use_trivialization=False."
                 )
             h, tau = np.linalg.qr(q, mode="raw")
             a = np.swapaxes(h, -1, -2).copy()
@@ -253,7 +261,7 @@ def orthogonal(
     weight = _need(module, name, "orthogonal")
     if weight.ndim < 2:
         raise ValueError(
-            f"orthogonal: expected a matrix or batch of matrices, got a tensor of {weight.ndim} dimensions"
+            f"orthogonal: Expected a matrix or batch of matrices, got a tensor of {weight.ndim} dimensions"
         )
     square = weight.shape[-2] == weight.shape[-1]
     how = orthogonal_map or ("matrix_exp" if square or weight.dtype.is_complex else "householder")

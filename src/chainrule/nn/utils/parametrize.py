@@ -17,7 +17,7 @@ from ...core.imperative import no_grad
 from ...core.tensor import Tensor
 from ...core.views import assign
 from ..module import Module
-from ..modules.containers import ModuleDict, ModuleList
+from ..modules.container import ModuleDict, ModuleList
 from ..parameter import Parameter
 from .computed import Computed, install, plain_class, uninstall
 
@@ -37,16 +37,18 @@ def cached() -> Iterator[None]:
 
 def _check(original: Tensor, y: Any) -> None:
     """Refuse a parametrization that changes the type or the shape of what it parametrizes."""
-    what = "register_parametrization: a parametrization"
+    what = "register_parametrization:"
     if not isinstance(y, Tensor):
-        raise ValueError(f"{what} must return a tensor, got {type(y).__name__}")
+        raise ValueError(f"{what} A parametrization must return a tensor. Got {type(y).__name__}.")
     if y.dtype is not original.dtype:
         raise ValueError(
-            f"{what} changes the dtype from {original.dtype} to {y.dtype}; pass unsafe=True if that is meant"
+            f"{what} Registering a parametrization may not change the dtype of the tensor, unless the `unsafe` flag is enabled; "
+            f"it changes it from {original.dtype} to {y.dtype}"
         )
     if y.shape != original.shape:
         raise ValueError(
-            f"{what} changes the shape from {tuple(original.shape)} to {tuple(y.shape)}; pass unsafe=True if that is meant"
+            f"{what} Registering a parametrization may not change the shape of the tensor, unless the `unsafe` flag is enabled; "
+            f"it changes it from {tuple(original.shape)} to {tuple(y.shape)}"
         )
 
 
@@ -78,7 +80,7 @@ class ParametrizationList(ModuleList):
             for k, x in enumerate(new):
                 if not isinstance(x, Tensor):
                     raise ValueError(
-                        f"right_inverse must return a tensor or a sequence of tensors, got a sequence with {type(x).__name__}"
+                        f"right_inverse must return a Tensor or a Sequence of tensors. Got a sequence with {type(x).__name__}"
                     )
                 self._register(f"original{k}", x, original)
 
@@ -100,10 +102,15 @@ class ParametrizationList(ModuleList):
                         f"cannot assign: the parametrization {type(m).__name__} does not implement right_inverse"
                     )
                 continue
-            new = m.right_inverse(new)
+            try:
+                new = m.right_inverse(new)
+            except NotImplementedError:
+                if every:
+                    raise
+                continue
             if not isinstance(new, Tensor) and not isinstance(new, Sequence):
                 raise ValueError(
-                    f"right_inverse of {type(m).__name__} must return a tensor or a sequence of tensors, got {type(new).__name__}"
+                    f"right_inverse of {type(m).__name__} must return a Tensor or a Sequence of tensors. Got {type(new).__name__}"
                 )
         return new
 
@@ -181,13 +188,18 @@ def register_parametrization(
                 y = parametrization(x)
                 _check(x, y)
                 if hasattr(parametrization, "right_inverse"):
-                    _check(x, parametrization.right_inverse(y))
+                    back = parametrization.right_inverse(y)
+                    if not isinstance(back, Tensor):
+                        raise ValueError(
+                            f"{what}: parametrization.right_inverse must return a tensor. Got: {type(back).__name__}"
+                        )
+                    _check(x, back)
         group.append(parametrization)
         group.unsafe |= unsafe
         return module
     if tensor_name not in module._parameters and tensor_name not in module._buffers:
         raise ValueError(
-            f"{what}: module {type(module).__name__} has no parameter, buffer or parametrized tensor named '{tensor_name}'"
+            f"{what}: Module '{type(module).__name__}' does not have a parameter, a buffer, or a parametrized element with name '{tensor_name}'"
         )
     original = module._parameters.get(tensor_name, module._buffers.get(tensor_name))
     if original is None:

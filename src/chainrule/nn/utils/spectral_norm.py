@@ -8,9 +8,9 @@ from ...core.imperative import no_grad
 from ...core.tensor import Tensor
 from ...core.views import assign
 from ..module import Module
-from ..parameter import Parameter
+from ..parameter import Parameter, is_lazy
 from .computed import Computed, install, uninstall
-from .parametrizations import _SpectralNorm
+from .parametrizations import _SpectralNorm, outputs_dim
 
 
 class SpectralNorm(Computed):
@@ -38,13 +38,17 @@ class SpectralNorm(Computed):
 def spectral_norm(
     module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
 ) -> Module:
-    """``W / sigma(W)`` with the largest singular value of W, whose rows are the slices of `dim` (default 0)."""
+    """``W / sigma(W)`` with the largest singular value of W, whose rows are the slices of `dim` (default: that of the outputs)."""
     if isinstance(module.__dict__.get("_computed", {}).get(name), SpectralNorm):
         raise RuntimeError(f"spectral_norm: Cannot register two spectral_norm hooks on the same parameter {name}")
     w = module._parameters.get(name)
     if w is None:
         raise ValueError(f"spectral_norm: module {type(module).__name__} has no parameter '{name}'")
-    step = _SpectralNorm(w, n_power_iterations, 0 if dim is None else dim, eps)
+    if is_lazy(w):
+        raise ValueError(
+            "The module passed to `SpectralNorm` can't have uninitialized parameters. Make sure to run the dummy forward before applying spectral normalization"
+        )
+    step = _SpectralNorm(w, n_power_iterations, outputs_dim(module) if dim is None else dim, eps)
     delattr(module, name)
     module.register_parameter(name + "_orig", w)
     module.register_buffer(name + "_u", step._buffers.pop("_u"))

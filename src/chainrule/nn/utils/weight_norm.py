@@ -10,7 +10,7 @@ from ...core.views import assign
 from ...ops.linalg.norms import norm_except_dim
 from ...ops.norm.weight import weight_norm as weight_norm_function
 from ..module import Module
-from ..parameter import Parameter
+from ..parameter import Parameter, is_lazy
 from .computed import Computed, install, uninstall
 from .parametrizations import kept_dim
 
@@ -46,6 +46,10 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     w = module._parameters.get(name)
     if w is None:
         raise ValueError(f"weight_norm: module {type(module).__name__} has no parameter '{name}'")
+    if is_lazy(w):
+        raise ValueError(
+            "The module passed to `WeightNorm` can't have uninitialized parameters. Make sure to run the dummy forward before applying weight normalization"
+        )
     x, on = w.detach(), w.requires_grad
     g = norm_except_dim(x, 2, kept_dim(dim, x.ndim))
     delattr(module, name)

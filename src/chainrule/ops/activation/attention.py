@@ -12,7 +12,7 @@ from ...core.declare import op
 from ...core.registry import PUBLIC, public
 from ...core.samples import Given, S, sample
 from ...core.tensor import Tensor
-from ..elementwise.elementary import where
+from ..elementwise.select import where
 from ..linalg.matmul import rounded_once
 from ..reduce.adding import total
 from ..reduce.reductions import softmax

@@ -10,10 +10,11 @@ from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import zeros
 from ...core.tensor import Tensor
-from ..elementwise.elementary import where
+from ..elementwise.select import where
 from ..linalg.matmul import linear, matmul, rounded_once
 from ..reduce.reductions import softmax
-from ..shape.views import cat
+from ..shape.slices import cat
+from .attention import weights as safe_weights
 
 
 def _project(query: Tensor, key: Tensor, value: Tensor, w: Any, b: Any) -> tuple[Tensor, Tensor, Tensor]:
@@ -39,28 +40,51 @@ def _additive(mask: Any, name: str, d: dt.DType) -> Any:
 
 def _check(query: Tensor, key: Tensor, value: Tensor, embed: int, heads: int, attn_mask: Any, padding: Any) -> bool:
     """Whether the input is batched, after PyTorch's checks."""
-    n = query.ndim
-    if n not in (2, 3) or key.ndim != n or value.ndim != n:
+    n, what = query.ndim, "multi_head_attention_forward"
+    if n not in (2, 3):
         raise AssertionError(
-            f"multi_head_attention_forward: query, key and value must all be 2-D (unbatched) or 3-D, got {n}-D, {key.ndim}-D and {value.ndim}-D"
+            f"{what}: query should be unbatched 2D or batched 3D tensor but received {n}-D query tensor"
         )
-    if query.shape[-1] != embed:
+    if key.ndim != n or value.ndim != n:
+        kind = "batched (3-D)" if n == 3 else "unbatched (2-D)"
         raise AssertionError(
-            f"multi_head_attention_forward: was expecting embedding dimension of {embed} in query, but got {query.shape[-1]}"
-        )
-    if embed % heads:
-        raise AssertionError(f"multi_head_attention_forward: embed_dim {embed} not divisible by num_heads {heads}")
-    if key.shape[0] != value.shape[0]:
-        raise AssertionError(
-            f"multi_head_attention_forward: key and value must have the same length, got {list(key.shape)} and {list(value.shape)}"
+            f"{what}: For {kind} `query`, expected `key` and `value` to be {n}-D but found {key.ndim}-D and {value.ndim}-D tensors respectively"
         )
     if padding is not None and padding.ndim != n - 1:
         raise AssertionError(
-            f"multi_head_attention_forward: key_padding_mask must be {n - 1}-D for this query, got {padding.ndim}-D"
+            f"{what}: expected `key_padding_mask` to be `None` or {n - 1}-D but found {padding.ndim}-D tensor instead"
         )
-    if attn_mask is not None and attn_mask.ndim not in (2, 3):
-        raise RuntimeError(f"multi_head_attention_forward: attn_mask must be 2-D or 3-D, got {attn_mask.ndim}-D")
+    if attn_mask is not None:
+        if attn_mask.ndim not in (2, 3):
+            raise AssertionError(
+                f"{what}: expected `attn_mask` to be `None`, 2-D or 3-D but found {attn_mask.ndim}-D tensor instead"
+            )
+        shape = (heads, query.shape[0], key.shape[0])
+        if n == 2 and attn_mask.ndim == 3 and tuple(attn_mask.shape) != shape:
+            raise AssertionError(f"{what}: Expected `attn_mask` shape to be {shape} but got {tuple(attn_mask.shape)}")
+    if query.shape[-1] != embed:
+        raise AssertionError(f"{what}: was expecting embedding dimension of {embed}, but got {query.shape[-1]}")
+    if embed % heads:
+        raise AssertionError(f"{what}: embed_dim {embed} not divisible by num_heads {heads}")
+    if key.shape[0] != value.shape[0]:
+        raise AssertionError(
+            f"{what}: key and value must have the same length, got {list(key.shape)} and {list(value.shape)}"
+        )
     return n == 3
+
+
+def _check_masks(mask: Any, padding: Any, sizes: tuple[int, int, int, int]) -> None:
+    batch, heads, length, source = sizes
+    if mask is not None:
+        shape = (length, source) if mask.ndim == 2 else (batch * heads, length, source)
+        if tuple(mask.shape) != shape:
+            raise RuntimeError(
+                f"multi_head_attention_forward: The shape of the {mask.ndim}D attn_mask is {tuple(mask.shape)}, but should be {shape}."
+            )
+    if padding is not None and tuple(padding.shape) != (batch, source):
+        raise AssertionError(
+            f"multi_head_attention_forward: expecting key_padding_mask shape of {(batch, source)}, but got {tuple(padding.shape)}"
+        )
 
 
 @public("nn.functional.multi_head_attention_forward", out=False)
@@ -85,6 +109,8 @@ def multi_head_attention_forward(
     mask, padding = _additive(attn_mask, "attn_mask", q.dtype), _additive(key_padding_mask, "key_padding_mask", q.dtype)
     extra = 0
     if bias_k is not None and bias_v is not None:
+        if static_k is not None or static_v is not None:
+            raise AssertionError("multi_head_attention_forward: bias cannot be added to static key or value.")
         k, v, extra = cat([k, bias_k.expand(1, batch, embed)]), cat([v, bias_v.expand(1, batch, embed)]), 1
     d = embed // num_heads
 
@@ -98,13 +124,15 @@ def multi_head_attention_forward(
         blank = zeros((batch * num_heads, 1, d), k.dtype)
         k, v, extra = cat([k, blank], 1), cat([v, blank], 1), extra + 1
     source = k.shape[1]
+    _check_masks(attn_mask, key_padding_mask, (batch, num_heads, length, source - extra))
     scores = matmul(q * (1.0 / math.sqrt(d)), k.mT)
     if mask is not None:
         scores = scores + _wider(mask, extra)
     if padding is not None:
         p = _wider(padding, extra).reshape(batch, 1, 1, source)
         scores = (scores.reshape(batch, num_heads, length, source) + p).reshape(batch * num_heads, length, source)
-    weights = softmax(scores, -1)
+    # Where only the values are wanted, a query that may see no key gets 0, as in scaled_dot_product_attention.
+    weights = softmax(scores, -1) if need_weights else safe_weights(scores, mask is not None or padding is not None)
     if training and dropout_p > 0:
         from ..random.dropout import native_dropout
 

@@ -19,7 +19,7 @@ from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import zeros
 from ...core.tensor import Tensor
-from ..elementwise.elementary import where_p
+from ..elementwise.select import where_p
 from ..index.getitem import take_rows_p
 from ..linalg.matmul import matmul, matmul_p
 from ..shape.views import reshape
@@ -115,7 +115,7 @@ def _sampled(x: Tensor, grid: Tensor, mode: str, padding: str, align: bool) -> T
 
 
 def _joined(parts: list[Tensor], axis: int) -> Tensor:
-    from ..shape.views import cat
+    from ..shape.slices import cat
 
     return cat(parts, axis) if len(parts) > 1 else parts[0]
 

@@ -19,7 +19,7 @@ from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import zeros
 from ...core.tensor import Tensor
-from ..elementwise.elementary import where_p
+from ..elementwise.select import where_p
 from ..index.getitem import add_rows_p, check_range_p, take_rows_p
 from ..random.generator import rand
 from ..shape.in_each import by_sizes

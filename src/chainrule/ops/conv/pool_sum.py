@@ -18,7 +18,7 @@ from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.tensor import Tensor
-from ..elementwise.elementary import where_p
+from ..elementwise.select import where_p
 from ..shape.in_each import by_sizes
 from .convolution import spread
 

@@ -15,8 +15,9 @@ from ...core.shapes import wrap_dim
 from ...core.tensor import Tensor
 from ..elementwise.convert import own
 from ..shape.pad import constant_pad_nd
+from ..shape.slices import narrow
 from ..shape.strided import memory_view
-from ..shape.views import narrow, reshape
+from ..shape.views import reshape
 
 # -- windows of one dim -------------------------------------------------------------------------------------------------
 

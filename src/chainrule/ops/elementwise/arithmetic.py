@@ -15,9 +15,14 @@ from ...core.samples import Given, S, sample
 from ...core.tensor import Tensor
 from ...core.types import REAL_NUMS
 from ...core.views import assign
-from .elementary import INTS, floor_divide_p, log, publish, rounding, sigmoid, trunc, where
+from .elementary import exp2, log, sigmoid
 from .formulas import RoundedOnce
+from .numbers import varies
+from .operators import floor_divide_p
+from .parts import rounding, trunc
 from .power import pow
+from .publish import INTS, publish
+from .select import where
 
 REAL_INT = REAL_NUMS | INTS
 LN2 = float(np.log(2.0))
@@ -329,6 +334,8 @@ def _value_fits(name: str, value: Any, xs: tuple[Any, ...]) -> None:
 @public("addcmul", methods="addcmul", inplace="addcmul_")
 def addcmul(input: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
     """``input + value * tensor1 * tensor2``."""
+    if varies(value):
+        return input + value * (tensor1 * tensor2)
     if isinstance(value, Tensor):
         value = value.item()
     _value_fits("addcmul", value, (input, tensor1, tensor2))
@@ -338,6 +345,8 @@ def addcmul(input: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Ten
 @public("addcdiv", methods="addcdiv", inplace="addcdiv_")
 def addcdiv(input: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
     """``input + value * tensor1 / tensor2``."""
+    if varies(value):
+        return input + value * (tensor1 / tensor2)
     if isinstance(value, Tensor):
         value = value.item()
     if all(isinstance(x, Tensor) and x.dtype.category <= dt.INT for x in (tensor1, tensor2)):
@@ -447,10 +456,19 @@ def _logaddexp(a: Any, b: Any) -> Any:
     return np.where(np.isnan(a) | np.isnan(b), complex(np.nan, np.nan), y).astype(a.dtype, copy=False)
 
 
-def _share(t: Any, a: Any, b: Any, scale: float) -> Any:
+def _share(t: Any, a: Any, b: Any) -> Any:
     """t times the share of exp(a) in exp(a) + exp(b); one half where both are the same infinity."""
     same = (a == b) & (_magnitude(a) == float("inf"))
-    return t * sigmoid.bind(where(same, 0, a - b) * scale)
+    return t * sigmoid.bind(where(same, 0, a - b))
+
+
+def _share2(t: Any, a: Any, b: Any) -> Any:
+    """t times the share of 2**a in 2**a + 2**b: the difference, rounded once, is the only error."""
+    same = (a == b) & (_magnitude(a) == float("inf"))
+    d = where(same, 0, a - b)
+    up = d >= 0
+    e = exp2.bind(where(up, 0, d))  # 2**d without overflow
+    return t * where(up, 1 / (1 + exp2.bind(-where(up, d, 0))), e / (1 + e))
 
 
 def _magnitude(a: Any) -> Any:
@@ -461,8 +479,8 @@ logaddexp = publish(
     pointwise(
         "logaddexp",
         _logaddexp,
-        RoundedOnce(lambda t, y, a, b: _share(t, a, b, 1.0)),
-        RoundedOnce(lambda t, y, a, b: _share(t, b, a, 1.0)),
+        RoundedOnce(lambda t, y, a, b: _share(t, a, b)),
+        RoundedOnce(lambda t, y, a, b: _share(t, b, a)),
         fast=REAL_NUMS,
         doc="``log(exp(input) + exp(other))`` without overflow.",
     ),
@@ -473,8 +491,8 @@ logaddexp2 = publish(
     _real(
         "logaddexp2",
         np.logaddexp2,
-        RoundedOnce(lambda t, y, a, b: _share(t, a, b, LN2)),
-        RoundedOnce(lambda t, y, a, b: _share(t, b, a, LN2)),
+        RoundedOnce(lambda t, y, a, b: _share2(t, a, b)),
+        RoundedOnce(lambda t, y, a, b: _share2(t, b, a)),
         kinds="f",
         doc="``log2(2**input + 2**other)`` without overflow.",
     ),
@@ -524,6 +542,15 @@ def nan_to_num(
     if input.dtype.category < dt.FLOAT:
         return input.clone()
     info = dt.finfo(input.dtype)
+    if varies(nan, posinf, neginf):
+        finite = nan_to_num_p.bind(input, nan=0.0, posinf=0.0, neginf=0.0)
+        for at, v, default in (
+            (input != input, nan, 0.0),
+            (input == float("inf"), posinf, info.max),
+            (input == -float("inf"), neginf, info.min),
+        ):
+            finite = where(at, default if v is None else v, finite)
+        return finite
     return nan_to_num_p.bind(
         input,
         nan=0.0 if nan is None else nan,

@@ -15,7 +15,10 @@ from ...core.types import REAL_NUMS
 from ...core.views import write_out
 from ..shape.create import ones_like
 from .arithmetic import need_tensors
-from .elementary import conj, cos, imag, imag_p, mul_p, real, real_p, sgn, sin, where
+from .elementary import cos, sin
+from .operators import mul_p
+from .parts import conj, imag, imag_p, real, real_p, sgn
+from .select import where
 
 # -- building ---------------------------------------------------------------------------------------------------------
 

@@ -77,7 +77,9 @@ def compiled(
         if type(x) is not np.ndarray or x.size < least or x.dtype.num not in REAL_NUMS:
             return plain(*xs, **static)
         key = tuple(static.items()) if static else ()
-        f = made.get(key) or make(key, static)
+        f = made.get(key)
+        if f is None:
+            f = make(key, static)
         try:
             return f(*xs)
         except NotSupported:
@@ -90,6 +92,7 @@ def compiled(
         return plain(*xs, **static)
 
     body.__name__ = name
+    body.kernel = kernel  # type: ignore[attr-defined]  # for whoever renders the op into a loop of his own
     return body
 
 

@@ -13,8 +13,9 @@ from ...core.registry import public
 from ...core.tensor import Tensor
 from ...core.types import ALL_NUMS, FLOAT_NUMS
 from .arithmetic import need_tensors
-from .elementary import INTS, mul_p, publish
+from .operators import mul_p
 from .power import pow_p
+from .publish import INTS, publish
 
 # -- logical operations: everything but 0 is true -------------------------------------------------------------------------
 

@@ -13,7 +13,8 @@ from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.tensor import Tensor
 from ...core.types import COMPLEX_NUMS, FLOAT_NUMS
-from .elementary import log, sqrt, where
+from .elementary import log, sqrt
+from .select import where
 
 
 def _pow(a: Any, b: Any) -> Any:
@@ -74,7 +75,12 @@ def _pow_base(t: Any, y: Any, a: Any, b: Any) -> Any:
         return t * (a * 2 if b == 2 else pow_p.bind(a, b - 1) * b)
     # At exponent 0 the derivative is 0 even where base**-1 is infinite.
     zero = b == 0
-    return where(zero, 0, t * (b * pow_p.bind(a, where(zero, 1, b - 1))))
+    if y.dtype.category == dt.COMPLEX:
+        return where(zero, 0, t * (b * pow_p.bind(a, where(zero, 1, b - 1))))
+    # Below 1/2, b - 1 is rounded, which far from base 1 costs digits that y / a keeps.
+    near = (b < 0.5) & (a != 0) & (a.abs() < float("inf"))
+    power = where(near, y / where(near, a, 1), pow_p.bind(a, where(zero | near, 1, b - 1)))
+    return where(zero, 0, t * (b * power))
 
 
 def _pow_exponent(t: Any, y: Any, a: Any, b: Any) -> Any:

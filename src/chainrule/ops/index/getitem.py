@@ -13,6 +13,7 @@ from ...core import dtypes as dt
 from ...core import views
 from ...core.batching import lift_rank
 from ...core.declare import op
+from ...core.payload import COMPOSED
 from ...core.primitives import clone_p, permute_p
 from ...core.registry import public
 from ...core.samples import Given, S, sample
@@ -20,9 +21,9 @@ from ...core.shapes import broadcast_shapes, wrap_dim, zeros
 from ...core.sizes import SEEN, is_ragged
 from ...core.tensor import Tensor
 from ...core.views import assign
-from ..elementwise.elementary import where_p
+from ..elementwise.select import where_p
 from ..shape.in_each import in_each
-from ..shape.views import slice_p
+from ..shape.slices import slice_p
 
 # -- rows: x[..., N, rest], i[..., S] -> [..., S, rest]; r and s are the ranks of rest and S --------------------------------
 
@@ -75,36 +76,48 @@ take_rows_p = op(
 take_rows_p.__doc__ = "Rows `i` of the `n` rows of `x`."
 
 
-def _flat_rows(out: Any, i: Any, s: int, r: int, n: int) -> tuple[Any, Any]:
-    """`out` and `i` as one big list of rows, leading axes folded in."""
-    lead = _lead(out, r + 1)
-    count = int(np.prod(lead))
-    rows = out.reshape((count * n, *out.shape[out.ndim - r :]))
+def _flat_rows(i: Any, lead: tuple[int, ...], s: int, n: int) -> Any:
+    """Numbers of rows, `n` for each entry of the leading axes, as numbers in one big list."""
     if lead:
+        count = int(np.prod(lead))
         i = np.broadcast_to(i, lead + i.shape[i.ndim - s :]).reshape((count, int(np.prod(i.shape[i.ndim - s :]))))
         i = i + np.arange(count).reshape(-1, 1) * n
-    return rows, i.reshape(-1)
+    return i.reshape(-1)
 
 
 def _add(g: Any, i: Any, *, n: int, r: int, s: int) -> Any:
-    lg, li = _lead(g, r + s), _lead(i, s)
-    lead = np.broadcast_shapes(lg, li)
-    rest = g.shape[g.ndim - r :]
-    out = np.zeros((*lead, n, *rest), np.float32 if g.dtype in dt.HALVES else g.dtype)
-    rows, flat = _flat_rows(out, i, s, r, n)
-    g = np.broadcast_to(g, lead + g.shape[g.ndim - r - s :]).reshape((flat.size, *rest))
-    add_at(rows, flat, g)
-    return out.astype(g.dtype, copy=False)
+    lead = np.broadcast_shapes(_lead(g, r + s), _lead(i, s))
+    rest, i = g.shape[g.ndim - r :], _flat_rows(i, lead, s, n)
+    g = np.broadcast_to(g, lead + g.shape[g.ndim - r - s :]).reshape((i.size, int(np.prod(rest))))
+    return sums(g, i, int(np.prod(lead)) * n).reshape((*lead, n, *rest)).astype(g.dtype, copy=False)
 
 
-def add_at(rows: Any, i: Any, g: Any) -> None:
-    """``rows[i] += g`` with repeated indices added up."""
-    if g.size == 0:
-        return
-    if rows.ndim == 1 and rows.dtype == np.float64:
-        rows += np.bincount(i, g, rows.shape[0])
-    else:
-        np.add.at(rows, i, g)
+TOGETHER = 1 << 18
+
+
+def sums(g: Any, i: Any, n: int) -> Any:
+    """``y[s] = sum of g[k] with i[k] = s`` of rows ``g[k]``, added pairwise or in double precision and not rounded again."""
+    g = g.astype(dt.WORK.get(g.dtype, g.dtype), copy=False)
+    d, width = g.dtype, g.shape[1]
+    if d.kind == "c":
+        pairs = sums(np.ascontiguousarray(g).view(g.real.dtype), i, n)
+        return np.ascontiguousarray(pairs).view(np.result_type(pairs, np.complex64))
+    if not g.size or d.kind != "f":
+        y = np.zeros((n, width), d)
+        np.add.at(y, i, g)
+    elif n <= 4 * len(i):
+        y = np.zeros((n, width))
+        step = max(TOGETHER // width, n)  # index and numbers grow to 64 bits: not all at once
+        for a in range(0, len(i), step):
+            at = i[a : a + step] if width == 1 else (i[a : a + step, None] * width + np.arange(width)).reshape(-1)
+            y += np.bincount(at, g[a : a + step].reshape(-1), n * width).reshape(n, width)
+    else:  # few of many
+        y = np.zeros((n, width), d)
+        order = np.argsort(i, kind="stable")
+        kinds = i[order]
+        starts = np.flatnonzero(np.concatenate([[True], kinds[1:] != kinds[:-1]]))
+        y[kinds[starts]] = np.add.reduceat(g[order], starts, axis=0)
+    return y
 
 
 add_rows_p = op(
@@ -119,7 +132,8 @@ def _set(x: Any, i: Any, v: Any, *, r: int, s: int) -> Any:
     lx, li, lv = _lead(x, r + 1), _lead(i, s), _lead(v, r + s)
     lead = np.broadcast_shapes(lx, li, lv)
     out = np.array(np.broadcast_to(x, lead + x.shape[x.ndim - r - 1 :]), order="C")
-    rows, flat = _flat_rows(out, i, s, r, x.shape[x.ndim - r - 1])
+    n = x.shape[x.ndim - r - 1]
+    flat, rows = _flat_rows(i, lead, s, n), out.reshape((int(np.prod(lead)) * n, *out.shape[out.ndim - r :]))
     rows[flat] = np.broadcast_to(v, lead + v.shape[v.ndim - r - s :]).reshape((flat.size, *rows.shape[1:]))
     return out
 
@@ -446,6 +460,10 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
         return take_rows_p(input.reshape(1), wrap_index_p(index.reshape(-1), n=1, dim=0), r=0, s=1, n=1).reshape(())
     d = wrap_dim(dim, n)
     i = wrap_index_p(index.reshape(-1), n=input.shape[d], dim=d + n)
+    if COMPOSED and input.layout.name.startswith("sparse"):
+        from ...payloads.sparse import shape_forms
+
+        return shape_forms.index_select(input, d + n, i)
     x = input.movedim(d, 0)
     return take_rows_p(x, i, r=n - 1, s=1, n=x.shape[0]).movedim(0, d)
 
@@ -469,9 +487,9 @@ def gather_p(x: Any, i: Any, *, dim: int, old: tuple[int, ...]) -> Any:
 @op("scatter_add", batch="expand", grows="ss")
 def scatter_add_p(x: Any, i: Any, src: Any, *, dim: int, ss: tuple[int, ...]) -> Any:
     """`x` with ``src`` added at the places that gather would read."""
-    out = x.astype(np.float32) if x.dtype in dt.HALVES else x.copy()
-    np.add.at(out, _open(i, dim), src[tuple(slice(0, m) for m in i.shape)])
-    return out.astype(x.dtype, copy=False)
+    at = np.ravel_multi_index(np.broadcast_arrays(*_open(i, dim)), x.shape) if i.size else i
+    part = src[tuple(slice(0, m) for m in i.shape)]
+    return (x + sums(part.reshape(-1, 1), at.reshape(-1), x.size).reshape(x.shape)).astype(x.dtype, copy=False)
 
 
 @op("scatter", batch="expand", grows="ss")
@@ -490,7 +508,7 @@ def _padded(v: Any, ss: tuple[int, ...]) -> Any:
     """`v` as the leading block of zeros of sizes `ss`."""
     if tuple(v.shape) == ss:
         return v
-    from ..shape.views import unslice_p
+    from ..shape.slices import unslice_p
 
     return unslice_p(v, key=tuple(slice(0, m) for m in v.shape), old=ss)
 
@@ -571,6 +589,19 @@ def _one(x: Tensor) -> Tensor:
     return x.reshape(1) if x.ndim == 0 else x
 
 
+def _gather_with_sparse_gradient(x: Tensor, i: Tensor, d: int) -> Tensor:
+    """gather() whose gradient is sparse: the elements that were read."""
+    from ...payloads.sparse.pattern import Pattern
+    from ..sparse.build import index_data
+    from ..sparse.values import values_p
+
+    at = index_data("gather(sparse_grad=True)", "the indices", i)
+    where = np.indices(at.shape).reshape(at.ndim, -1)
+    where[d] = at.reshape(-1)
+    p = Pattern("coo", tuple(x.shape), (where,), 0, None, False)
+    return values_p.bind(x, pattern=p).reshape(at.shape)
+
+
 @public("gather", methods="gather", fresh=True)
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """``y[a][b] = input[index[a][b]][b]`` for dim 0, ``input[a][index[a][b]]`` for dim 1, and so on."""
@@ -579,6 +610,8 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
         return clone_p.bind(input.reshape(-1)[:0].reshape(tuple(index.shape)))
     x, i = _one(input), _one(index)
     _check_range("gather", i, x.shape[d], d + x.ndim)
+    if sparse_grad:
+        return _gather_with_sparse_gradient(x, i, d).reshape(index.shape)
     return gather_p(x, i, dim=d, old=tuple(x.shape)).reshape(index.shape)
 
 

@@ -16,9 +16,9 @@ from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import wrap_dim, zeros
 from ...core.tensor import Tensor
-from ..elementwise.elementary import where
+from ..elementwise.select import where
 from ..shape.in_each import whole_nest
-from ..shape.views import cat
+from ..shape.slices import cat
 from .along import _source, _vector
 from .getitem import _one, check_index, check_range_p, gather_p, scatter_add_p
 
@@ -305,7 +305,7 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     pad = None if padding_idx is None else padding_idx % n
     # Entries after the last offset fall into one more bag, which is dropped.
     total, bags = input.shape[0], lengths.shape[0] + include_last_offset
-    rows = embedding(input, weight, None, max_norm, norm_type, scale_grad_by_freq)
+    rows = embedding(input, weight, None, max_norm, norm_type, scale_grad_by_freq, sparse)
     half = rows.dtype if rows.dtype.np in dt.HALVES else None
     if half:  # rounded once, at the end
         rows = rows.to(dt.float32)

@@ -13,7 +13,7 @@ from ...core.op import Op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.tensor import Tensor
-from ..elementwise.elementary import where
+from ..elementwise.select import where
 from .common import adjoint, diag_of, is_complex, mm, square
 from .inverse import inv_p
 

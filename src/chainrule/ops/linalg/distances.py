@@ -14,7 +14,7 @@ from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import broadcast_shapes
 from ...core.tensor import Tensor
-from ..elementwise.elementary import where
+from ..elementwise.select import where
 from .norms import vector_norm
 
 

@@ -12,8 +12,8 @@ from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import broadcast_shapes, wrap_dim
 from ...core.tensor import Tensor
-from ..elementwise.elementary import where
-from ..shape.views import cat, diagonal
+from ..elementwise.select import where
+from ..shape.slices import cat, diagonal
 from .common import adjoint, floating, identity, mm, square, widened
 from .inverse import inv, inv_p
 from .norms import linalg_norm

@@ -12,7 +12,7 @@ from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import wrap_dims
 from ...core.tensor import Tensor
-from ..elementwise.elementary import where
+from ..elementwise.select import where
 from .common import adjoint, concrete_info, floating, hermitian, mm, raise_info, same_dtype, square, widened
 from .eig import eigvalsh
 from .solve import solve

@@ -14,7 +14,7 @@ from ...core.samples import S, sample
 from ...core.shapes import broadcast_shapes
 from ...core.tensor import Tensor
 from ..index.getitem import gather_p, tril, triu
-from ..shape.views import cat
+from ..shape.slices import cat
 from .common import adjoint, floating, identity, mm, raise_info, same_dtype, square
 from .triangular import trsm_p, trsm_right
 

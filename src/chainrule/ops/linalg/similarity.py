@@ -9,7 +9,7 @@ from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import broadcast_shapes, wrap_dim
 from ...core.tensor import Tensor
-from ..elementwise.elementary import clamp_min_p
+from ..elementwise.compare import clamp_min_p
 from .matmul import rounded_once
 from .norms import vector_norm
 

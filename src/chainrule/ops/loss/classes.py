@@ -10,13 +10,15 @@ from ...core import dtypes as dt
 from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
+from ...core.shapes import wrap_dim
 from ...core.tensor import Tensor
 from ..activation.piecewise import relu_p
 from ..activation.smooth import log_sigmoid_p
-from ..elementwise.elementary import where
+from ..elementwise.select import where
 from ..index.getitem import gather
 from ..linalg.matmul import linear
 from ..reduce.reductions import _soft, log_softmax_p
+from ..shape.in_each import nest_like, whole_nest
 from .elements import REDUCTIONS, reduced, reduction_of
 
 # -- class indices ------------------------------------------------------------------------------------------------------
@@ -99,6 +101,21 @@ def _check_shapes(name: str, input: Tensor, target: Tensor) -> None:
     raise RuntimeError(f"{name}: Expected target size {list(want)} for input {list(s)}, got target {list(t)}")
 
 
+def _by_class_dim(f: Any, input: Tensor, target: Tensor, dim: int, **kw: Any) -> Tensor:
+    """``f(input, target)`` with the classes of `input` in `dim` instead of 1; of all packed rows where it is the last of a nest."""
+    d = wrap_dim(dim, input.ndim)
+    soft = tuple(target.shape) == tuple(input.shape)
+    if d != -1 or not whole_nest(input) or not isinstance(input.shape[-1], int):
+        return f(input.movedim(d, 1), target.movedim(d, 1) if soft else target, **kw)
+    want, n = tuple(input.shape[:-1]), input.shape[-1]
+    if not soft and tuple(target.shape) != want:
+        raise RuntimeError(
+            f"{f.__name__}: Expected target size {list(want)} for input {list(input.shape)} with class_dim={dim}, got target {list(target.shape)}"
+        )
+    y = f(input.values().reshape(-1, n), target.values().reshape(*(-1, n) if soft else (-1,)), **kw)
+    return nest_like(y, input.select(-1, 0) if n else input.sum(-1)) if kw["reduction"] == "none" else y
+
+
 @public("nn.functional.nll_loss", out=False)
 def nll_loss(
     input: Tensor,
@@ -108,9 +125,13 @@ def nll_loss(
     ignore_index: int = -100,
     reduce: bool | None = None,
     reduction: str = "mean",
+    *,
+    class_dim: int = 1,
 ) -> Tensor:
-    """``-weight[target] * input[target]`` for log-probabilities with classes in dim 1; "mean" divides by the weights."""
+    """``-weight[target] * input[target]`` for log-probabilities with classes in `class_dim`; "mean" divides by the weights."""
     r = reduction_of(reduction, size_average, reduce)
+    if class_dim != 1 and input.ndim > 1:
+        return _by_class_dim(nll_loss, input, target, class_dim, weight=weight, ignore_index=ignore_index, reduction=r)
     if input.ndim == 1 and tuple(target.shape) == (1,):
         # PyTorch takes one target in either form; the result has no dims in both.
         target = target.reshape(())
@@ -129,13 +150,20 @@ def cross_entropy(
     reduce: bool | None = None,
     reduction: str = "mean",
     label_smoothing: float = 0.0,
+    *,
+    class_dim: int = 1,
 ) -> Tensor:
-    """``-sum_c weight[c] target[c] log_softmax(input)[c]`` with classes in dim 1, for class indices or probabilities.
+    """``-sum_c weight[c] target[c] log_softmax(input)[c]`` with classes in `class_dim`, for class indices or probabilities.
 
     >>> chainrule.nn.functional.cross_entropy(chainrule.zeros(2, 4), chainrule.tensor([0, 3]))
     tensor(1.3863)
+    >>> chainrule.nn.functional.cross_entropy(chainrule.zeros(2, 3, 4), chainrule.zeros(2, 3).long(), class_dim=-1)
+    tensor(1.3863)
     """
     r = reduction_of(reduction, size_average, reduce)
+    if class_dim != 1 and input.ndim > 1:
+        return _by_class_dim(cross_entropy, input, target, class_dim, weight=weight, ignore_index=ignore_index, reduction=r,
+                             label_smoothing=label_smoothing)  # fmt: skip
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"cross_entropy: label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     if input.ndim == 0:

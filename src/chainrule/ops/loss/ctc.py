@@ -14,14 +14,16 @@ import numpy as np
 
 from ...core import dtypes as dt
 from ...core.declare import op
-from ...core.dispatch import innermost
+from ...core.dispatch import look, values
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.tensor import Tensor
-from ..elementwise.elementary import exp, where
+from ..elementwise.elementary import exp
+from ..elementwise.select import where
 from ..index.getitem import gather
 from ..reduce.reductions import logsumexp
-from ..shape.views import cat, stack
+from ..shape.in_each import whole_nest
+from ..shape.slices import cat, stack
 from .classes import check_classes_p
 from .elements import REDUCTIONS, reduced, reduction_of
 
@@ -149,17 +151,23 @@ def _lengths(x: Any, n: int, name: str, most: int, of: str) -> Tensor:
         raise RuntimeError(
             f"ctc_loss: {name} must be of size {n}, one for each example of log_probs; got {list(v.shape)}"
         )
-    values = innermost(v)
-    if values.size and (values.min() < 0 or values.max() > most):
-        raise RuntimeError(
-            f"ctc_loss: Expected {name} to lie in [0, {most}], the {of}, but got {values.min()} to {values.max()}"
-        )
+
+    def check(values: Any) -> None:
+        if values.size and (values.min() < 0 or values.max() > most):
+            raise RuntimeError(
+                f"ctc_loss: Expected {name} to lie in [0, {most}], the {of}, but got {values.min()} to {values.max()}"
+            )
+
+    look(v, check)
     return v.reshape(n).to(dt.int64)
+
+
+_LONGEST = "ctc_loss, whose targets are cut to the longest,"
 
 
 def _padded(targets: Tensor, lengths: Tensor) -> Tensor:
     """Concatenated targets as one row an example."""
-    most = int(innermost(lengths).max(initial=0))
+    most = int(values(lengths, _LONGEST).max(initial=0))
     where_from = (lengths.cumsum(0) - lengths).unsqueeze(-1) + Tensor(np.arange(most))
     n = targets.shape[0]
     if n == 0 or most == 0:
@@ -171,18 +179,30 @@ def _padded(targets: Tensor, lengths: Tensor) -> Tensor:
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,
-    input_lengths: Any,
-    target_lengths: Any,
+    input_lengths: Any = None,
+    target_lengths: Any = None,
     blank: int = 0,
     reduction: str = "mean",
     zero_infinity: bool = False,
 ) -> Tensor:
     """Minus the log of the probability that the steps of `log_probs` (T, N, C) spell `targets`, blanks and repeats removed.
 
-    `targets` is (N, S), or all sequences in one row. "mean" divides each loss by its target's length first. The gradient is
-    that of the formula for any `log_probs`; PyTorch's agrees after a log_softmax.
+    `targets` is (N, S), or all sequences in one row. Lengths are those of the arguments unless told. Of nested tensors `log_probs` is
+    (N, T, C) and `targets` (N, S) with lengths of their own. "mean" divides each loss by its target's length first. The gradient
+    is that of the formula for any `log_probs`; PyTorch's agrees after a log_softmax.
     """
     r = reduction_of(reduction)
+    if not isinstance(log_probs, Tensor) or not isinstance(targets, Tensor):
+        raise TypeError(
+            f"ctc_loss: log_probs and targets must be tensors, got {type(log_probs).__name__} and {type(targets).__name__}"
+        )
+    if whole_nest(log_probs) or whole_nest(targets):
+        log_probs, targets, input_lengths, target_lengths = _dense(log_probs, targets, input_lengths, target_lengths)
+    elif any(not isinstance(s, int) for s in (*log_probs.shape, *targets.shape)):  # of one component
+        from ...payloads.nested.by_sizes import call_by_sizes
+
+        args = (log_probs, targets, input_lengths, target_lengths)
+        return call_by_sizes(ctc_loss, args, {"blank": blank, "reduction": r, "zero_infinity": zero_infinity})
     single = log_probs.ndim == 2
     if log_probs.ndim not in (2, 3):
         raise RuntimeError(f"ctc_loss: log_probs must be (T, N, C) or (T, C), got {list(log_probs.shape)}")
@@ -200,18 +220,39 @@ def ctc_loss(
         raise RuntimeError(f"ctc_loss: targets must be ({n}, S) or all sequences in one row, got {list(targets.shape)}")
     if steps == 0:
         raise RuntimeError(f"ctc_loss: log_probs must have at least one step, got {list(log_probs.shape)}")
+    if target_lengths is None and targets.ndim == 1:
+        raise RuntimeError("ctc_loss: target_lengths must say how targets in one row are divided")
+    input_lengths = [steps] * n if input_lengths is None else input_lengths
+    target_lengths = [targets.shape[-1]] * n if target_lengths is None else target_lengths
     il = _lengths(input_lengths, n, "input_lengths", steps, "steps of log_probs")
     tl = _lengths(target_lengths, n, "target_lengths", targets.shape[-1], "width of targets")
     t = targets.to(dt.int64)
     if t.ndim == 1:
-        if int(innermost(tl).sum(-1).max(initial=0)) > t.shape[0]:
+        if int(values(tl, _LONGEST).sum(-1).max(initial=0)) > t.shape[0]:
             raise RuntimeError(f"ctc_loss: target_lengths add up to more than the {t.shape[0]} entries of targets")
         t = _padded(t, tl)
     else:
-        t = t.narrow(1, 0, int(innermost(tl).max(initial=0)))
+        t = t.narrow(1, 0, int(values(tl, _LONGEST).max(initial=0)))
     t = where(Tensor(np.arange(t.shape[1])) < tl.unsqueeze(-1), t, blank)
     check_classes_p.bind(t, n=classes, ignore=None, name="ctc_loss")
     return _reduce(_losses(log_probs, t, il, tl, blank), tl, r, zero_infinity, single)
+
+
+def _dense(log_probs: Tensor, targets: Tensor, il: Any, tl: Any) -> tuple[Tensor, Tensor, Any, Any]:
+    """Nested arguments padded, with their lengths."""
+    if whole_nest(log_probs):
+        if log_probs.ndim != 3 or not isinstance(log_probs.shape[2], int):
+            raise RuntimeError(
+                f"ctc_loss: nested log_probs must be (N, T, C) with T ragged, got {list(log_probs.shape)}"
+            )
+        il = log_probs.lengths() if il is None else il
+        log_probs = log_probs.to_padded_tensor(0.0).transpose(0, 1)
+    if whole_nest(targets):
+        if targets.ndim != 2:
+            raise RuntimeError(f"ctc_loss: nested targets must be (N, S), got {list(targets.shape)}")
+        tl = targets.lengths() if tl is None else tl
+        targets = targets.to_padded_tensor(0)
+    return log_probs, targets, il, tl
 
 
 def _losses(log_probs: Tensor, t: Tensor, il: Tensor, tl: Tensor, blank: int) -> Tensor:

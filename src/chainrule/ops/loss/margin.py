@@ -8,7 +8,9 @@ from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import broadcast_shapes
 from ...core.tensor import Tensor
-from ..elementwise.elementary import clamp_min_p, minimum, sqrt, where
+from ..elementwise.compare import clamp_min_p, minimum
+from ..elementwise.elementary import sqrt
+from ..elementwise.select import where
 from ..linalg.similarity import pairwise_distance
 from .elements import REDUCTIONS, reduced, reduction_of
 

@@ -9,9 +9,13 @@ import numpy as np
 
 from ...core.registry import public
 from ...core.samples import S, sample
+from ...core.shapes import wrap_dim
 from ...core.tensor import Tensor
 from ...core.views import assign
-from ..elementwise.elementary import rsqrt, where
+from ..elementwise.elementary import rsqrt
+from ..elementwise.numbers import run_with
+from ..elementwise.select import where
+from ..shape.in_each import nest_like, whole_nest
 from .base import float_arg, narrow, returned, stats, tensor_arg, wide
 from .channels import backward, batch, given, per_channel
 from .layer import masked_moments, pick, three, valid_positions
@@ -41,6 +45,16 @@ def refuse_unbatched(name: str, x: Tensor, **running: Any) -> None:
                 f"were not batched: {k} is shared by the {levels[0].size} examples of a vmap. Pass running statistics with a batch axis "
                 f"(func.stack_module_state for an ensemble), or set track_running_stats=False (running_mean=None, running_var=None), or "
                 f"evaluate with training=False."
+            )
+
+
+def refuse_tangents(name: str, **running: Any) -> None:
+    """Refuse tangents of statistics that are about to be overwritten: they are values, not variables, in training."""
+    for k, r in running.items():
+        if r is not None and r._has_tangent():
+            raise RuntimeError(
+                f"{name}: {k} is not differentiable in training, where it is updated in place: it cannot have a tangent. Give it none, "
+                f"or evaluate with training=False, where it counts."
             )
 
 
@@ -90,7 +104,8 @@ def _run(
     learns = (mean is not None or var is not None) and not (type(momentum) is float and momentum == 0)
     if learns:
         refuse_unbatched(name, x, running_mean=mean, running_var=var)
-    y, m, r, v = batch.bind(x, weight, bias, rank=rank, eps=eps)
+        refuse_tangents(name, running_mean=mean, running_var=var)
+    y, m, r, v = run_with(batch, x, weight, bias, number="eps", rank=rank, eps=eps)
     if learns:
         update_running(mean, m, momentum)
         update_running(var, v.detach() * unbiased(x.numel() // max(x.shape[1], 1)), momentum)
@@ -132,14 +147,21 @@ def batch_norm(
     *,
     mask: Tensor | None = None,
     lengths: Any = None,
+    channel_dim: int = 1,
 ) -> Tensor:
-    """``(x - mean) / sqrt(var + eps) * weight + bias`` for each channel of x [N, C, ...].
+    """``(x - mean) / sqrt(var + eps) * weight + bias`` for each channel of x [N, C, ...], or with channels in `channel_dim`.
 
     In training the statistics are the batch's and the running ones are updated in place (once, under any transform; under vmap
     they must have a batch axis of their own). With `mask` (True where a position counts, broadcast to the input) or `lengths`
     (how many positions of dim 2 count, for each example) the others take no part, give 0 and get no gradient.
     """
     tensor_arg("batch_norm", "input", input, optional=False)
+    if channel_dim != 1 and (d := wrap_dim(channel_dim, input.ndim)) != 1 - input.ndim:
+        rest = (running_mean, running_var, weight, bias, training, momentum, eps)
+        if d == -1 and mask is None and lengths is None and whole_nest(input) and isinstance(input.shape[-1], int):
+            return nest_like(batch_norm(input.values().reshape(-1, input.shape[-1]), *rest), input)
+        mask = mask.movedim(d, 1) if mask is not None and mask.ndim == input.ndim else mask
+        return batch_norm(input.movedim(d, 1), *rest, mask=mask, lengths=lengths).movedim(1, d)
     if not input.numel():  # nothing to normalise and no statistics to learn from
         return input.clone()
     _check("batch_norm", input, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
@@ -228,9 +250,23 @@ def native_batch_norm_legit_functional(
     momentum: float,
     eps: float,
 ) -> tuple[Tensor, ...]:
-    """Batch norm that returns new running statistics, as results four and five, and writes to nothing."""
-    mean, var = running_mean.clone(), running_var.clone()
-    return (*native_batch_norm(input, weight, bias, mean, var, training, momentum, eps), mean, var)
+    """Batch norm that returns new running statistics, as results four and five, and writes to nothing.
+
+    So statistics shared by the examples of a vmap are no matter: each gets its own; and they have derivatives.
+    """
+    name = "_native_batch_norm_legit_functional"
+    if not training:
+        y = native_batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps)
+        return (*y, running_mean.clone(), running_var.clone())
+    _check(name, input, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
+    y, m, r, v = run_with(batch, input, weight, bias, number="eps", rank=input.ndim, eps=eps)
+    n = input.numel() // max(input.shape[1], 1)
+    spread = 1 / (r * r)  # the op's variance is a value; the derivative comes from r
+    v = v.detach() + (spread - spread.detach())
+    mean = narrow(running_mean * (1 - momentum) + m * momentum, running_mean)
+    var = narrow(running_var * (1 - momentum) + v * (unbiased(n) * momentum), running_var)
+    parameters = weight, bias, running_mean, running_var
+    return y, returned(m, input, *parameters), returned(r, input, *parameters), mean, var
 
 
 @public("_batch_norm_with_update", out=False)

@@ -13,7 +13,7 @@ from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import sizes, wrap_dim
 from ...core.tensor import Tensor
-from ..elementwise.elementary import where
+from ..elementwise.select import where
 from ..linalg.matmul import product
 from .reductions import axes, sum, to_dtype
 

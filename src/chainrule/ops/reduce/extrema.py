@@ -16,9 +16,10 @@ from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import wrap_dim
 from ...core.tensor import Tensor
-from ..elementwise.elementary import maximum, minimum
+from ..elementwise.compare import maximum, minimum
 from ..index.getitem import gather_p
-from .reductions import amax_p, amin_p, published, widen
+from .empties import index_or, with_entry
+from .reductions import axes, evenly, published, widen
 from .scan import ValuesIndices
 
 
@@ -57,6 +58,42 @@ def chosen(name: str, p: Any, input: Tensor, dim: Any, keepdim: bool, **kw: Any)
     return ValuesIndices(*entries(input, p(input, dim=d, **kw), d, keepdim))
 
 
+FILL = (
+    "Where there are no entries, as in an empty component of a nest, the result is `fill`; without it that is an error."
+)
+
+
+def _over_dims(name: str, fn: Any) -> Any:
+    p = evenly(name, fn)
+
+    def public_form(input: Tensor, dim: Any = (), keepdim: bool = False, *, fill: Any = None) -> Tensor:
+        if input.dtype.category == dt.COMPLEX:
+            raise RuntimeError(f"{name}: not implemented for complex input")
+        ds = axes(dim, input.ndim)
+        if fill is not None:
+            input = with_entry(name, input, ds, fill)
+        s = input.shape
+        if dim in ((), None) and 0 in s:
+            raise RuntimeError(
+                f"{name}(): Expected reduction dim to be specified for input.numel() == 0; input has shape {list(s)}"
+            )
+        for d in ds:
+            if s[d] == 0:
+                raise IndexError(
+                    f"{name}(): Expected reduction dim {d + len(s)} to have non-zero size (input has shape {list(s)})."
+                )
+        return p(input, dim=ds, keepdim=keepdim, old=tuple(s))
+
+    public_form.__name__ = name
+    what = "largest" if name == "amax" else "smallest"
+    public_form.__doc__ = f"The {what} entry over `dim` (one, several or all); ties share the gradient.\n\n{FILL}"
+    return p, published(name, public_form)
+
+
+amax_p, amax = _over_dims("amax", np.maximum.reduce)
+amin_p, amin = _over_dims("amin", np.minimum.reduce)
+
+
 @op("argmax", differentiable=False)
 def argmax_p(x: Any, *, dim: int) -> Any:
     """The index of the largest entry along `dim` (the first, or the first NaN), with the dim kept."""
@@ -70,9 +107,13 @@ def argmin_p(x: Any, *, dim: int) -> Any:
 
 
 def _arg(p: Any, what: str) -> Any:
-    def form(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    def form(input: Tensor, dim: int | None = None, keepdim: bool = False, *, fill: int | None = None) -> Tensor:
         x = ordered(p.name, input, bools=False)
         n = x.ndim
+        if fill is not None and dim is not None and n:
+            d = wrap_dim(dim, n)
+            i = index_or(fill, p(with_entry(p.name, x, (d,), 0), dim=d), x, d)
+            return i if keepdim else i.squeeze(d)
         if dim is None:
             if x.numel() == 0:
                 raise IndexError(f"{p.name}(): Expected reduction dim to be specified for input.numel() == 0")
@@ -86,7 +127,9 @@ def _arg(p: Any, what: str) -> Any:
         return i if keepdim else i.squeeze(d)
 
     form.__name__ = p.name
-    form.__doc__ = f"The index of the {what} entry along `dim`, or in the flattened tensor; the first of equals."
+    form.__doc__ = (
+        f"The index of the {what} entry along `dim`, or in the flattened tensor; the first of equals.\n\n" + FILL
+    )
     return public(p.name, methods=p.name)(form)
 
 
@@ -154,6 +197,10 @@ aminmax = published("aminmax", _aminmax)
 
 # -- samples ------------------------------------------------------------------------------------------------------------
 
+for _n in ("amax", "amin"):
+    sample(_n, S(2, 3), dim=-1, cx=False)
+    sample(_n, S(2, 3, 2), dim=(0, -1), keepdim=True, cx=False)
+    sample(_n, S(), 0, cx=False)
 for _n in ("max", "min"):
     sample(_n, S(2, 3), cx=False)
     sample(_n, S(), cx=False)

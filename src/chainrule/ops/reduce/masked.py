@@ -11,10 +11,13 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
+from ...core.payload import COMPOSED
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.tensor import Tensor
-from ..elementwise.elementary import maximum, real, where
+from ..elementwise.compare import maximum
+from ..elementwise.parts import real
+from ..elementwise.select import where
 from ..linalg import norms
 from ..shape.create import ones_like
 from . import extrema, scan
@@ -32,7 +35,18 @@ def _mask(name: str, input: Tensor, mask: Tensor) -> Tensor:
             f"masked.{name}: expected a broadcastable mask, got mask of shape {list(mask.shape)}, which has more dimensions "
             f"than input of shape {list(input.shape)}"
         )
+    if mask.layout.name != "strided":
+        mask = mask.to_dense()
     return mask.to(dt.bool_).expand(*input.shape)
+
+
+def _stored(name: str, input: Tensor, dim: Any, keepdim: bool, dtype: Any, mask: Tensor | None) -> Tensor | None:
+    """The reduction over the stored numbers of a sparse tensor, whose mask is its pattern; None for a dense one."""
+    if not COMPOSED or input.layout.name in ("strided", "jagged"):
+        return None
+    from ..sparse.reduce import over_stored
+
+    return over_stored(name, to_dtype(input, dtype), dim, bool(keepdim), mask)
 
 
 def _extreme(input: Tensor, sign: int) -> Any:
@@ -85,6 +99,8 @@ def masked_sum(
     input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
     """The sum over `dim` of the entries where `mask` holds; 0 where none does."""
+    if (y := _stored("sum", input, dim, keepdim, dtype, mask)) is not None:
+        return y
     return reduce.sum(filled("sum", input, mask, 0), dim, bool(keepdim), dtype=dtype)
 
 
@@ -93,6 +109,8 @@ def masked_prod(
     input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
     """The product over `dim` of the entries where `mask` holds; 1 where none does."""
+    if (y := _stored("prod", input, dim, keepdim, dtype, mask)) is not None:
+        return y
     x = to_dtype(filled("prod", input, mask, 1), dtype)
     dims = axes(dim, x.ndim)
     if not dims:
@@ -106,14 +124,16 @@ def _over(name: str, p: Any, identity: Any, what: str) -> None:
     def form(
         input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
     ) -> Tensor:
+        if (y := _stored(name, input, dim, keepdim, dtype, mask)) is not None:
+            return y
         return to_dtype(p(filled(name, input, mask, identity), dim, bool(keepdim)), dtype)
 
     form.__doc__ = f"The {what} over `dim` of the entries where `mask` holds."
     _named(name)(form)
 
 
-_over("amax", lambda x, d, k: reduce.amax(x, () if d is None else d, k), lowest, "largest entry")
-_over("amin", lambda x, d, k: reduce.amin(x, () if d is None else d, k), highest, "smallest entry")
+_over("amax", lambda x, d, k: extrema.amax(x, () if d is None else d, k), lowest, "largest entry")
+_over("amin", lambda x, d, k: extrema.amin(x, () if d is None else d, k), highest, "smallest entry")
 
 
 def _arg(name: str, f: Any, identity: Any, what: str) -> None:
@@ -139,6 +159,8 @@ def masked_mean(
     d = dt.as_dtype(dtype or input.dtype)
     if d.category < dt.FLOAT:
         raise ValueError(f"masked.mean: the result must have a floating point or complex dtype, got {d}; pass dtype=")
+    if (y := _stored("mean", input, dim, keepdim, dtype, mask)) is not None:
+        return y
     total = masked_sum(input, dim, keepdim=keepdim, dtype=dtype, mask=mask)
     return total / _count("mean", input, mask, dim, bool(keepdim))
 

@@ -17,7 +17,7 @@ from ...core.shapes import wrap_dim
 from ...core.sizes import is_ragged
 from ...core.tensor import Tensor
 from ...core.views import write_out
-from ..elementwise.elementary import where
+from ..elementwise.select import where
 from ..index.getitem import gather_p
 from ..linalg.matmul import rounded_once
 from .extrema import check_size, chosen, ordered

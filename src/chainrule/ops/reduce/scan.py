@@ -14,8 +14,9 @@ from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import wrap_dim
 from ...core.tensor import Tensor
-from ..elementwise.elementary import exp, where
-from ..shape.views import flip_p
+from ..elementwise.elementary import exp
+from ..elementwise.select import where
+from ..shape.slices import flip_p
 from .adding import LARGE, WIDER
 from .reductions import to_dtype, widen
 

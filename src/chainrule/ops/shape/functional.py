@@ -17,9 +17,10 @@ from ...core.sizes import is_ragged
 from ...core.tensor import Tensor
 from ...core.views import write_out
 from ..elementwise.convert import detach
+from . import slices as parts
 from . import views as sh
 from .in_each import in_each, same_size
-from .views import diagonal_p, slice_p
+from .slices import diagonal_p, slice_p
 
 # -- copies -----------------------------------------------------------------------------------------------------------
 
@@ -49,7 +50,7 @@ def _declare_copy(name: str, f: Callable[..., Any]) -> None:
 def slice_(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
     """Entries ``start, start + step, ...`` before `end` of `dim`, a view."""
     d, key = _slice_key("slice", input, dim, start, end, step)
-    return sh.take_slice(input, d, key)
+    return parts.take_slice(input, d, key)
 
 
 def _slice_key(name: str, x: Tensor, dim: int, start: Any, end: Any, step: int) -> tuple[int, slice]:
@@ -67,7 +68,7 @@ def _slice_key(name: str, x: Tensor, dim: int, start: Any, end: Any, step: int) 
 def _narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     if not -input.ndim <= dim < input.ndim:
         raise RuntimeError(f"narrow_copy: expected dim to be in [{-input.ndim}, {input.ndim - 1}], got {dim}")
-    return sh.narrow(input, dim, start, length)
+    return parts.narrow(input, dim, start, length)
 
 
 def _expand(input: Tensor, size: Any, *, implicit: bool = False) -> Tensor:
@@ -85,18 +86,18 @@ def _squeeze(input: Tensor, dim: Any = None) -> Tensor:
 _COPIES: dict[str, Callable[..., Any]] = {
     "alias_copy": alias,
     "detach_copy": detach,
-    "diagonal_copy": sh.diagonal,
+    "diagonal_copy": parts.diagonal,
     "expand_copy": _expand,
     "narrow_copy": _narrow,
     "permute_copy": sh.permute,
-    "select_copy": sh.select,
+    "select_copy": parts.select,
     "slice_copy": slice_,
-    "split_copy": sh.split,
-    "split_with_sizes_copy": sh.split_with_sizes,
+    "split_copy": parts.split,
+    "split_with_sizes_copy": parts.split_with_sizes,
     "squeeze_copy": _squeeze,
     "t_copy": sh.t,
     "transpose_copy": sh.transpose,
-    "unbind_copy": sh.unbind,
+    "unbind_copy": parts.unbind,
     "unsqueeze_copy": sh.unsqueeze,
     "view_copy": _view,
 }

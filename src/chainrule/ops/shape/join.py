@@ -20,7 +20,8 @@ from ...core.sizes import SEEN, is_ragged
 from ...core.tensor import Tensor
 from ..elementwise.power import pow_p
 from ..index.getitem import take_rows_p
-from .views import cat, chunk, expand, flip, narrow, reshape, split, split_with_sizes, stack, take_slice, transpose
+from .slices import cat, chunk, flip, narrow, split, split_with_sizes, stack, take_slice
+from .views import expand, reshape, transpose
 
 # -- at least so many dims ------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from ...core.samples import S, sample
 from ...core.shapes import wrap_dim
 from ...core.sizes import is_ragged
 from ...core.tensor import Tensor
-from ..shape.views import cat, take_slice
+from ..shape.slices import cat, take_slice
 
 
 def steps(x: Tensor, d: int) -> Tensor:

@@ -19,8 +19,10 @@ import numpy as np
 from ...core.declare import pointwise
 from ...core.op import Op
 from ...core.samples import Given, S, sample
-from ..elementwise.elementary import ks, sign, where
+from ..elementwise.elementary import ks
 from ..elementwise.formulas import compiled
+from ..elementwise.parts import sign
+from ..elementwise.select import where
 from .base import gauss_legendre, in_double, scipy_special, unary
 
 # -- J, Y, I, K of integer order --------------------------------------------------------------------------------------

@@ -10,7 +10,8 @@ from ...core.declare import pointwise
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.tensor import Tensor
-from ..elementwise.elementary import log, log1p, slope, where
+from ..elementwise.elementary import log, log1p, slope
+from ..elementwise.select import where
 from .base import one_tensor, scipy_special, unary
 
 entr = unary(

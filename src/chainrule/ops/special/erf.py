@@ -15,8 +15,9 @@ from ...core.declare import pointwise
 from ...core.errors import ZERO
 from ...core.samples import Given, S, sample
 from ...core.types import FLOAT_NUMS
-from ..elementwise.elementary import km, ks, slope, where
+from ..elementwise.elementary import km, ks, slope
 from ..elementwise.formulas import compiled
+from ..elementwise.select import where
 from .base import gauss_legendre, in_double, real_only, scipy_special, unary
 
 TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)

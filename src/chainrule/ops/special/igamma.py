@@ -17,7 +17,8 @@ from ...core.dtypes import COMPLEX, FLOAT
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.tensor import Tensor
-from ..elementwise.elementary import log, where
+from ..elementwise.elementary import log
+from ..elementwise.select import where
 from .base import gauss_legendre, in_double, one_tensor
 from .gamma import digamma, polygamma_p
 

@@ -24,6 +24,7 @@ from .base import in_double, one_tensor
 LONG, LONG_AT_END = 1000, 50
 # Recurrences take n steps; degrees beyond these bounds give NaN. A float64 tells degrees apart up to 2**53.
 STEPS, CLOSED_STEPS = 10**7, 2**53
+SHORT, TOGETHER = 32, 1 << 13  # degrees up to which the recurrence runs in a wider type, on so many elements at a time
 
 
 def _falling(n: Any, k: int) -> Any:
@@ -120,8 +121,49 @@ KINDS: dict[str, Callable[..., Any]] = {
 }
 
 
-@in_double
+# The polynomial of degree 1, and that of degree j + 1 from those of degrees j and j - 1.
+RECURRENCES: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "t": (lambda x: x, lambda j, x, p, q: 2 * x * p - q),
+    "u": (lambda x: 2 * x, lambda j, x, p, q: 2 * x * p - q),
+    "v": (lambda x: 2 * x - 1, lambda j, x, p, q: 2 * x * p - q),
+    "w": (lambda x: 2 * x + 1, lambda j, x, p, q: 2 * x * p - q),
+    "h": (lambda x: 2 * x, lambda j, x, p, q: 2 * (x * p - j * q)),
+    "he": (lambda x: x, lambda j, x, p, q: x * p - j * q),
+    "l": (lambda x: 1 - x, lambda j, x, p, q: ((2 * j + 1 - x) * p - j * q) / (j + 1)),
+    "p": (lambda x: x, lambda j, x, p, q: ((2 * j + 1) * x * p - j * q) / (j + 1)),
+}
+
+
 def _polynomial(x: Any, n: Any, *, kind: str, k: int) -> Any:
+    few = k == 0 and x.dtype.kind == "f" and n.size and n.max() <= SHORT
+    return _short(x, n, kind) if few else _any_degree(x, n, kind=kind, k=k)
+
+
+def _short(x: Any, n: Any, kind: str) -> Any:
+    """By recurrence in a wider type: near its roots a polynomial has few digits otherwise."""
+    d, shape = x.dtype, np.broadcast_shapes(x.shape, n.shape)
+    n = np.maximum(np.trunc(n), -1)
+    least, most = int(n.min()), int(n.max())
+    x = np.broadcast_to(x, shape).reshape(-1)
+    n = np.broadcast_to(n, shape).reshape(-1)
+    y = np.empty(x.shape, d)
+    first, after = RECURRENCES[kind]
+    wide = np.longdouble if d == np.float64 else np.float64
+    with np.errstate(over="ignore", invalid="ignore"):
+        for a in range(0, x.size, TOGETHER):
+            b = slice(a, a + TOGETHER)
+            v = x[b].astype(wide)
+            q, p = np.ones_like(v), first(v)
+            r = p if least == most > 0 else np.where(n[b] == 0, q, np.where(n[b] == 1, p, 0))
+            for j in range(1, most):
+                p, q = after(j, v, p, q), p
+                r = p if least == most else np.where(n[b] == j + 1, p, r)
+            y[b] = r
+    return y.reshape(shape)
+
+
+@in_double
+def _any_degree(x: Any, n: Any, *, kind: str, k: int) -> Any:
     x, n = np.broadcast_arrays(x, n)
     limit = CLOSED_STEPS if kind in "tuvw" and k == 0 else STEPS
     # NaN, infinities and what no int64 holds are no degrees; like negative ones they give 0.

@@ -372,6 +372,21 @@ def pick(x: Any, members: ndarray) -> NestedArray:
     return NestedArray(x.rows.take(g.packing.rows_of(members), axis=x.axis), g.take(members))
 
 
+def by_exact_size(g: Geometry) -> list[ndarray]:
+    """The numbers of the components of each size that occurs."""
+    memo = g.packing.memo
+    found = memo.get("exact")
+    if found is None:
+        sizes = g.packing.sizes
+        kinds, which = np.unique(
+            sizes if g.u > 1 else sizes[:, 0] if g.u else np.zeros(g.n), axis=0, return_inverse=True
+        )
+        order = np.argsort(which.reshape(-1), kind="stable")
+        ends = np.cumsum(np.bincount(which.reshape(-1), minlength=len(kinds)))
+        found = memo["exact"] = np.split(order, ends[:-1]) if g.n else []
+    return found
+
+
 def groups(g: Geometry, limit: int = 24) -> list[tuple[ndarray, tuple[int, ...]]]:
     """Components by size, with the greatest sizes of each group: exactly where few sizes occur, else in buckets."""
     memo = g.packing.memo

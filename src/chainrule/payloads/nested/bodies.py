@@ -218,11 +218,8 @@ def assembled(parts: list[tuple[ndarray, ndarray]], cols: list[Any], n: int, lea
     p = empty.geometry.packing
     for m, y in parts:
         if len(m):
-            empty.rows[(*none, p.rows_of(m))] = (
-                y.reshape((*lead, -1, *empty.geometry.trail))
-                if y.size
-                else y.reshape((*lead, 0, *empty.geometry.trail))
-            )
+            at = p.rows_of(m)
+            empty.rows[(*none, at)] = y.reshape((*lead, len(at), *empty.geometry.trail))
     return empty
 
 

@@ -86,12 +86,20 @@ def from_arrow(array: Any) -> Tensor:
         raise ChainruleError(f"from_arrow: expected a list array, got the type {array.type}")
     if array.null_count:
         raise ChainruleError(f"from_arrow: {array.null_count} lists are missing; fill or drop them first")
-    values, shape = array.values, []
-    while pa.types.is_fixed_size_list(values.type):
+    offsets = array.offsets.to_numpy()
+    first = int(offsets[0]) if len(offsets) else 0
+    values, shape = array.values.slice(first, int(offsets[-1]) - first if len(offsets) else 0), []
+    while pa.types.is_fixed_size_list(values.type) and not values.null_count:
         shape.append(values.type.list_size)
-        values = values.values
-    rows = values.to_numpy(zero_copy_only=not pa.types.is_boolean(values.type))
-    return _nest(rows.reshape(-1, *shape), array.offsets.to_numpy(), "from_arrow")
+        values = values.flatten()  # unlike .values, from where a slice starts
+    t = values.type
+    if values.null_count or not (pa.types.is_integer(t) or pa.types.is_floating(t) or pa.types.is_boolean(t)):
+        raise ChainruleError(
+            f"from_arrow: the lists must hold numbers, or fixed-size lists of numbers, without missing ones, got the type {array.type}"
+            + (f" with {values.null_count} missing" if values.null_count else "")
+        )
+    rows = values.to_numpy(zero_copy_only=not pa.types.is_boolean(t))
+    return _nest(rows.reshape(-1, *shape), offsets - first, "from_arrow")
 
 
 def to_arrow(x: Tensor) -> Any:

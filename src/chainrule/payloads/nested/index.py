@@ -15,6 +15,7 @@ from .shape import spread as repeated
 from .sizes import Geometry, Nest, RaggedInt, geometry_of, is_ragged
 
 ndarray = np.ndarray
+add: Any = index.add_rows_p.body
 
 
 def _sizes(n: Any, like: Any) -> Any:
@@ -29,6 +30,12 @@ def _sizes(n: Any, like: Any) -> Any:
         if at is None
         else n.values.reshape((-1, *(1,) * (like.ndim - at - 1)))
     )
+
+
+def places(x: NestedArray) -> ndarray:
+    """The component and the place in it of each nonzero element, a row each."""
+    owner, coords = x.geometry.elements()
+    return np.stack([owner, *coords], 1)[flat(x) != 0]
 
 
 @index.wrap_index_p.on(NestedArray)
@@ -170,18 +177,13 @@ def _(c: Any, i: Any, *, n: Any, r: int, s: int) -> Any:
     rest = tuple(c.shape[c.ndim - r :])
     if isinstance(i, NestedArray) and i.ndim == s:  # all components add to one table
         at, lead = i.rows.reshape(-1), c.lead
-        rows = c.rows.reshape((*lead, len(at), -1))
-        out = np.zeros((*lead, n, rows.shape[-1]), np.float32 if c.dtype in dt.HALVES else c.dtype)
-        spot: Any = (*(slice(None),) * len(lead), at)
-        np.add.at(out, spot, rows)
-        return out.reshape((*lead, n, *[int(m) for m in rest])).astype(c.dtype, copy=False)
+        width = tuple(int(m) for m in rest)
+        return add(c.rows.reshape((*lead, len(at), *width)), at, n=n, r=len(width), s=1)
     if type(n) is Nest and n.columns is not None and isinstance(c, NestedArray) and r == c.geometry.k:
         return _add_components(c, i, n)
     if isinstance(c, NestedArray) and r > c.geometry.k:
         axis = c.axis - (r - c.geometry.k) - s + 1
-        out = np.zeros((*c.rows.shape[:axis], int(n), *c.rows.shape[c.rows.ndim + axis + s :]), c.dtype)
-        np.add.at(out, (*(slice(None),) * (c.rows.ndim + axis), i), c.rows)
-        return NestedArray(out, c.geometry)
+        return NestedArray(add(c.rows, i, n=int(n), r=-axis - s, s=s), c.geometry)
     count = next((len(v.values) for v in (n, *rest) if type(v) is RaggedInt), None)
     if count is None:
         count = (c if isinstance(c, NestedArray) else i).geometry.n
@@ -200,9 +202,8 @@ def _(c: Any, i: Any, *, n: Any, r: int, s: int) -> Any:
     p = _Places(g, i, r, s)
     lead = np.broadcast_shapes(lead, p.lead)
     c = spread(c, lead, count, p.columns)
-    out = np.zeros((*lead, p.count, p.width), np.float32 if c.dtype in dt.HALVES else c.dtype)
-    np.add.at(out, p.spots(lead), flat(c, len(lead)).reshape((*lead, p.place.shape[-1], p.width)))
-    return pack(out.astype(c.dtype, copy=False), g.columns, count, lead)
+    values = flat(c, len(lead)).reshape((*lead, p.place.shape[-1], p.width))
+    return pack(add(values, p.place, n=p.count, r=1, s=1), g.columns, count, lead)
 
 
 def spread(v: Any, lead: tuple[int, ...], n: int, columns: tuple[Any, ...]) -> Any:
@@ -219,12 +220,9 @@ def spread(v: Any, lead: tuple[int, ...], n: int, columns: tuple[Any, ...]) -> A
 def _add_components(c: NestedArray, i: ndarray, n: Any) -> NestedArray:
     """Zeros with components added at the components that they were picked from."""
     g = geometry_of(n.columns, int(n))
-    out = np.zeros((*c.lead, *g.rows), np.float32 if c.dtype in dt.HALVES else c.dtype)
     i = i.reshape(-1)
     members = np.where(i < 0, i + g.n, i)
-    spot: Any = (*(slice(None),) * len(c.lead), g.packing.rows_of(members))
-    np.add.at(out, spot, c.rows)
-    return NestedArray(out.astype(c.dtype, copy=False), g)
+    return NestedArray(add(c.rows, g.packing.rows_of(members), n=g.packing.total, r=len(g.trail), s=1), g)
 
 
 @index.set_rows_p.on(NestedArray)
@@ -311,7 +309,7 @@ def _nested(x: Any, i: Any) -> NestedArray:
     return NestedArray(np.broadcast_to(x, (*x.shape[: max(x.ndim - k - 1, 0)], g.n, *x.shape[x.ndim - k :])), g)
 
 
-def _scatter(p: Any, add: bool) -> None:
+def _scatter(p: Any, adds: bool) -> None:
     @p.on(NestedArray)
     def _(x: Any, i: Any, src: Any, *, dim: int, ss: Any) -> Any:
         dense = not isinstance(x, NestedArray)
@@ -321,15 +319,17 @@ def _scatter(p: Any, add: bool) -> None:
             raise ChainruleError(
                 f"{p.name}: on nested tensors src must have the sizes of index, got {list(src.shape)} and {list(i.shape)}"
             )
-        out = flat(x, len(x.lead)).astype(np.float32 if x.dtype in dt.HALVES else x.dtype)
+        out = flat(x, len(x.lead))
         values = flat(src, src.ndim - x.geometry.k - 1)
         lead = np.broadcast_shapes(out.shape[:-1], place.shape[:-1], values.shape[:-1])
-        out = np.array(np.broadcast_to(out, (*lead, out.shape[-1])))
-        at = (*_grid(lead), np.broadcast_to(place, (*lead, place.shape[-1])))
-        if add:
-            np.add.at(out, at, values)
+        if adds:
+            wide = values.astype(dt.WORK.get(values.dtype, values.dtype))
+            out = np.broadcast_to(out, (*lead, out.shape[-1])) + add(
+                np.broadcast_to(wide, (*lead, wide.shape[-1])), place, n=out.shape[-1], r=0, s=1
+            )
         else:
-            out[at] = values
+            out = np.array(np.broadcast_to(out, (*lead, out.shape[-1])))
+            out[(*_grid(lead), np.broadcast_to(place, (*lead, place.shape[-1])))] = values
         out = out.astype(x.dtype, copy=False)
         g = x.geometry
         return (

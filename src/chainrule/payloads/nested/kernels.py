@@ -10,7 +10,7 @@ import numpy as np
 from ...fallback import NotSupported as NotSupported
 from ...kernels import compiler, math, runtime
 from ...kernels.calls import kernel_type
-from ...kernels.lang import DType, Kernel, compute_type, i64
+from ...kernels.lang import DType, Kernel, compute_type, f64, i64
 from ...kernels.pool import empty
 
 LEAST = 1 << 13  # elements from which a compiled loop is worth its call
@@ -27,10 +27,10 @@ def _softmax(k: Kernel, dtype: DType) -> Segment:
         with k.reducing(n, [top], unroll=1) as j:
             top.add(x[a + j])
         m = top.total()
-        total = k.acc("add")
+        total = k.acc("add", wide=f64)
         with k.reducing(n, [total], unroll=1) as j:
             total.add(math.exp(k, x[a + j] - m))
-        r = 1.0 / total.total()
+        r = (1.0 / total.total()).to(k.compute)
         with k.lanes(n, unroll=1) as j:
             y[a + j] = math.exp(k, x[a + j] - m) * r
 
@@ -41,10 +41,10 @@ def _pull(k: Kernel, dtype: DType) -> Segment:
     t, y, z = k.array("t", dtype), k.array("y", dtype), k.array("z", dtype)
 
     def segment(i: Any, a: Any, n: Any) -> None:
-        total = k.acc("add")
+        total = k.acc("add", wide=f64)
         with k.reducing(n, [total], unroll=1) as j:
             total.fma(t[a + j], y[a + j])
-        s = total.total()
+        s = total.total().to(k.compute)
         with k.lanes(n, unroll=1) as j:
             z[a + j] = y[a + j] * (t[a + j] - s)
 
@@ -55,7 +55,7 @@ def _sum(k: Kernel, dtype: DType) -> Segment:
     x, y = k.array("x", dtype), k.array("y", dtype)
 
     def segment(i: Any, a: Any, n: Any) -> None:
-        total = k.acc("add")
+        total = k.acc("add", wide=f64)
         with k.reducing(n, [total], unroll=1) as j:
             total.add(x[a + j])
         y[i] = total.total()

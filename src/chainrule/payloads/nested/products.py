@@ -48,10 +48,13 @@ def _(a: Any, b: Any) -> Any:
 def _(x: Any, w: Any, b: Any) -> Any:
     if isinstance(x, NestedArray) and isinstance(w, ndarray) and isinstance(b, ndarray) and w.ndim == 2 and b.ndim == 1:
         g, d = x.geometry, x.dtype
-        if g.trail and g.k >= 2 and w.dtype == d == b.dtype and d not in dt.HALVES:
-            return _rows_times(x, w.T, d, d, b)
+        if g.trail and g.k >= 2 and w.dtype == d == b.dtype:
+            work = dt.WORK.get(d, d)
+            return _rows_times(x, w.T, d, work, b.astype(work, copy=False))
+    d = x.dtype
+    x, w, b = (v.astype(np.float32) if d in dt.HALVES else v for v in (x, w, b))  # rounded once, in the end
     y = matmul.matmul_p.bind(Tensor(x), permute_p.bind(Tensor(w), dims=(-1, -2)))
-    return (y + matmul.per_row(Tensor(b)))._value
+    return (y + matmul.per_row(Tensor(b)))._value.astype(d, copy=False)
 
 
 def _shared(b: ndarray, k: int) -> ndarray | None:

@@ -15,7 +15,8 @@ from ...core.dtypes import DType, bool_, get_default_dtype
 from ...core.errors import ChainruleError
 from ...core.shapes import zeros
 from ...core.tensor import Tensor
-from ...ops.shape.views import broadcast_tensors, slice_p, take_slice
+from ...ops.shape.slices import slice_p, take_slice
+from ...ops.shape.views import broadcast_tensors
 from .array import NestedArray
 from .sizes import Nest, RaggedInt, geometry_of
 

@@ -46,8 +46,8 @@ def _extremum(p: Any, ufunc: Any, low: bool) -> None:
         return reduce_nested(ufunc, x, dim, keepdim, _limit(x.dtype, low), p.name)
 
 
-_extremum(reduce.amax_p, np.maximum, True)
-_extremum(reduce.amin_p, np.minimum, False)
+_extremum(extrema.amax_p, np.maximum, True)
+_extremum(extrema.amin_p, np.minimum, False)
 
 # -- moments and norms ----------------------------------------------------------------------------------------------------
 
@@ -62,14 +62,16 @@ def _(x: NestedArray, *, dim: tuple[int, ...], dof: Any, whole: bool, keepdim: b
     if _above(x, dim):
         run = lambda a, axes: reduce.var_p.body(a, dim=axes, dof=dof, whole=whole, keepdim=True, old=a.shape)
         return over_components(x, dim, keepdim, run, "var")
-    s, rows = Split(x.geometry, dim), _wide(x)
+    s, d = Split(x.geometry, dim), x.dtype
+    rows = x.rows.astype(np.complex128 if d.kind == "c" else np.float64)  # rounded once, in the end
     with np.errstate(divide="ignore", invalid="ignore"):
-        count = s.reduce(np.add, np.ones((x.geometry.packing.total, *x.geometry.trail), rows.real.dtype), 0)
-        c = rows - s.spread(s.reduce(np.add, rows, 0) / count)
-        c2 = np.square(c) if c.dtype.kind != "c" else np.square(c.real) + np.square(c.imag)
+        c = s.reduce(np.add, rows, 0)
+        c /= s.count(x.geometry)
+        c = np.subtract(rows, s.spread(c), out=rows)
+        c2 = np.square(c, out=c) if d.kind != "c" else np.square(c.real) + np.square(c.imag)
         y = reduced(x, s.reduce(np.add, c2, 0), dim, True)
         y = _over(y, np.maximum(dof.values if type(dof) is RaggedInt else dof, 0.0), len(x.lead))
-    y = y.astype(x.dtype) if x.dtype in dt.HALVES else y
+        y = y.astype(np.finfo(d).dtype if d.kind == "c" else d, copy=False)
     return y if keepdim else _drop(y, dim)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import numpy as np
 
 from ...core import dtypes as dt
 from ...core.errors import ChainruleError
+from ...ops.reduce import adding
 from .array import LARGE, NestedArray, pack
 from .sizes import Geometry, Packing, RaggedInt
 
@@ -98,6 +100,15 @@ def segments(p: Packing, outer: tuple[int, ...]) -> Segments:
     return s
 
 
+def dense(ufunc: Any, a: ndarray, axes: tuple[int, ...], identity: Any, dtype: Any = None) -> ndarray:
+    """A ufunc reduction over negative axes of an array, kept as 1; sums and products as those of dense tensors."""
+    if ufunc in (np.add, np.multiply) and a.dtype.kind not in "iub" and a.size:
+        a = a if dtype is None else a.astype(dtype, copy=False)
+        return adding.total(a, axes, True) if ufunc is np.add else adding.product(a, axes, True)
+    extra = {} if identity is None else {"initial": identity}
+    return ufunc.reduce(a, axis=axes, keepdims=True, dtype=dtype, **extra)
+
+
 class Split:
     """Dims of components (counted from the end) as dims of packed rows, which segments reduce, and dims inside of a row."""
 
@@ -110,10 +121,13 @@ class Split:
     def reduce(self, ufunc: Any, rows: ndarray, identity: Any, dtype: Any = None) -> ndarray:
         """Rows reduced over the dims, which stay with size 1."""
         if self.inner:
-            rows = ufunc.reduce(
-                rows, axis=self.inner, keepdims=True, dtype=dtype, **({} if identity is None else {"initial": identity})
-            )
+            rows = dense(ufunc, rows, self.inner, identity, dtype)
         return rows if self.segments is None else self.segments.reduce(ufunc, rows, identity, self.axis, dtype)
+
+    def count(self, g: Geometry) -> Any:
+        """How many entries each reduced one stands for."""
+        inner = math.prod(g.trail[d] for d in self.inner)
+        return inner if self.segments is None else inner * self.segments.lengths.reshape((-1, *(1,) * len(g.trail)))
 
     def spread(self, rows: ndarray) -> ndarray:
         """Reduced rows repeated to where they came from (dims inside of rows broadcast)."""
@@ -153,7 +167,7 @@ def settled(x: NestedArray, dim: tuple[int, ...], what: str, several: bool = Fal
 
 def over_components(x: NestedArray, dim: tuple[int, ...], keepdim: bool, f: Any, what: str) -> ndarray:
     """``f(array, axes)``, which keeps reduced axes with size 1, over the nesting dim and others: nothing ragged is left."""
-    from .shape import permuted
+    from .permute import permuted
 
     y, k = settled(x, dim, what, True), x.geometry.k
     full = tuple(1 if i - x.ndim in dim else s for i, s in enumerate(y.shape))
@@ -181,12 +195,7 @@ def reduce_nested(
     within = tuple(i for i in dim if i >= -k)
     above = tuple(i for i in dim if i < -k)
     if -(k + 1) in above:
-        extra = {} if identity is None else {"initial": identity}
-
-        def run(a: ndarray, axes: tuple[int, ...]) -> ndarray:
-            return ufunc.reduce(a, axis=axes, keepdims=True, dtype=work, **extra)
-
-        total = over_components(x, dim, keepdim, run, what)
+        total = over_components(x, dim, keepdim, lambda a, axes: dense(ufunc, a, axes, identity, work), what)
         return total.astype(d, copy=False) if d in dt.HALVES else total
     y: Any = x
     if within:
@@ -194,12 +203,9 @@ def reduce_nested(
         y = reduced(x, s.reduce(ufunc, x.rows, identity, work), within, True)
     if above:
         if isinstance(y, NestedArray):
-            y = NestedArray(
-                ufunc.reduce(y.rows, axis=tuple(i + k + 1 + y.axis for i in above), keepdims=True, dtype=work),
-                y.geometry,
-            )
+            y = NestedArray(dense(ufunc, y.rows, tuple(i + k + 1 + y.axis for i in above), identity, work), y.geometry)
         else:
-            y = ufunc.reduce(y, axis=above, keepdims=True, dtype=work)
+            y = dense(ufunc, y, above, identity, work)
     y = y.astype(d) if d in dt.HALVES else y
     if keepdim or not dim:
         return y

@@ -10,12 +10,12 @@ from ...core import dtypes as dt
 from ...core import primitives
 from ...core.errors import ChainruleError
 from ...core.op import OPS
-from ...ops.elementwise import elementary as pointwise
+from ...ops.elementwise.select import where_p
 from ...ops.reduce import reductions as reduce
 from ...ops.shape import functional as copies
-from ...ops.shape import pad
-from ...ops.shape import views as shape
+from ...ops.shape import pad, slices
 from .array import NestedArray, count_of, differ, flat, nest_at, pack, pick, pointwise_nested, spread_rows
+from .permute import permuted
 from .sizes import Geometry, RaggedInt, bound, geometry_of, is_ragged, packing_of
 
 ndarray = np.ndarray
@@ -24,7 +24,7 @@ ndarray = np.ndarray
 
 primitives.detach_p.on(NestedArray)(lambda x: x)
 primitives.clone_p.on(NestedArray)(lambda x, order="K": x.copy())
-pointwise.where_p.on(NestedArray)(lambda c, a, b: pointwise_nested(np.where, [c, a, b], "where"))
+where_p.on(NestedArray)(lambda c, a, b: pointwise_nested(np.where, [c, a, b], "where"))
 
 # -- shape ------------------------------------------------------------------------------------------------------------
 
@@ -89,29 +89,6 @@ def permute_nested(x: NestedArray, *, dims: tuple[int, ...]) -> Any:
     y.geometry = Geometry(g.packing, y.rows.shape[at + 1 :])
     now = [*packed, *rest]
     return permuted(y, [now.index(d) for d in after])
-
-
-def permuted(x: NestedArray, perm: list[int]) -> NestedArray:
-    """Elements gathered in the order of permuted dims of the components; the order is found once for a geometry."""
-    g = x.geometry
-    key = ("permute", g.trail, *perm)
-    found = g.packing.memo.get(key)
-    if found is None:
-        cols = tuple(g.columns[p] for p in perm)
-        h = geometry_of(cols, g.n)
-        # Whole blocks of dims that stay last move together.
-        still = 0
-        while still < len(g.trail) and still < len(h.trail) and perm[g.k - 1 - still] == g.k - 1 - still:
-            still += 1
-        width = int(np.prod(g.trail[len(g.trail) - still :]))
-        blocks = Geometry(g.packing, g.trail[: len(g.trail) - still])
-        owner, coords = geometry_of(cols[: g.k - still], g.n).elements()
-        back = [perm.index(d) for d in range(g.k - still)]
-        found = g.packing.memo[key] = (blocks.element_at(owner, [coords[b] for b in back]), width, h)
-    order, width, h = found
-    lead = x.lead
-    flat_blocks = np.ascontiguousarray(x.rows).reshape(*lead, g.packing.total * g.width // width if width else 0, width)
-    return NestedArray(flat_blocks.take(order if width else order[:0], axis=-2).reshape(*lead, *h.rows), h)
 
 
 def broadcast(x: Any, full: tuple[Any, ...]) -> Any:
@@ -228,7 +205,7 @@ def _own_columns(sizes: tuple[int, ...], key: tuple[Any, ...], n: int) -> tuple[
     return tuple(RaggedInt(np.full(n, m)) if _own(k) else m for m, k in zip(sizes, key, strict=True))
 
 
-@shape.slice_p.on(NestedArray)
+@slices.slice_p.on(NestedArray)
 def _(x: Any, *, key: tuple[Any, ...], old: tuple[Any, ...]) -> Any:
     if not isinstance(x, NestedArray):
         x = _own_sizes(x, key)
@@ -254,7 +231,7 @@ def _(x: Any, *, key: tuple[Any, ...], old: tuple[Any, ...]) -> Any:
     return pack(rows[(..., *w.inner)], w.columns, g.n, x.lead)
 
 
-@shape.unslice_p.on(NestedArray)
+@slices.unslice_p.on(NestedArray)
 def _(c: Any, *, key: tuple[Any, ...], old: tuple[Any, ...]) -> Any:
     full = (*c.shape[: c.ndim - sum(isinstance(k, slice) for k in key)], *old)
     dense = None if is_ragged(full) else tuple(int(m) for m in full)
@@ -296,7 +273,7 @@ def _moved(x: NestedArray, dims: dict[int, Any], inner: Any) -> NestedArray:
     return NestedArray(np.ascontiguousarray(inner(rows)), g)
 
 
-@shape.flip_p.on(NestedArray)
+@slices.flip_p.on(NestedArray)
 def _(x: NestedArray, *, dims: tuple[int, ...]) -> NestedArray:
     g = x.geometry
     if -g.k - 1 in dims:
@@ -308,7 +285,7 @@ def _(x: NestedArray, *, dims: tuple[int, ...]) -> NestedArray:
     return _moved(x, outer, lambda rows: np.flip(rows, (*inner, *front)))
 
 
-@shape.roll_p.on(NestedArray)
+@slices.roll_p.on(NestedArray)
 def _(x: NestedArray, *, shifts: tuple[int, ...], dims: tuple[int, ...]) -> NestedArray:
     g = x.geometry
     outer, inner = {}, []
@@ -378,17 +355,17 @@ def _diagonal(g: Geometry, offset: int, dims: tuple[int, int]) -> Diagonal:
     return found
 
 
-@shape.diagonal_p.on(NestedArray)
+@slices.diagonal_p.on(NestedArray)
 def _(x: NestedArray, *, offset: int, dim1: int, dim2: int, old: tuple[Any, ...]) -> Any:
     d = _diagonal(x.geometry, offset, (dim1, dim2))
     return pack(flat(x, len(x.lead)).take(d.place, axis=-1), d.columns, x.geometry.n, x.lead)
 
 
-@shape.undiagonal_p.on(NestedArray)
+@slices.undiagonal_p.on(NestedArray)
 def _(c: Any, *, offset: int, dim1: int, dim2: int, old: tuple[Any, ...]) -> Any:
     full = (*c.shape[: c.ndim - len(old) + 1], *old)
     if not is_ragged(full):
-        return shape.undiagonal_p.body(c, offset=offset, dim1=dim1, dim2=dim2, old=old)
+        return slices.undiagonal_p.body(c, offset=offset, dim1=dim1, dim2=dim2, old=old)
     at = nest_at(full)
     g = geometry_of(full[at + 1 :], count_of(full))
     out = np.zeros((*full[:at], g.packing.total * g.width), c.dtype)
@@ -433,11 +410,11 @@ def _alike(xs: tuple[Any, ...], along: int | None) -> list[NestedArray]:
     return out
 
 
-@shape.cat_p.on(NestedArray)
+@slices.cat_p.on(NestedArray)
 def _(*xs: Any, dim: int, ns: Any) -> Any:
     first = next((x for x in xs if isinstance(x, NestedArray)), None)
     if first is None:
-        return np.concatenate(shape._common(xs), axis=dim)
+        return np.concatenate(slices._common(xs), axis=dim)
     want = dt.result_of((dt.FROM_NP[x.dtype], x.ndim) for x in xs).np
     d = dim + first.geometry.k
     parts = [x.astype(want, copy=False) for x in _alike(xs, d)]

@@ -174,6 +174,11 @@ class RaggedInt(Ragged):
         """The greatest size."""
         return int(self.values.max(initial=0))
 
+    @property
+    def none(self) -> RaggedInt:
+        """1 in the components whose size is 0, and 0 in the others."""
+        return RaggedInt((self.values == 0).astype(np.int64), self.level, self.at)
+
     def agrees(self, other: Any) -> bool:
         """Whether the size is `other` in every component: as `==`, but also of 1, where nothing is to be repeated."""
         v = plain(other)
@@ -360,6 +365,12 @@ class Packing:
         counts = self.counts[members]
         starts = np.cumsum(counts) - counts
         return np.repeat(self.offsets[:-1][members] - starts, counts) + np.arange(int(counts.sum()))
+
+    def span(self, members: ndarray) -> Any:
+        """The same as an index, a slice where there is one member."""
+        if len(members) != 1:
+            return self.rows_of(members)
+        return slice(int(self.offsets[members[0]]), int(self.offsets[members[0] + 1]))
 
 
 _PACKINGS: weakref.WeakValueDictionary[Any, Packing] = weakref.WeakValueDictionary()

@@ -13,9 +13,9 @@ import numpy as np
 
 from ... import nn
 from ...core.tensor import Tensor
-from ...ops.elementwise.elementary import where
+from ...ops.elementwise.select import where
 from ...ops.shape.create import arange, tensor
-from ...ops.shape.views import cat, stack
+from ...ops.shape.slices import cat, stack
 from .program import Dim, Dims, Program, Step, Value, found
 
 F: Any = nn.functional
@@ -141,6 +141,7 @@ def with_dense(rng: Rng, p: Program) -> Step | None:
 REDUCE: dict[str, tuple[int, Callable[..., Any]]] = {
     "sum": (0, lambda x, d, k: x.sum(d, keepdim=k)), "mean": (1, lambda x, d, k: x.mean(d, keepdim=k)),
     "amax": (1, lambda x, d, k: x.amax(d, keepdim=k)), "amin": (1, lambda x, d, k: x.amin(d, keepdim=k)),
+    "amax or": (0, lambda x, d, k: x.amax(d, keepdim=k, fill=0.5)), "amin or": (0, lambda x, d, k: x.amin(d, keepdim=k, fill=0.5)),
     "logsumexp": (1, lambda x, d, k: x.logsumexp(d, keepdim=k)), "norm": (1, lambda x, d, k: x.norm(dim=d, keepdim=k)),
     "norm1": (0, lambda x, d, k: x.norm(1, dim=d, keepdim=k)), "norm3": (1, lambda x, d, k: x.norm(3, dim=d, keepdim=k)),
     "var": (2, lambda x, d, k: x.var(d, keepdim=k)), "var0": (1, lambda x, d, k: x.var(d, correction=0, keepdim=k)),
@@ -154,6 +155,7 @@ REDUCE_ONE: dict[str, tuple[int, Callable[..., Any]]] = {
 }  # fmt: skip
 COUNT: dict[str, Callable[..., Any]] = {
     "argmax": lambda x, d, k: x.argmax(d, keepdim=k), "argmin": lambda x, d, k: x.argmin(d, keepdim=k),
+    "place of max or": lambda x, d, k: x.argmax(d, keepdim=k, fill=-1),
     "any": lambda x, d, k: (x > 0).any(d, keepdim=k), "all": lambda x, d, k: (x > 0).all(d, keepdim=k),
     "count": lambda x, d, k: (x > 0).sum(d, keepdim=k),
 }  # fmt: skip
@@ -597,6 +599,14 @@ def classes(rng: Rng, p: Program) -> Step | None:
     v = p.values[i]
     m = v.dims[-1]
     label = lambda x: (x.detach().sum(-1).abs() * 3).long() % m
+    if rng.random() < 0.3:
+        return one(
+            "cross_entropy last",
+            i,
+            lambda x: F.cross_entropy(x, label(x), reduction="none", class_dim=-1),
+            v,
+            v.dims[:-1],
+        )
     if rng.random() < 0.5:
         return one("cross_entropy", i, lambda x: F.cross_entropy(x.transpose(-1, -2), label(x), reduction="none"), v, v.dims[:-1],
                    lambda x: F.cross_entropy(x, label(x), reduction="none"))  # fmt: skip

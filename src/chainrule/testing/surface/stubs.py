@@ -15,10 +15,10 @@ from chainrule.core.registry import PUBLIC
 from chainrule.core.tensor import OWN, Tensor
 
 from . import vocabulary as words
-from .signatures import BUILTINS, cls, default, doc, first_line, function, own_method, prop, python
+from .signatures import BUILTINS, cls, doc, first_line, function, prop, python
 
 ROOT = Path(chainrule.__file__).parent
-NAMESPACES = ("fft", "linalg", "masked", "nn.functional", "random", "signal.windows", "special")
+NAMESPACES = ("fft", "linalg", "masked", "nn.functional", "random", "signal.windows", "sparse", "special")
 _HEAD = '''"""{doc}"""
 
 # Written by `make surface` from the declarations of the ops.
@@ -48,7 +48,6 @@ def stubs() -> dict[str, str]:
         "__init__.pyi": _root(),
         "core/methods.pyi": _methods(),
         "return_types.pyi": _results(),
-        "nn/modules/thin.pyi": _thin(),
         **{f"{space.replace('.', '/')}.pyi": _namespace(space) for space in NAMESPACES},
     }
     return {name: "\n".join(parts) + "\n" for name, parts in files.items()}
@@ -129,29 +128,3 @@ def _results() -> list[str]:
             kind = getattr(kind, "__forward_arg__", None) or getattr(kind, "__name__", kind)
             parts.append(f"    {field}: {python(kind)}")
     return parts
-
-
-def _thin() -> list[str]:
-    from chainrule.nn.modules import thin
-
-    parts = [_head(thin, "..."), "from ..module import Module\nfrom ..parameter import Parameter\n", _all(thin.__all__)]
-    parts.append("class Thin(Module):\n    def forward(self, *inputs: Any) -> Any: ...")
-    for name in thin.__all__:
-        c: Any = getattr(thin, name)
-        if name == "Thin":
-            continue
-        parts.append(f"class {name}({'Thin' if issubclass(c, thin.Thin) else 'Module'}):\n    {doc(c)}")
-        if issubclass(c, thin.Thin):
-            options = ", ".join(["self", *(_option(k, v) for k, v in c.options.items())])
-            parts.append(f"    def __init__({options}) -> None: ...")
-        else:
-            parts += [f"    {k}: Parameter" for k in dict(c()._parameters)]
-            parts += [own_method(k, v) for k, v in vars(c).items() if isinstance(v, FunctionType)]
-    return parts
-
-
-def _option(name: str, value: Any) -> str:
-    if value is inspect.Parameter.empty:
-        return f"{name}: Any"
-    kind = {bool: "_bool", int: "_float", float: "_float", str: "_str"}.get(type(value), "Any")
-    return f"{name}: {'_int' if name == 'dim' and kind == '_float' else kind} = {default(value)}"

@@ -1,0 +1,79 @@
+"""Selection by a condition: where, masked_fill."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core import dtypes as dt
+from ...core.declare import pointwise
+from ...core.registry import public
+from ...core.reverse import Masked
+from ...core.tensor import Tensor
+
+
+def _mask_like(c: Any, g: Any) -> Any:
+    return c if c.shape == g.shape else c.expand(*g.shape)
+
+
+where_p = pointwise(
+    "where",
+    lambda c, a, b: np.where(c, a, b),
+    None,
+    lambda t, y, c, a, b: where_p.bind(c, t, 0),
+    lambda t, y, c, a, b: where_p.bind(c, 0, t),
+    types="choice",
+    vjp=lambda g, y, c, a, b: (
+        None,
+        lambda: Masked(where_p.bind(c, g, 0), _mask_like(c, g)),
+        lambda: Masked(where_p.bind(c, 0, g), _mask_like(~c, g)),
+    ),
+)
+
+
+@public("where")
+def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
+    """``input`` where the condition holds, else ``other``. Cotangents of the branch not taken are absent, not 0 * inf.
+
+    >>> x = chainrule.tensor([0.0, 1.0])
+    >>> chainrule.func.grad(lambda x: chainrule.where(x > 0, x.log(), x).sum())(x)
+    tensor([1., 1.])
+    """
+    if input is None and other is None:
+        return condition.nonzero(as_tuple=True)
+    if not isinstance(condition, Tensor) or condition.dtype.name not in ("bool", "uint8"):
+        raise RuntimeError(
+            f"where expected condition to be a boolean tensor, but got a tensor with dtype {getattr(condition, 'dtype', type(condition))}"
+        )
+    if condition.dtype is not dt.bool_:
+        condition = condition.to(dt.bool_)
+    return where_p.bind(condition, input, other)
+
+
+def _where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
+    """``self`` where the condition holds, else ``other``."""
+    return where(condition, self, other)
+
+
+public("", methods="where")(_where_method)
+
+
+@public("masked_fill", methods="masked_fill", inplace="masked_fill_", out=False)
+def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """`input` with `value` (a number or a 0-d tensor) where the mask holds."""
+    if mask.dtype is not dt.bool_:
+        raise RuntimeError(f"masked_fill only supports boolean masks, but got mask with dtype {mask.dtype}")
+    if isinstance(value, Tensor):
+        if value.ndim:
+            raise RuntimeError(
+                f"masked_fill only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+            )
+        if value.dtype.category == dt.COMPLEX and input.dtype.category != dt.COMPLEX:
+            raise RuntimeError(
+                f"masked_fill: value of {value.dtype} cannot be converted to type {input.dtype} without overflow"
+            )
+        value = value.to(input.dtype)
+    elif dt.scalar_dtype(value).category > input.dtype.category:
+        raise RuntimeError(f"masked_fill: value cannot be converted to type {input.dtype} without overflow")
+    return where_p.bind(mask, value, input)

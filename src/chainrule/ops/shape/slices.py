@@ -1,0 +1,445 @@
+"""Parts of a tensor and their transposes: slices, narrow, split, diagonals; joining; another order of the entries."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...core import dtypes as dt
+from ...core.declare import op
+from ...core.dispatch import innermost
+from ...core.primitives import alias, alias_p, expand_p, permute_p, reshape_p  # noqa: F401
+from ...core.registry import public
+from ...core.samples import S, sample
+from ...core.shapes import sizes, wrap_dim, wrap_dims, zeros
+from ...core.sizes import SEEN, is_ragged
+from ...core.tensor import Tensor
+from ...core.views import write_out
+from .in_each import same_size
+from .views import named, reshape
+
+# -- primitives: reshape, permute, expand are in core/primitives.py ---------------------------------------------------
+
+
+@op("slice", view=True, sizes="key old", linear="each")
+def slice_p(x: Any, *, key: tuple[Any, ...], old: tuple[int, ...]) -> Any:
+    """Basic indexing of the last axes, of sizes `old`: an int or a slice each."""
+    return x[(..., *key)]
+
+
+slice_p.vjp([lambda g, y, x, *, key, old: unslice_p(g, key=key, old=old)])
+
+
+@op("unslice", sizes="key old", linear="each")
+def unslice_p(g: Any, *, key: tuple[Any, ...], old: tuple[int, ...]) -> Any:
+    """Zeros of sizes `old` in the last axes, with `g` at ``[key]``: the transpose of slicing."""
+    k = sum(isinstance(i, slice) for i in key)
+    out = np.zeros(g.shape[: g.ndim - k] + old, g.dtype)
+    out[(..., *key)] = g
+    return out
+
+
+unslice_p.vjp([lambda g, y, x, *, key, old: slice_p(g, key=key, old=old)])
+
+
+@op("diagonal", view=True, sizes="old", linear="each")
+def diagonal_p(x: Any, *, offset: int, dim1: int, dim2: int, old: tuple[int, ...]) -> Any:
+    """The diagonal of two axes of a tensor of sizes `old`, put last."""
+    d = x.diagonal(offset, dim1, dim2)
+    d.flags.writeable = x.flags.writeable
+    return d
+
+
+@op("undiagonal", sizes="old", linear="each")
+def undiagonal_p(g: Any, *, offset: int, dim1: int, dim2: int, old: tuple[int, ...]) -> Any:
+    """Zeros of sizes `old` with `g` on a diagonal: the transpose of diagonal."""
+    out = np.zeros(g.shape[: g.ndim - len(old) + 1] + old, g.dtype)
+    d = out.diagonal(offset, dim1, dim2)
+    d.flags.writeable = True
+    d[...] = g
+    return out
+
+
+diagonal_p.vjp([lambda g, y, x, **kw: undiagonal_p(g, **kw)])
+undiagonal_p.vjp([lambda g, y, x, **kw: diagonal_p(g, **kw)])
+
+
+@op("flip", linear="each")
+def flip_p(x: Any, *, dims: tuple[int, ...]) -> Any:
+    """The order of entries along `dims` reversed."""
+    key = [slice(None)] * x.ndim
+    for d in dims:
+        key[d] = slice(None, None, -1)
+    return x[tuple(key)].copy()
+
+
+flip_p.vjp([lambda g, y, x, *, dims: flip_p(g, dims=dims)])
+
+
+@op("roll", sizes="shifts", linear="each")
+def roll_p(x: Any, *, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Any:
+    """Entries moved along `dims` by `shifts`, around the end."""
+    return np.roll(x, shifts, dims)
+
+
+roll_p.vjp([lambda g, y, x, *, shifts, dims: roll_p(g, shifts=tuple(-s for s in shifts), dims=dims)])
+
+
+def _common(xs: Sequence[Any]) -> list[Any]:
+    d = xs[0].dtype
+    if all(x.dtype is d for x in xs):
+        return list(xs)
+    want = dt.result_of((dt.FROM_NP[x.dtype], x.ndim) for x in xs).np
+    return [x.astype(want) if x.dtype != want else x for x in xs]
+
+
+@op("cat", batch="expand", sizes="ns")
+def cat_p(*xs: Any, dim: int, ns: tuple[int, ...]) -> Any:
+    """Tensors of sizes `ns` along `dim` joined."""
+    return np.concatenate(_common(xs), axis=dim)
+
+
+@cat_p.jvp(sparse=True)
+def _(t: Any, y: Any, *xs: Any, dim: int, ns: tuple[int, ...]) -> Any:
+    return cat_p(*[_zeros(x) if ti is None else ti for ti, x in zip(t, xs, strict=True)], dim=dim, ns=ns)
+
+
+def _zeros(x: Tensor) -> Tensor:
+    d = x.dtype
+    return zeros(tuple(x.shape), d if d.category >= dt.FLOAT else dt.get_default_dtype())
+
+
+@cat_p.vjp
+def _(g: Any, y: Any, *xs: Any, dim: int, ns: tuple[int, ...]) -> Any:
+    out, at = [], 0
+    for n in ns:
+        out.append(functools.partial(_part, g, dim, at, n))
+        at = at + n
+    return tuple(out)
+
+
+def _part(g: Tensor, d: int, at: Any, n: Any) -> Tensor:
+    """`n` entries of the dim `d` from `at` on; of a ragged dim they are as many in every component where `n` is a number."""
+    y = take_slice(g, d, slice(at, at + n))
+    s = tuple(y.shape)
+    if not is_ragged(s[d]) or is_ragged(n):
+        return y
+    return reshape_p(y, shape=(*s[:d], n, *s[len(s) + d + 1 :]), old=s)
+
+
+# -- slicing ----------------------------------------------------------------------------------------------------------
+
+
+@public("narrow", methods="narrow", out=False)
+def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
+    """`length` entries of `dim` from `start` on."""
+    n = input.ndim
+    if n == 0:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor")
+    d = wrap_dim(dim, n)
+    size = input.shape[d]
+    if isinstance(start, Tensor) and (start.ndim or start.dtype.category != dt.INT):
+        raise RuntimeError(
+            f"narrow: start must be an 0-dim integral Tensor, got {start.dtype} of shape {list(start.shape)}"
+        )
+    start = start if is_ragged(start) else int(start)
+    ragged = is_ragged(size)
+    if not (size.covers(start) and size.covers(-start) if ragged else -size <= start <= size):
+        raise IndexError(f"narrow: start out of range (expected to be in range of [{-size}, {size}], but got {start})")
+    start += size if start < 0 else 0
+    if not (length >= 0 and (size.covers(start + length) if ragged else start + length <= size)):
+        raise RuntimeError(
+            f"narrow: start ({start}) + length ({length}) exceeds dimension size ({size}) or length is negative"
+            f"{size.less(start + length) if ragged else ''}"
+        )
+    return _part(input, d, start, length)
+
+
+def take_slice(x: Tensor, d: int, k: Any) -> Tensor:
+    """Entries `k` (an int or a slice) of the dim `d` (negative)."""
+    return slice_p(x, key=(k, *(slice(None),) * (-d - 1)), old=tuple(x.shape[d:]))
+
+
+@public("select", methods="select", out=False)
+def select(input: Tensor, dim: int, index: Any) -> Tensor:
+    """Entry `index` of `dim`, which disappears."""
+    n = input.ndim
+    if n == 0:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    d, i = wrap_dim(dim, n), int(index)
+    size = input.shape[d]
+    if not (size.covers(max(i + 1, -i)) if is_ragged(size) else -size <= i < size):
+        raise IndexError(
+            f"select(): index {i} out of range for tensor of size {list(input.shape)} at dimension {d + n}"
+            f"{size.less(max(i + 1, -i)) if is_ragged(size) else ''}"
+        )
+    return take_slice(input, d, i)
+
+
+@public("unbind", methods="unbind", out=False)
+def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """All entries of `dim`.
+
+    Of a ragged dim of a nested tensor: first the first entries, then the second ones, of those components that have one.
+    """
+    n = input.ndim
+    if n == 0:
+        raise IndexError("unbind: Dimension specified as 0 but tensor has no dimensions")
+    d = wrap_dim(dim, n)
+    size = input.shape[d]
+    if SEEN and hasattr(size, "each"):  # the components of a nested tensor, in one step
+        from ...nested import components
+
+        return components(input)
+    if is_ragged(size) and size.agrees(size.most):  # as many in every component
+        size = size.most
+    elif hasattr(size, "most") and hasattr(input.shape[0], "each"):
+        have = [Tensor(np.flatnonzero(size.values > i)) for i in range(size.most)]
+        return tuple(take_slice(input.index_select(0, m), d, i) for i, m in enumerate(have))
+    return tuple(take_slice(input, d, i) for i in range(size))
+
+
+@public("split", methods="split", out=False)
+def split(
+    tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None
+) -> tuple[Tensor, ...]:
+    """Pieces of `dim`: of one size (the last may be smaller), or of the listed sizes."""
+    ss = split_size if split_size_or_sections is None else split_size_or_sections
+    if tensor.ndim == 0:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    d = wrap_dim(dim, tensor.ndim)
+    n = tensor.shape[d]
+    if isinstance(ss, list | tuple):
+        return split_with_sizes(tensor, ss, dim)
+    ss = int(ss)
+    if ss < 0 or (ss == 0 and n):
+        raise RuntimeError(
+            f"split expects split_size be non-negative (and positive unless the dim is empty), but got split_size={ss}"
+        )
+    if is_ragged(n):  # each component by itself, up to the end of the longest
+        return tuple(take_slice(tensor, d, slice(a, a + ss)) for a in range(0, max(n.most, 1), ss))
+    starts = range(0, n, ss) if n else (0,)
+    return tuple(narrow(tensor, d, a, min(ss, n - a)) for a in starts)
+
+
+@public("split_with_sizes", methods="split_with_sizes", out=False)
+def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """Pieces of `dim` of the listed sizes."""
+    d = wrap_dim(dim, input.ndim)
+    n = input.shape[d]
+    if any(s < 0 for s in split_sizes):
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(split_sizes)}"
+        )
+    if sum(split_sizes) != n:
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {dim}), but got "
+            f"split_sizes={list(split_sizes)}{n.unlike(sum(split_sizes)) if is_ragged(n) else ''}"
+        )
+    out, at = [], 0
+    for s in split_sizes:
+        out.append(narrow(input, d, at, s))
+        at += s
+    return tuple(out)
+
+
+@public("chunk", methods="chunk", out=False)
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """At most `chunks` pieces of `dim`, of equal size but the last."""
+    if input.ndim == 0:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    d = wrap_dim(dim, input.ndim)
+    n = input.shape[d]
+    size = -(-n // chunks)
+    if is_ragged(n):  # as many pieces as asked for, each a part of every component; short ones fill the first
+        return tuple(take_slice(input, d, slice(i * size, (i + 1) * size)) for i in range(chunks))
+    if size == 0:
+        return tuple(narrow(input, d, 0, 0) for _ in range(chunks))
+    return split(input, size, d)
+
+
+@public("diagonal", methods="diagonal", out=False)
+def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """The diagonal of two dims, as the last dim."""
+    n = input.ndim
+    a, b = wrap_dim(dim1, n, "dim1"), wrap_dim(dim2, n, "dim2")
+    if a == b:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    return diagonal_p(input, offset=offset, dim1=a, dim2=b, old=tuple(input.shape))
+
+
+# -- joining ----------------------------------------------------------------------------------------------------------
+
+
+@public("cat concat concatenate", out=False)
+def cat(tensors: Any, dim: int = 0, *, axis: int | None = None, out: Any = None) -> Tensor:
+    """Tensors joined along an existing dim.
+
+    >>> chainrule.cat([chainrule.zeros(1, 2), chainrule.ones(2, 2)])
+    tensor([[0., 0.],
+            [1., 1.],
+            [1., 1.]])
+    """
+    if out is not None:
+        y = cat(tensors, dim, axis=axis)
+        _check_out(out, tensors)
+        return write_out(out, y)
+    if isinstance(tensors, Tensor):
+        raise TypeError("cat: argument 'tensors' must be tuple of Tensors, not Tensor")
+    dim = dim if axis is None else axis
+    xs = list(tensors)
+    if not xs:
+        raise ValueError("cat: expected a non-empty list of tensors")
+    for i, x in enumerate(xs):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"cat: expected tensors, but element {i} of tensors is a {type(x).__name__}")
+        if x.ndim == 0:
+            raise RuntimeError(f"cat: zero-dimensional tensor (at position {i}) cannot be concatenated")
+    want = dt.result_of((x.dtype, x.ndim) for x in xs)
+    kept = [x for x in xs if x.shape != (0,)]
+    if not kept:
+        kept = xs[:1]
+    n = kept[0].ndim
+    d = wrap_dim(dim, n)
+    ref = kept[0].shape
+    if len(kept) != len(xs):
+        # Empty vectors go with anything: as nothing along `dim` they stay in the graph.
+        kept = [reshape(x, (*ref[: d + n], 0, *ref[d + n + 1 :])) if x.shape == (0,) else x for x in xs]
+    for i, x in enumerate(kept):
+        s = x.shape
+        if len(s) != n:
+            raise RuntimeError(
+                f"cat: tensors must have same number of dimensions: got {n} and {len(s)} (tensor number {i})"
+            )
+        # Whole components go one after the other, whatever their sizes.
+        whole = d == -n and SEEN and (hasattr(ref[0], "each") or hasattr(s[0], "each"))
+        if not whole and any(not same_size(a, b) for k, (a, b) in enumerate(zip(ref, s, strict=True)) if k - n != d):
+            raise RuntimeError(
+                f"cat: sizes of tensors must match except in dimension {d + n}. Expected {list(ref)} but got {list(s)} for tensor number {i} in the list"
+            )
+    y = cat_p(*kept, dim=d, ns=tuple([x.shape[d] for x in kept]))
+    return y if y.dtype is want else y.to(want)
+
+
+def _check_out(out: Tensor, tensors: Any) -> None:
+    v = innermost(out)
+    if type(v) is np.ndarray and any(n > 1 and not k for n, k in zip(v.shape, v.strides, strict=True)):
+        raise RuntimeError(
+            "cat: unsupported operation: more than one element of the written-to tensor refers to a single memory location; clone `out` first"
+        )
+    for x in tensors:
+        u = innermost(x)
+        same = x is out or (type(u) is np.ndarray and np.may_share_memory(u, v) and np.shares_memory(u, v))
+        if same:
+            raise RuntimeError(
+                "cat: unsupported operation: some elements of `tensors` and the written-to `out` refer to a single memory location; clone one of them first"
+            )
+
+
+@public("stack")
+def stack(tensors: Any, dim: int = 0) -> Tensor:
+    """Tensors of one shape joined along a new dim."""
+    xs = list(tensors)
+    if not xs:
+        raise RuntimeError("stack expects a non-empty TensorList")
+    s = xs[0].shape
+    for i, x in enumerate(xs):
+        if x.shape != s and (len(x.shape) != len(s) or not all(map(same_size, x.shape, s))):
+            raise RuntimeError(
+                f"stack expects each tensor to be equal size, but got {list(s)} at entry 0 and {list(x.shape)} at entry {i}"
+            )
+    n = len(s) + 1
+    d = wrap_dim(dim, n)
+    at = d + n
+    return cat([reshape(x, *x.shape[:at], 1, *x.shape[at:]) for x in xs], d)
+
+
+# -- order ------------------------------------------------------------------------------------------------------------
+
+
+@public("flip", methods="flip", out=False)
+def flip(input: Tensor, *dims: Any, **kw: Any) -> Tensor:
+    """The order of entries along `dims` reversed."""
+    ds = sizes(dims if not kw else named("flip", "dims", dims, kw), "dims")
+    return flip_p(input, dims=wrap_dims(ds, input.ndim, "dims") if ds and input.ndim else ())
+
+
+@public("fliplr", methods="fliplr", out=False)
+def fliplr(input: Tensor) -> Tensor:
+    """Dim 1 reversed."""
+    if input.ndim < 2:
+        raise RuntimeError(f"fliplr: Input must be >= 2-d, got {input.ndim}-d")
+    return flip(input, 1)
+
+
+@public("flipud", methods="flipud", out=False)
+def flipud(input: Tensor) -> Tensor:
+    """Dim 0 reversed."""
+    if input.ndim < 1:
+        raise RuntimeError("flipud: Input must be >= 1-d, got 0-d")
+    return flip(input, 0)
+
+
+@public("roll", methods="roll", out=False)
+def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
+    """Entries moved along `dims` by `shifts`, around the end; without dims, of the flattened tensor."""
+    s = (shifts,) if isinstance(shifts, int) else tuple(shifts)
+    if dims is None or (not isinstance(dims, int) and len(dims) == 0):
+        if len(s) != 1:
+            raise RuntimeError(f"roll: shifts and dimensions must align. shifts: {len(s)}, dims: 0")
+        return reshape(roll_p(reshape(input, -1), shifts=s, dims=(-1,)), *input.shape)
+    ds = (dims,) if isinstance(dims, int) else tuple(dims)
+    if len(s) != len(ds):
+        raise RuntimeError(f"roll: shifts and dimensions must align. shifts: {len(s)}, dims: {len(ds)}")
+    if input.ndim == 0:
+        raise IndexError(
+            f"roll: Dimension specified as {ds[0]} but tensor has no dimensions; leave out dims for a 0-d input"
+        )
+    return roll_p(input, shifts=s, dims=tuple(wrap_dim(d, input.ndim, "dims") for d in ds))
+
+
+@public("contiguous", methods="contiguous", out=False)
+def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
+    """`input` itself if its elements lie in the order of `memory_format` (row-major), else a copy that does."""
+    if input.is_contiguous(memory_format=memory_format):
+        return input
+    from ...core.primitives import clone_p
+
+    if memory_format is not None and memory_format.name.startswith("channels_last"):
+        n = input.ndim
+        y = clone_p.bind(input.permute(0, *range(2, n), 1), order="C")
+        return permute_p.bind(y, dims=tuple(d - n for d in (0, n - 1, *range(1, n - 1))))
+
+    return clone_p.bind(input, order="C")
+
+
+# -- samples ------------------------------------------------------------------------------------------------------------
+
+sample("reshape", S(2, 6), f=lambda x: x.reshape(3, -1))
+sample("view", S(2, 6), f=lambda x: x.contiguous().view(4, 3))
+sample("permute", S(2, 3, 4), (2, 0, 1))
+sample("transpose", S(2, 3, 4), 0, 2)
+sample("expand", S(3, 1), f=lambda x: x.expand(2, 3, 4))
+sample("squeeze", S(2, 1, 3, 1))
+sample("squeeze", S(2, 1, 3, 1), 1)
+sample("unsqueeze", S(2, 3), 1)
+sample("flatten", S(2, 3, 4), 1)
+sample("movedim", S(2, 3, 4), (0, 1), (2, 0))
+sample("cat", [S(2, 3), S(1, 3)], 0)
+sample("stack", [S(2, 3), S(2, 3)], 1)
+sample("split", S(5, 2), 2)
+sample("split", S(5, 2), [1, 4])
+sample("chunk", S(5, 2), 3)
+sample("unbind", S(2, 3), 1)
+sample("select", S(2, 3), 1, -1)
+sample("narrow", S(4, 3), 0, 1, 2)
+sample("flip", S(2, 3), (0, 1))
+sample("roll", S(2, 3), 1, 1)
+sample("roll", S(2, 3), 4)
+sample("diagonal", S(3, 4), 1)
+sample("diagonal", S(2, 3, 4), 0, 0, 2)

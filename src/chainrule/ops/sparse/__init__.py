@@ -1,0 +1,1 @@
+"""Sparse tensors: constructors and conversions, products, solves, reductions. Derivatives go through the numbers that are stored."""

@@ -1,0 +1,1 @@
+"""Sparse arrays: a pattern, which never changes, and the numbers that stand in it."""
