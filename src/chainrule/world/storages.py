@@ -36,6 +36,12 @@ class UntypedStorage:
     def __init__(self, size: Any = 0, *, device: Any = None, _bytes: Any = None) -> None:
         self._bytes = np.zeros(int(size), np.uint8) if _bytes is None else _bytes
 
+    def untyped(self) -> UntypedStorage:
+        """Itself."""
+        return self
+
+    _untyped = property(untyped)
+
     @classmethod
     def from_file(cls, filename: str, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
         """The bytes of a file; with `shared`, what is written goes to the file."""
