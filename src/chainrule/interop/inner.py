@@ -161,4 +161,3 @@ def from_file(filename: str, shared: bool | None = None, size: int = 0, *, dtype
 
     d = dt.get_default_dtype() if dtype is None else dt.as_dtype(dtype)
     return Tensor(np.asarray(np.memmap(filename, d.np, "r+" if shared else "c", shape=(size,))))
-

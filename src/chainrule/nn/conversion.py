@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from ..core import dtypes as dt
-from ..core.device import place
 from ..core.device import device as Device
+from ..core.device import place
 from ..core.imperative import no_grad
 from ..core.tensor import Tensor
 from .parameter import is_lazy
