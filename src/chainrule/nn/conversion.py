@@ -94,7 +94,8 @@ class Conversion:
 
         def convert(x: Tensor) -> Tensor:
             d = dtype if dtype is not None and x.dtype.category >= dt.FLOAT else x.dtype
-            return x.to(dtype=d, **({} if device is None else {"device": device}), **rest)
+            layout = rest if x.ndim in (4, 5) else {}  # memory formats are for images
+            return x.to(dtype=d, **({} if device is None else {"device": device}), **layout)
 
         return self if device is None and dtype is None and not rest else self._apply(convert)
 
