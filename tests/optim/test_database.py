@@ -225,7 +225,9 @@ def test_errors(name: str, case: Any) -> None:
         if isinstance(p, torch.Tensor):
             if p.is_sparse:
                 q = p.detach().coalesce()
-                return cr.sparse_coo_tensor(cr.tensor(q.indices().numpy()), cr.tensor(q.values().numpy()), tuple(q.shape))
+                return cr.sparse_coo_tensor(
+                    cr.tensor(q.indices().numpy()), cr.tensor(q.values().numpy()), tuple(q.shape)
+                )
             q = same.setdefault(id(p), cr.tensor(p.detach().numpy()).requires_grad_(p.requires_grad))
             if p.is_leaf and p.grad is not None:
                 q.grad = cr.tensor(p.grad.numpy())

@@ -68,7 +68,9 @@ def _converting(wide: bool) -> Callable[[Any], Any]:
             d = dt.float32 if wide else s.dtype
             token = STATE.set(s._replace(enabled=False))  # what the function is made of is in its hands
             try:
-                return f(*[convert(a, d) for a in args], **{k: v if k == "out" else convert(v, d) for k, v in kw.items()})
+                return f(
+                    *[convert(a, d) for a in args], **{k: v if k == "out" else convert(v, d) for k, v in kw.items()}
+                )
             finally:
                 STATE.reset(token)
 
@@ -112,7 +114,11 @@ class autocast:
         s = STATE.get()
         if self._enabled:
             _prepare()
-        new = s if self.device != "cpu" else State(self._enabled, self.dtype, s.cache if self._cache is None else self._cache)
+        new = (
+            s
+            if self.device != "cpu"
+            else State(self._enabled, self.dtype, s.cache if self._cache is None else self._cache)
+        )
         self._tokens.append(STATE.set(new))
         return self
 

@@ -20,8 +20,8 @@ from .distribution import Distribution, ExponentialFamily
 from .location_scale import Cauchy, Gumbel, Laplace, Normal, Uniform
 from .multivariate import Dirichlet, LowRankMultivariateNormal, MultivariateNormal
 from .positive import Beta, ContinuousBernoulli, Exponential, Gamma
-from .transformed import HalfNormal, Pareto
 from .transform_base import sum_rightmost
+from .transformed import HalfNormal, Pareto
 from .utils import euler_constant
 
 __all__ = ["kl_divergence", "register_kl"]

@@ -184,6 +184,9 @@ class Elementwise(Optimizer):
 
     def _slot(self, p: Tensor, g: Tensor, group: dict[str, Any], names: tuple[str, ...]) -> _Slot | None:
         """Where the arrays of a parameter are; None if it is a tensor of a transform, which has moved by now."""
+        if p.is_sparse:
+            self._step_tensor(p, group)  # the same formula, on the numbers of its pattern
+            return None
         if g.is_sparse:
             g = self._dense(g)
         state, fresh = self._start(p, group)
@@ -234,7 +237,7 @@ class Elementwise(Optimizer):
         c = SimpleNamespace(**numbers)
         for k, v in zip(self.scalars, new, strict=True):
             _write_number(state, k, v)
-        g: Any = self._dense(p.grad) if p.grad.is_sparse else p.grad  # type: ignore[union-attr]
+        g: Any = self._dense(p.grad) if p.grad.is_sparse and not p.is_sparse else p.grad  # type: ignore[union-attr]
         values = [p, -g if c.maximize else g, *(state[k] for k in names)]
         if complex_numbers := p.dtype.category == dt.COMPLEX:
             values = [PUBLIC["view_as_real"](v) for v in values]
@@ -272,7 +275,10 @@ def _is_array(x: Any) -> bool:
 
 
 def _full_like(p: Tensor, fill: float) -> Tensor:
-    """A buffer for a parameter; of a complex one, both parts are filled."""
+    """A buffer for a parameter; of a complex one, both parts are filled; of a sparse one, with its pattern."""
+    if p.layout.name.startswith("sparse") and not fill:
+        with set_grad_enabled(False):
+            return p.detach() * 0
     if not _is_array(p):
         with set_grad_enabled(False):
             t = PUBLIC["zeros_like"](p)

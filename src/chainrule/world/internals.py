@@ -36,7 +36,15 @@ def _unflatten_dense_tensors(flat: Tensor, tensors: Any) -> tuple[Tensor, ...]:
     return tuple(out)
 
 
-def _rebuild_tensor_v2(storage: Any, storage_offset: int, size: Any, stride: Any, requires_grad: bool, backward_hooks: Any, metadata: Any = None) -> Any:
+def _rebuild_tensor_v2(
+    storage: Any,
+    storage_offset: int,
+    size: Any,
+    stride: Any,
+    requires_grad: bool,
+    backward_hooks: Any,
+    metadata: Any = None,
+) -> Any:
     """A tensor over a storage, as PyTorch's files spell it."""
     from .storages import over
 
@@ -51,10 +59,31 @@ def _rebuild_parameter(data: Any, requires_grad: bool, backward_hooks: Any) -> A
     return Parameter(data, requires_grad)
 
 
+def _log_api_usage_once(*args: Any) -> None:
+    """Nothing is counted."""
+
+
+def _get_privateuse1_backend_name() -> str:
+    return "privateuseone"
+
+
+def _is_torch_function_enabled() -> bool:
+    return True
+
+
 class _Namespace:
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"torch._C.{name}: an inner name of PyTorch that chainrule does not have", name=name)
 
 
 _VariableFunctions = _Namespace()
-__all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "Generator", "OrderedDict", "Size", "Tensor", "device", "dtype"]
+__all__ = [
+    "DisableTorchFunction",
+    "DisableTorchFunctionSubclass",
+    "Generator",
+    "OrderedDict",
+    "Size",
+    "Tensor",
+    "device",
+    "dtype",
+]
