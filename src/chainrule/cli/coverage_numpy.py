@@ -59,9 +59,8 @@ def _ufunc(u: Any) -> tuple[str, str]:
 
 
 def _function(f: Any, name: str) -> tuple[str, str]:
-    from ..interop.numpy.functions import NATIVE
     from ..interop.numpy.functions import VALUES as BY_VALUE
-    from ..interop.numpy.shadow import LIKE, function
+    from ..interop.numpy.shadow import LIKE, NATIVE, function
 
     if f in NATIVE:
         return "yes", "chainrule's ops"

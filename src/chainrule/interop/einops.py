@@ -20,7 +20,7 @@ NAME = "einops._backends"
 def declare(module: Any) -> None:
     """Declare the backend in einops's module of backends."""
 
-    class ChainruleBackend(module.AbstractBackend):  # type: ignore[misc, name-defined]
+    class ChainruleBackend(module.AbstractBackend):
         """einops's operations by chainrule's."""
 
         framework_name = "chainrule"

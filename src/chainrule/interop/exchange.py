@@ -38,7 +38,7 @@ def dlpack_device(self: Tensor) -> tuple[int, int]:
 @public("", methods="to_numpy", out=False)
 def to_numpy(self: Tensor) -> np.ndarray:
     """The values as a NumPy array, without a derivative: what pandas and matplotlib ask for."""
-    return self.numpy(force=True)  # type: ignore[no-any-return]
+    return self.numpy(force=True)
 
 
 @public("", methods="__copy__", out=False)

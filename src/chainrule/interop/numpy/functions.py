@@ -174,7 +174,7 @@ def unwrapped(y: Any) -> Any:
 
 
 Array.__array_function__ = array_function
-Tensor.__array_function__ = tensor_function  # type: ignore[attr-defined]
+Tensor.__array_function__ = tensor_function  # type: ignore[assignment, method-assign]
 
 
 def tensor_namespace(self: Tensor, *, api_version: str | None = None) -> Any:
@@ -184,7 +184,7 @@ def tensor_namespace(self: Tensor, *, api_version: str | None = None) -> Any:
     return at_version(api_version)
 
 
-Tensor.__array_namespace__ = tensor_namespace  # type: ignore[attr-defined]
+Tensor.__array_namespace__ = tensor_namespace  # type: ignore[assignment, method-assign]
 
 
 # -- methods under their function names --------------------------------------------------------------------------------------

@@ -126,7 +126,7 @@ class AnyArray(metaclass=_Arrays):
 OVERRIDES: dict[Any, Any] = {
     np.ndarray: AnyArray,
     np.broadcast: broadcast,
-    getattr(np._core.shape_base, "_concatenate", np.concatenate): np.concatenate,  # type: ignore[attr-defined]
+    getattr(np._core.shape_base, "_concatenate", np.concatenate): np.concatenate,
     np.asarray: asarray,
     np.asanyarray: asanyarray,
     np.ascontiguousarray: asarray,

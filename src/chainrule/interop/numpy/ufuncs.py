@@ -404,4 +404,4 @@ _KEEPING = _keeping(
 )
 _PAIRS = _keeping("add subtract multiply divide maximum minimum power arctan2 hypot logaddexp")
 Array.__array_ufunc__ = array_ufunc
-Tensor.__array_ufunc__ = tensor_ufunc  # type: ignore[attr-defined]
+Tensor.__array_ufunc__ = tensor_ufunc  # type: ignore[assignment, method-assign]
