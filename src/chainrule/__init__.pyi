@@ -14,27 +14,39 @@ from .core.tensor import Size, Tensor
 from .return_types import CholeskyEx, Eig, Geqrf, Histogram, HistogramDD, InvEx, LDL, LDLEx, LUFactor, LUFactorEx, Lstsq, MinMax, PLU, QR, SVD, SVDV, Slogdet, SolveEx, Sorted, StdMean, TriangularSolve, ValuesIndices, VarMean
 from .typing import DTypeLike, DeviceLike, Ints, Layout, Number, Operand
 
-__all__ = ["BFloat16Tensor", "BoolTensor", "ByteTensor", "ChainruleError", "CharTensor", "DoubleTensor", "EscapedError", "FloatTensor", "Generator", "HalfTensor", "IntTensor", "LongTensor", "MissingRuleError", "ShortTensor", "Size", "Tensor", "abs", "abs_", "absolute", "acos", "acos_", "acosh", "acosh_", "adaptive_avg_pool1d", "adaptive_max_pool1d", "add", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addmv_", "addr", "adjoint", "affine_grid_generator", "alias_copy", "all", "allclose", "alpha_dropout", "alpha_dropout_", "amax", "amin", "aminmax", "angle", "any", "arange", "arccos", "arccos_", "arccosh", "arccosh_", "arcsin", "arcsin_", "arcsinh", "arcsinh_", "arctan", "arctan2", "arctan_", "arctanh", "arctanh_", "are_deterministic_algorithms_enabled", "argmax", "argmin", "argsort", "argwhere", "as_strided", "as_strided_", "as_strided_copy", "as_strided_scatter", "as_tensor", "asarray", "asin", "asin_", "asinh", "asinh_", "atan", "atan2", "atan_", "atanh", "atanh_", "atleast_1d", "atleast_2d", "atleast_3d", "autograd", "avg_pool1d", "baddbmm", "bartlett_window", "batch_norm", "batch_norm_backward", "bernoulli", "bfloat16", "bilinear", "binary_cross_entropy_with_logits", "bincount", "binomial", "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "blackman_window", "block_diag", "bmm", "bool", "broadcast_shapes", "broadcast_tensors", "broadcast_to", "bucketize", "can_cast", "cartesian_prod", "cat", "ccol_indices_copy", "cdist", "cdouble", "ceil", "ceil_", "celu", "celu_", "cfloat", "chain_matmul", "chalf", "channel_shuffle", "channels_last", "channels_last_3d", "cholesky", "cholesky_inverse", "cholesky_solve", "chunk", "clamp", "clamp_", "clamp_max", "clamp_max_", "clamp_min", "clamp_min_", "clip", "clip_", "clone", "col2im", "col_indices_copy", "column_stack", "combinations", "complex", "complex128", "complex32", "complex64", "concat", "concatenate", "conj", "conj_physical", "conj_physical_", "constant_pad_nd", "contiguous", "contiguous_format", "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "convolution", "copysign", "corrcoef", "cos", "cos_", "cosh", "cosh_", "cosine_embedding_loss", "cosine_similarity", "count_nonzero", "cov", "cross", "crow_indices_copy", "ctc_loss", "cummax", "cummin", "cumprod", "cumsum", "cumulative_trapezoid", "custom_op", "default_generator", "deg2rad", "deg2rad_", "det", "detach", "detach_", "detach_copy", "device", "diag", "diag_embed", "diagflat", "diagonal", "diagonal_copy", "diagonal_scatter", "diff", "digamma", "dist", "div", "divide", "dot", "double", "dropout", "dropout_", "dsmm", "dsplit", "dstack", "dtype", "e", "einsum", "embedding", "empty", "empty_like", "empty_permuted", "empty_strided", "enable_grad", "eq", "equal", "erf", "erf_", "erfc", "erfc_", "erfinv", "exp", "exp2", "exp2_", "exp_", "expand_copy", "expm1", "expm1_", "eye", "feature_alpha_dropout", "feature_alpha_dropout_", "feature_dropout", "feature_dropout_", "fft", "fill", "fill_", "finfo", "fix", "fix_", "flatten", "flip", "fliplr", "flipud", "float", "float16", "float32", "float64", "float_power", "floor", "floor_", "floor_divide", "fmax", "fmin", "fmod", "frac", "frac_", "frexp", "frobenius_norm", "from_dlpack", "from_numpy", "frombuffer", "full", "full_like", "func", "gather", "gcd", "gcd_", "ge", "geqrf", "ger", "get_default_device", "get_default_dtype", "get_deterministic_debug_mode", "get_device", "get_float32_matmul_precision", "get_num_threads", "get_rng_state", "gradient", "greater", "greater_equal", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "group_norm", "gt", "half", "hamming_window", "hann_window", "hardshrink", "hash_tensor", "heaviside", "hinge_embedding_loss", "histc", "histogram", "histogramdd", "hsmm", "hsplit", "hspmm", "hstack", "hypot", "i0", "i0_", "igamma", "igammac", "iinfo", "im2col", "imag", "index_add", "index_copy", "index_fill", "index_put", "index_put_", "index_reduce", "index_select", "indices_copy", "inf", "inference_mode", "initial_seed", "inner", "instance_norm", "int", "int16", "int32", "int64", "int8", "inverse", "is_complex", "is_conj", "is_deterministic_algorithms_warn_only_enabled", "is_floating_point", "is_grad_enabled", "is_inference", "is_inference_mode_enabled", "is_neg", "is_nonzero", "is_same_size", "is_signed", "is_tensor", "isclose", "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf", "isreal", "istft", "jagged", "kaiser_window", "kl_div", "kron", "kthvalue", "layer_norm", "layout", "lcm", "lcm_", "ldexp", "ldexp_", "le", "lerp", "less", "less_equal", "lgamma", "linalg", "linspace", "load", "log", "log10", "log10_", "log1p", "log1p_", "log2", "log2_", "log_", "log_sigmoid", "log_softmax", "logaddexp", "logaddexp2", "logcumsumexp", "logdet", "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "logit_", "logspace", "logsumexp", "long", "lt", "lu", "lu_solve", "lu_unpack", "manual_seed", "margin_ranking_loss", "masked", "masked_fill", "masked_scatter", "masked_select", "matmul", "matrix_exp", "matrix_power", "max", "max_pool1d", "max_pool1d_with_indices", "max_pool2d", "max_pool2d_with_indices", "max_pool2d_with_indices_backward", "max_pool3d", "max_pool3d_with_indices", "maximum", "mean", "median", "memory_format", "meshgrid", "min", "minimum", "mm", "mode", "moveaxis", "movedim", "msort", "mul", "multinomial", "multiply", "mv", "mvlgamma", "nan", "nan_to_num", "nan_to_num_", "nanmean", "nanmedian", "nanquantile", "nansum", "narrow", "narrow_copy", "native_batch_norm", "native_batch_norm_backward", "native_channel_shuffle", "native_dropout", "native_dropout_backward", "native_group_norm", "native_group_norm_backward", "native_layer_norm", "native_layer_norm_backward", "ne", "neg", "neg_", "negative", "negative_", "nested", "newaxis", "nextafter", "nn", "no_grad", "nonzero", "nonzero_static", "norm", "norm_except_dim", "normal", "not_equal", "nuclear_norm", "numel", "ones", "ones_like", "optim", "orgqr", "ormqr", "outer", "pairwise_distance", "pca_lowrank", "pdist", "permute", "permute_copy", "pi", "pinverse", "pixel_shuffle", "pixel_unshuffle", "poisson", "poisson_nll_loss", "polar", "polygamma", "positive", "pow", "prelu", "preserve_format", "prod", "promote_types", "put", "qr", "quantile", "rad2deg", "rad2deg_", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "random", "randperm", "range", "ravel", "real", "reciprocal", "reciprocal_", "relu", "relu_", "remainder", "renorm", "repeat_interleave", "reshape", "resize_as_", "resize_as_sparse_", "resolve_conj", "resolve_neg", "result_type", "return_types", "rms_norm", "roll", "rot90", "round", "round_", "row_indices_copy", "row_stack", "rrelu", "rrelu_", "rsqrt", "rsqrt_", "rsub", "saddmm", "save", "scalar_tensor", "scatter", "scatter_add", "scatter_reduce", "searchsorted", "seed", "segment_reduce", "select", "select_copy", "select_scatter", "selu", "selu_", "set_default_device", "set_default_dtype", "set_default_tensor_type", "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_flush_denormal", "set_grad_enabled", "set_num_threads", "set_printoptions", "set_rng_state", "sgn", "short", "sigmoid", "sigmoid_", "sign", "signal", "signbit", "sin", "sin_", "sinc", "sinc_", "sinh", "sinh_", "slice", "slice_copy", "slice_inverse", "slice_scatter", "slogdet", "smm", "softmax", "sort", "sparse", "sparse_bsc", "sparse_bsc_tensor", "sparse_bsr", "sparse_bsr_tensor", "sparse_compressed_tensor", "sparse_coo", "sparse_coo_tensor", "sparse_csc", "sparse_csc_tensor", "sparse_csr", "sparse_csr_tensor", "special", "split", "split_copy", "split_with_sizes", "split_with_sizes_copy", "spmm", "sqrt", "sqrt_", "square", "square_", "squeeze", "squeeze_copy", "sspaddmm", "stack", "std", "std_mean", "stft", "strided", "sub", "subtract", "sum", "svd", "svd_lowrank", "swapaxes", "swapdims", "t", "t_copy", "take", "take_along_dim", "tan", "tan_", "tanh", "tanh_", "tensor", "tensor_split", "tensordot", "testing", "threshold", "threshold_", "tile", "to_dlpack", "topk", "trace", "transpose", "transpose_copy", "trapezoid", "trapz", "tree", "triangular_solve", "tril", "tril_indices", "triplet_margin_loss", "triu", "triu_indices", "true_divide", "trunc", "trunc_", "typename", "typing", "uint16", "uint32", "uint64", "uint8", "unbind", "unbind_copy", "unflatten", "unfold_copy", "unique", "unique_consecutive", "unravel_index", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes", "unsqueeze", "unsqueeze_copy", "use_deterministic_algorithms", "utils", "values_copy", "vander", "var", "var_mean", "vdot", "view_as_complex", "view_as_complex_copy", "view_as_real", "view_as_real_copy", "view_copy", "vmap", "vsplit", "vstack", "where", "xlogy", "xlogy_", "zero_", "zeros", "zeros_like"]
+__all__ = ["AcceleratorError", "BFloat16Storage", "BFloat16Tensor", "BoolStorage", "BoolTensor", "ByteStorage", "ByteTensor", "ChainruleError", "CharStorage", "CharTensor", "ComplexDoubleStorage", "ComplexFloatStorage", "DisableTorchFunction", "DisableTorchFunctionSubclass", "DoubleStorage", "DoubleTensor", "EscapedError", "Event", "FloatStorage", "FloatTensor", "Generator", "GradScaler", "HalfStorage", "HalfTensor", "IntStorage", "IntTensor", "LongStorage", "LongTensor", "MissingRuleError", "OutOfMemoryError", "ShortStorage", "ShortTensor", "Size", "Stream", "Tensor", "TypedStorage", "UntypedStorage", "abs", "abs_", "absolute", "accelerator", "acos", "acos_", "acosh", "acosh_", "adaptive_avg_pool1d", "adaptive_max_pool1d", "add", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addmv_", "addr", "adjoint", "affine_grid_generator", "alias_copy", "all", "allclose", "alpha_dropout", "alpha_dropout_", "amax", "amin", "aminmax", "amp", "angle", "any", "arange", "arccos", "arccos_", "arccosh", "arccosh_", "arcsin", "arcsin_", "arcsinh", "arcsinh_", "arctan", "arctan2", "arctan_", "arctanh", "arctanh_", "are_deterministic_algorithms_enabled", "argmax", "argmin", "argsort", "argwhere", "array_api", "as_strided", "as_strided_", "as_strided_copy", "as_strided_scatter", "as_tensor", "asarray", "asin", "asin_", "asinh", "asinh_", "associative_scan", "atan", "atan2", "atan_", "atanh", "atanh_", "atleast_1d", "atleast_2d", "atleast_3d", "autocast", "autocast_decrement_nesting", "autocast_increment_nesting", "autograd", "avg_pool1d", "backends", "baddbmm", "bartlett_window", "batch_norm", "batch_norm_backward", "bernoulli", "bfloat16", "bilinear", "binary_cross_entropy_with_logits", "bincount", "binomial", "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "blackman_window", "block_diag", "bmm", "bool", "broadcast_shapes", "broadcast_tensors", "broadcast_to", "bucketize", "can_cast", "cartesian_prod", "cat", "ccol_indices_copy", "cdist", "cdouble", "ceil", "ceil_", "celu", "celu_", "cfloat", "chain_matmul", "chalf", "channel_shuffle", "channels_last", "channels_last_3d", "cholesky", "cholesky_inverse", "cholesky_solve", "chunk", "clamp", "clamp_", "clamp_max", "clamp_max_", "clamp_min", "clamp_min_", "clear_autocast_cache", "clip", "clip_", "clone", "col2im", "col_indices_copy", "column_stack", "combinations", "compile", "compiler", "complex", "complex128", "complex32", "complex64", "concat", "concatenate", "cond", "conj", "conj_physical", "conj_physical_", "constant_pad_nd", "contiguous", "contiguous_format", "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "convolution", "convolution_backward", "copysign", "corrcoef", "cos", "cos_", "cosh", "cosh_", "cosine_embedding_loss", "cosine_similarity", "count_nonzero", "cov", "cpu", "cross", "crow_indices_copy", "ctc_loss", "cuda", "cudnn_batch_norm", "cudnn_batch_norm_backward", "cummax", "cummin", "cumprod", "cumsum", "cumulative_trapezoid", "custom_op", "default_generator", "deg2rad", "deg2rad_", "det", "detach", "detach_", "detach_copy", "device", "diag", "diag_embed", "diagflat", "diagonal", "diagonal_copy", "diagonal_scatter", "diff", "digamma", "dist", "distributed", "distributions", "div", "divide", "dot", "double", "dropout", "dropout_", "dsmm", "dsplit", "dstack", "dtype", "e", "einsum", "embedding", "embedding_dense_backward", "empty", "empty_like", "empty_permuted", "empty_strided", "enable_grad", "eq", "equal", "erf", "erf_", "erfc", "erfc_", "erfinv", "exp", "exp2", "exp2_", "exp_", "expand_copy", "explain", "expm1", "expm1_", "eye", "feature_alpha_dropout", "feature_alpha_dropout_", "feature_dropout", "feature_dropout_", "fft", "fill", "fill_", "finfo", "fix", "fix_", "flatten", "flip", "fliplr", "flipud", "float", "float16", "float32", "float64", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float_power", "floor", "floor_", "floor_divide", "fmax", "fmin", "fmod", "fori_loop", "frac", "frac_", "frexp", "frobenius_norm", "from_dlpack", "from_numpy", "frombuffer", "full", "full_like", "func", "futures", "fx", "gather", "gcd", "gcd_", "ge", "geqrf", "ger", "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype", "get_default_device", "get_default_dtype", "get_deterministic_debug_mode", "get_device", "get_float32_matmul_precision", "get_num_interop_threads", "get_num_threads", "get_rng_state", "gradient", "greater", "greater_equal", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "group_norm", "gru", "gru_cell", "gt", "half", "hamming_window", "hann_window", "hardshrink", "hash_tensor", "heaviside", "hinge_embedding_loss", "histc", "histogram", "histogramdd", "hsmm", "hsplit", "hspmm", "hstack", "hub", "hypot", "i0", "i0_", "igamma", "igammac", "iinfo", "im2col", "imag", "index_add", "index_copy", "index_fill", "index_put", "index_put_", "index_reduce", "index_select", "indices_copy", "inf", "inference_mode", "initial_seed", "inner", "install_as_torch", "instance_norm", "int", "int16", "int32", "int64", "int8", "inverse", "is_autocast_available", "is_autocast_cache_enabled", "is_autocast_cpu_enabled", "is_autocast_enabled", "is_complex", "is_conj", "is_deterministic_algorithms_warn_only_enabled", "is_floating_point", "is_grad_enabled", "is_inference", "is_inference_mode_enabled", "is_neg", "is_nonzero", "is_same_size", "is_signed", "is_storage", "is_tensor", "is_warn_always_enabled", "isclose", "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf", "isreal", "istft", "jagged", "jit", "kaiser_window", "kl_div", "kron", "kthvalue", "layer_norm", "layout", "lcm", "lcm_", "ldexp", "ldexp_", "le", "lerp", "less", "less_equal", "lgamma", "library", "linalg", "linspace", "load", "log", "log10", "log10_", "log1p", "log1p_", "log2", "log2_", "log_", "log_sigmoid", "log_softmax", "logaddexp", "logaddexp2", "logcumsumexp", "logdet", "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "logit_", "logspace", "logsumexp", "long", "lstm", "lstm_cell", "lt", "lu", "lu_solve", "lu_unpack", "manual_seed", "map", "margin_ranking_loss", "masked", "masked_fill", "masked_scatter", "masked_select", "matmul", "matrix_exp", "matrix_power", "max", "max_pool1d", "max_pool1d_with_indices", "max_pool2d", "max_pool2d_with_indices", "max_pool2d_with_indices_backward", "max_pool3d", "max_pool3d_with_indices", "maximum", "mean", "median", "memory_format", "meshgrid", "min", "minimum", "miopen_batch_norm", "miopen_batch_norm_backward", "mm", "mode", "moveaxis", "movedim", "mps", "msort", "mtia", "mul", "multinomial", "multiply", "multiprocessing", "mv", "mvlgamma", "nan", "nan_to_num", "nan_to_num_", "nanmean", "nanmedian", "nanquantile", "nansum", "narrow", "narrow_copy", "native_batch_norm", "native_batch_norm_backward", "native_channel_shuffle", "native_dropout", "native_dropout_backward", "native_group_norm", "native_group_norm_backward", "native_layer_norm", "native_layer_norm_backward", "ne", "neg", "neg_", "negative", "negative_", "nested", "newaxis", "nextafter", "nn", "no_grad", "nonzero", "nonzero_static", "norm", "norm_except_dim", "normal", "not_equal", "nuclear_norm", "numel", "numpy", "ones", "ones_like", "optim", "orgqr", "ormqr", "outer", "overrides", "pairwise_distance", "pca_lowrank", "pdist", "permute", "permute_copy", "pi", "pinverse", "pixel_shuffle", "pixel_unshuffle", "poisson", "poisson_nll_loss", "polar", "polygamma", "positive", "pow", "prelu", "preserve_format", "prod", "profiler", "promote_types", "put", "qr", "quantile", "quasirandom", "rad2deg", "rad2deg_", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "random", "randperm", "range", "ravel", "real", "reciprocal", "reciprocal_", "relu", "relu_", "remainder", "renorm", "repeat_interleave", "reshape", "resize_as_", "resize_as_sparse_", "resolve_conj", "resolve_neg", "result_type", "return_types", "rms_norm", "rnn_relu", "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell", "roll", "rot90", "round", "round_", "row_indices_copy", "row_stack", "rrelu", "rrelu_", "rsqrt", "rsqrt_", "rsub", "saddmm", "save", "scalar_tensor", "scan", "scatter", "scatter_add", "scatter_reduce", "scipy", "searchsorted", "seed", "segment_reduce", "select", "select_copy", "select_scatter", "selu", "selu_", "serialization", "set_autocast_cache_enabled", "set_autocast_cpu_dtype", "set_autocast_cpu_enabled", "set_autocast_dtype", "set_autocast_enabled", "set_autocast_gpu_dtype", "set_default_device", "set_default_dtype", "set_default_tensor_type", "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_flush_denormal", "set_grad_enabled", "set_num_interop_threads", "set_num_threads", "set_printoptions", "set_rng_state", "set_warn_always", "sgn", "short", "sigmoid", "sigmoid_", "sign", "signal", "signbit", "sin", "sin_", "sinc", "sinc_", "sinh", "sinh_", "slice", "slice_copy", "slice_inverse", "slice_scatter", "slogdet", "smm", "softmax", "sort", "sparse", "sparse_bsc", "sparse_bsc_tensor", "sparse_bsr", "sparse_bsr_tensor", "sparse_compressed_tensor", "sparse_coo", "sparse_coo_tensor", "sparse_csc", "sparse_csc_tensor", "sparse_csr", "sparse_csr_tensor", "special", "split", "split_copy", "split_with_sizes", "split_with_sizes_copy", "spmm", "sqrt", "sqrt_", "square", "square_", "squeeze", "squeeze_copy", "sspaddmm", "stack", "std", "std_mean", "stft", "strided", "sub", "subtract", "sum", "svd", "svd_lowrank", "swapaxes", "swapdims", "switch", "t", "t_copy", "take", "take_along_dim", "tan", "tan_", "tanh", "tanh_", "tensor", "tensor_split", "tensordot", "testing", "threshold", "threshold_", "tile", "to_dlpack", "topk", "torch_version", "trace", "transpose", "transpose_copy", "trapezoid", "trapz", "tree", "triangular_solve", "tril", "tril_indices", "triplet_margin_loss", "triu", "triu_indices", "true_divide", "trunc", "trunc_", "typename", "types", "typing", "uint16", "uint32", "uint64", "uint8", "unbind", "unbind_copy", "unflatten", "unfold_copy", "unique", "unique_consecutive", "unravel_index", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes", "unsqueeze", "unsqueeze_copy", "use_deterministic_algorithms", "utils", "values_copy", "vander", "var", "var_mean", "vdot", "version", "view_as_complex", "view_as_complex_copy", "view_as_real", "view_as_real_copy", "view_copy", "vmap", "vsplit", "vstack", "where", "while_loop", "xlogy", "xlogy_", "xpu", "zero_", "zeros", "zeros_like"]
 
 __version__: _str
 
+from .world.cuda import OutOfMemoryError as AcceleratorError
+from .world.storages import BFloat16Storage as BFloat16Storage
 class BFloat16Tensor(Tensor):
     """``BFloat16Tensor(data)`` or ``BFloat16Tensor(*sizes)``: a tensor of type bfloat16; ``isinstance(x, BFloat16Tensor)`` tests for it."""
     def __init__(self, *args: Any, device: DeviceLike | None = None) -> None: ...
+from .world.storages import BoolStorage as BoolStorage
 class BoolTensor(Tensor):
     """``BoolTensor(data)`` or ``BoolTensor(*sizes)``: a tensor of type bool; ``isinstance(x, BoolTensor)`` tests for it."""
     def __init__(self, *args: Any, device: DeviceLike | None = None) -> None: ...
+from .world.storages import ByteStorage as ByteStorage
 class ByteTensor(Tensor):
     """``ByteTensor(data)`` or ``ByteTensor(*sizes)``: a tensor of type uint8; ``isinstance(x, ByteTensor)`` tests for it."""
     def __init__(self, *args: Any, device: DeviceLike | None = None) -> None: ...
 from .core.errors import ChainruleError as ChainruleError
+from .world.storages import CharStorage as CharStorage
 class CharTensor(Tensor):
     """``CharTensor(data)`` or ``CharTensor(*sizes)``: a tensor of type int8; ``isinstance(x, CharTensor)`` tests for it."""
     def __init__(self, *args: Any, device: DeviceLike | None = None) -> None: ...
+from .world.storages import ComplexDoubleStorage as ComplexDoubleStorage
+from .world.storages import ComplexFloatStorage as ComplexFloatStorage
+from .core.overriding import DisableTorchFunction as DisableTorchFunction
+from .core.overriding import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
+from .world.storages import DoubleStorage as DoubleStorage
 class DoubleTensor(Tensor):
     """``DoubleTensor(data)`` or ``DoubleTensor(*sizes)``: a tensor of type float64; ``isinstance(x, DoubleTensor)`` tests for it."""
     def __init__(self, *args: Any, device: DeviceLike | None = None) -> None: ...
 from .core.errors import EscapedError as EscapedError
+from .world.devices import Event as Event
+from .world.storages import FloatStorage as FloatStorage
 class FloatTensor(Tensor):
     """``FloatTensor(data)`` or ``FloatTensor(*sizes)``: a tensor of type float32; ``isinstance(x, FloatTensor)`` tests for it."""
     def __init__(self, *args: Any, device: DeviceLike | None = None) -> None: ...
@@ -42,37 +54,56 @@ class Generator:
     """A source of random numbers: ``Generator().manual_seed(0)``."""
     def __init__(self, device: DeviceLike = 'cpu') -> None:
         ...
+    @property
+    def device(self) -> Any:
+        """Where the numbers are made."""
     def manual_seed(self, seed: _int) -> Generator:
         """Start anew from a seed."""
     def initial_seed(self) -> _int:
         """The seed this generator started from."""
     def seed(self) -> _int:
         """Start anew from a fresh seed, which is returned."""
-    def get_state(self) -> Any:
-        """The state, to be given to ``set_state``."""
-    def set_state(self, state: Any) -> None:
+    def get_state(self) -> Tensor:
+        """The state as a tensor of bytes, to be given to ``set_state``."""
+    def set_state(self, new_state: Tensor) -> Generator:
         """Return to a state."""
+    def clone_state(self) -> Generator:
+        """Another generator that goes on from here."""
+    def graphsafe_get_state(self) -> Generator:
+        """This generator: there are no captured graphs."""
+    def graphsafe_set_state(self, state: Generator) -> Generator:
+        """Go on from where another generator is."""
+from .amp.scaler import GradScaler as GradScaler
+from .world.storages import HalfStorage as HalfStorage
 class HalfTensor(Tensor):
     """``HalfTensor(data)`` or ``HalfTensor(*sizes)``: a tensor of type float16; ``isinstance(x, HalfTensor)`` tests for it."""
     def __init__(self, *args: Any, device: DeviceLike | None = None) -> None: ...
+from .world.storages import IntStorage as IntStorage
 class IntTensor(Tensor):
     """``IntTensor(data)`` or ``IntTensor(*sizes)``: a tensor of type int32; ``isinstance(x, IntTensor)`` tests for it."""
     def __init__(self, *args: Any, device: DeviceLike | None = None) -> None: ...
+from .world.storages import LongStorage as LongStorage
 class LongTensor(Tensor):
     """``LongTensor(data)`` or ``LongTensor(*sizes)``: a tensor of type int64; ``isinstance(x, LongTensor)`` tests for it."""
     def __init__(self, *args: Any, device: DeviceLike | None = None) -> None: ...
 from .core.errors import MissingRuleError as MissingRuleError
+from .world.cuda import OutOfMemoryError as OutOfMemoryError
+from .world.storages import ShortStorage as ShortStorage
 class ShortTensor(Tensor):
     """``ShortTensor(data)`` or ``ShortTensor(*sizes)``: a tensor of type int16; ``isinstance(x, ShortTensor)`` tests for it."""
     def __init__(self, *args: Any, device: DeviceLike | None = None) -> None: ...
 from .core.tensor import Size as Size
+from .world.devices import Stream as Stream
 from .core.tensor import Tensor as Tensor
+from .world.storages import TypedStorage as TypedStorage
+from .world.storages import UntypedStorage as UntypedStorage
 def abs(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The absolute value; its derivative at 0 is 0."""
 def abs_(self: Tensor) -> Tensor:
     """In-place version of :meth:`abs`."""
 def absolute(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The absolute value; its derivative at 0 is 0."""
+from . import accelerator as accelerator
 def acos(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The inverse cosine."""
 def acos_(self: Tensor) -> Tensor:
@@ -121,6 +152,7 @@ def amin(input: Tensor, dim: Ints = (), keepdim: _bool = False, *, fill: Operand
     """The smallest entry over `dim` (one, several or all); ties share the gradient."""
 def aminmax(input: Tensor, *, dim: _int | None = None, keepdim: _bool = False) -> MinMax:
     """The smallest and the largest entry along `dim`, or of all: ``(min, max)``; ties share the derivative."""
+from . import amp as amp
 def angle(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The angle of a complex number, in (-pi, pi]; of a real one 0 or pi. Its derivative at 0 is 0."""
 def any(input: Tensor, dim: Ints | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
@@ -170,6 +202,7 @@ def argsort(input: Tensor, dim: _int = -1, descending: _bool = False, stable: _b
     """The positions that sort `input` along `dim`."""
 def argwhere(input: Tensor) -> Tensor:
     """The positions of nonzero elements, a row each."""
+from . import array_api as array_api
 def as_strided(input: Tensor, size: Ints, stride: Ints, storage_offset: _int | None = None) -> Tensor:
     """A view of the storage of `input`: element i lies at ``storage_offset + sum(i * stride)``."""
 def as_strided_(self: Tensor, size: Ints, stride: Ints, storage_offset: _int | None = None) -> Tensor:
@@ -180,8 +213,8 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Ints, stride: Ints, sto
     """A copy of `input` in whose storage `src` was written to ``as_strided(size, stride, storage_offset)``."""
 def as_tensor(data: Any, dtype: DTypeLike | None = None, device: DeviceLike | None = None, copy: _bool | None = None, requires_grad: _bool = False) -> Tensor:
     """`data` as a tensor, sharing memory where it can."""
-def asarray(data: Any, dtype: DTypeLike | None = None, device: DeviceLike | None = None, copy: _bool | None = None, requires_grad: _bool = False) -> Tensor:
-    """`data` as a tensor, sharing memory where it can."""
+def asarray(obj: Any, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None, copy: _bool | None = None, requires_grad: _bool = False) -> Tensor:
+    """`obj` as a tensor, sharing memory where it can; a buffer of bytes is read as numbers of type `dtype`."""
 def asin(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The inverse sine."""
 def asin_(self: Tensor) -> Tensor:
@@ -190,6 +223,7 @@ def asinh(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The inverse hyperbolic sine."""
 def asinh_(self: Tensor) -> Tensor:
     """In-place version of :meth:`asinh`."""
+from .jit.control import associative_scan as associative_scan
 def atan(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The inverse tangent."""
 def atan2(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
@@ -227,9 +261,13 @@ def atleast_3d(tensors: Sequence[Tensor], /) -> _tuple[Tensor, ...]:
 @overload
 def atleast_3d(first: Tensor, second: Tensor, /, *rest: Tensor) -> _tuple[Tensor, ...]:
     """Numbers and vectors as ``(1, n, 1)``, matrices as ``(m, n, 1)``."""
+from .amp.cast import autocast as autocast
+from .amp.cast import autocast_decrement_nesting as autocast_decrement_nesting
+from .amp.cast import autocast_increment_nesting as autocast_increment_nesting
 from . import autograd as autograd
 def avg_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints | _str = 0, ceil_mode: _bool = False, count_include_pad: _bool = True) -> Tensor:
     """The mean over windows of the last dim; padding counts as zeros unless ``count_include_pad=False``."""
+from . import backends as backends
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Operand = 1, alpha: Operand = 1, out: Tensor | None = None) -> Tensor:
     """``beta * input + alpha * (batch1 @ batch2)``, batch by batch."""
 def bartlett_window(window_length: _int, periodic: _bool = True, *, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, pin_memory: _bool | None = None, requires_grad: _bool = False) -> Tensor:
@@ -300,8 +338,8 @@ def chain_matmul(*tensors: Tensor | Sequence[Tensor], out: Tensor | None = None)
 chalf: DType
 def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
     """Channel ``g k + i`` (of g groups) moved to ``i g + k``: the groups interleaved."""
-channels_last: Layout
-channels_last_3d: Layout
+channels_last: memory_format
+channels_last_3d: memory_format
 def cholesky(input: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The triangular factor of a Hermitian positive-definite matrix."""
 def cholesky_inverse(L: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
@@ -322,6 +360,7 @@ def clamp_min(input: Tensor, min: Operand, *, out: Tensor | None = None) -> Tens
     """``max(input, min)``."""
 def clamp_min_(input: Tensor, min: Operand) -> Tensor:
     """In-place version of :meth:`clamp_min`."""
+from .amp.cast import clear_autocast_cache as clear_autocast_cache
 def clip(input: Tensor, min: Operand | None = None, max: Operand | None = None, *, out: Tensor | None = None) -> Tensor:
     """``input`` limited to [min, max], numbers or tensors; the bounds get the gradient where they are taken."""
 def clip_(input: Tensor, min: Operand | None = None, max: Operand | None = None) -> Tensor:
@@ -336,6 +375,8 @@ def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Ten
     """Vectors as columns, joined along dim 1."""
 def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor:
     """All ways to take r elements of a vector, as rows in the order of :mod:`itertools`."""
+from .jit.api import compile as compile
+from . import compiler as compiler
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``real + i imag`` from two real tensors of one type."""
 complex128: DType
@@ -345,6 +386,7 @@ def concat(tensors: Sequence[Tensor], dim: _int = 0, *, axis: _int | None = None
     """Tensors joined along an existing dim."""
 def concatenate(tensors: Sequence[Tensor], dim: _int = 0, *, axis: _int | None = None, out: Tensor | None = None) -> Tensor:
     """Tensors joined along an existing dim."""
+from .jit.control import cond as cond
 def conj(input: Tensor) -> Tensor:
     """The complex conjugate; real tensors as they are."""
 def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -354,8 +396,8 @@ def conj_physical_(input: Tensor) -> Tensor:
 def constant_pad_nd(input: Tensor, pad: Sequence[_int], value: Operand = 0) -> Tensor:
     """The last dims padded by ``pad = (before last, after last, before last but one, ...)`` with `value`."""
 def contiguous(input: Tensor, memory_format: Layout | None = None) -> Tensor:
-    """`input` itself if its elements lie in row-major order, else a copy that does."""
-contiguous_format: Layout
+    """`input` itself if its elements lie in the order of `memory_format` (row-major), else a copy that does."""
+contiguous_format: memory_format
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints | _str = 0, dilation: Ints = 1, groups: _int = 1) -> Tensor:
     """``y[n, o, p] = bias[o] + sum_(c, k) weight[o, c, k] input[n, c, stride p + dilation k - padding]`` over L."""
 def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints | _str = 0, dilation: Ints = 1, groups: _int = 1) -> Tensor:
@@ -372,6 +414,8 @@ def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, 
     """The transpose of conv3d as a linear map of its input: every input entry adds its multiple of the kernel."""
 def convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Ints, padding: Ints | _str, dilation: Ints, transposed: _bool, output_padding: Ints, groups: _int) -> Tensor:
     """conv or conv_transpose over all dims of `weight` but two."""
+def convolution_backward(grad_output: Tensor, input: Tensor, weight: Tensor, bias_sizes: Any, stride: Ints, padding: Ints | _str, dilation: Ints, transposed: _bool, output_padding: Ints, groups: _int, output_mask: Any) -> _tuple[Any, Any, Any]:
+    """The gradients of input, weight and bias of `convolution` that `output_mask` asks for, None for the others."""
 def copysign(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """``|input|`` with the sign of `other`."""
 def corrcoef(input: Tensor) -> Tensor:
@@ -392,12 +436,18 @@ def count_nonzero(input: Tensor, dim: Ints | None = None) -> Tensor:
     """The number of entries over `dim` that are not 0."""
 def cov(input: Tensor, *, correction: _int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
     """``X X^H / (n - correction)`` of centred variables (rows) and observations (columns), weighted where asked."""
+from . import cpu as cpu
 def cross(input: Tensor, other: Tensor, dim: _int | None = None, *, out: Tensor | None = None) -> Tensor:
     """The cross product along `dim`; without it, along the first dim of size 3."""
 def crow_indices_copy(input: Tensor) -> Tensor:
     """A copy of ``input.crow_indices()``."""
 def ctc_loss(*args: Any, **kw: Any) -> Tensor:
     """``ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity)``: Minus the log of the probability that the steps of `log_probs` (T, N, C) spell `targets`, blanks and repeats removed."""
+from . import cuda as cuda
+def cudnn_batch_norm(input: Tensor, weight: Operand | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: _bool, exponential_average_factor: _float, epsilon: _float) -> _tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Batch norm, the mean, ``1 / sqrt(var + eps)``, and bytes that the backward function is handed: none are needed here."""
+def cudnn_batch_norm_backward(input: Tensor, grad_output: Tensor, weight: Operand | None, running_mean: Tensor | None, running_var: Tensor | None, save_mean: Tensor | None, save_var: Tensor | None, epsilon: _float, reserveSpace: Any) -> _tuple[Tensor, Tensor, Tensor]:
+    """The gradients of input, weight and bias of batch norm in training; `reserveSpace` is what the forward function returned."""
 def cummax(input: Tensor, dim: _int, *, out: Tensor | Sequence[Tensor] | None = None) -> ValuesIndices:
     """The largest entry so far along `dim`, and where it stands (the last of equals): ``(values, indices)``."""
 def cummin(input: Tensor, dim: _int, *, out: Tensor | Sequence[Tensor] | None = None) -> ValuesIndices:
@@ -441,6 +491,8 @@ def digamma(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``d/dx lgamma(x)``; at 0 infinite, NaN at the negative integers."""
 def dist(input: Tensor, other: Tensor, p: _float = 2) -> Tensor:
     """The norm of order `p` of ``input - other``."""
+from . import distributed as distributed
+from . import distributions as distributions
 def div(input: Operand, other: Operand, *, rounding_mode: _str | None = None, out: Tensor | None = None) -> Tensor:
     """``input / other``; with ``rounding_mode`` "floor" or "trunc" rounded, and the derivative zero."""
 def divide(input: Operand, other: Operand, *, rounding_mode: _str | None = None, out: Tensor | None = None) -> Tensor:
@@ -464,6 +516,8 @@ def einsum(equation: _str | Tensor, *operands: Any) -> Tensor:
     """Sums of products in Einstein's notation, contracted pair by pair in the order that opt_einsum finds."""
 def embedding(input: Tensor, weight: Tensor, padding_idx: _int | None = None, max_norm: _float | None = None, norm_type: _float = 2.0, scale_grad_by_freq: _bool = False, sparse: _bool = False) -> Tensor:
     """Rows of the table `weight` by number; the row `padding_idx` gets no gradient."""
+def embedding_dense_backward(grad_output: Tensor, indices: Tensor, num_weights: _int, padding_idx: _int, scale_grad_by_freq: _bool) -> Tensor:
+    """The gradient of an embedding's table: row k is the sum of the rows of `grad_output` whose index is k."""
 def empty(*sizes: Ints, size: Ints | None = None, out: Tensor | None = None, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, pin_memory: _bool | None = None, memory_format: Layout | None = None) -> Tensor:
     """A tensor of the given sizes whose contents are unspecified (here: zeros)."""
 def empty_like(input: Tensor, *, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, memory_format: Layout | None = None, pin_memory: _bool | None = None) -> Tensor:
@@ -497,6 +551,7 @@ def exp_(self: Tensor) -> Tensor:
     """In-place version of :meth:`exp`."""
 def expand_copy(self: Tensor, *size: Ints, implicit: _bool = False, **kw: Any) -> Tensor:
     """A copy of what :func:`expand` gives."""
+from .jit.api import explain as explain
 def expm1(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``e**x - 1``, accurate near 0."""
 def expm1_(self: Tensor) -> Tensor:
@@ -537,6 +592,11 @@ float: DType
 float16: DType
 float32: DType
 float64: DType
+float8_e4m3fn: DType
+float8_e4m3fnuz: DType
+float8_e5m2: DType
+float8_e5m2fnuz: DType
+float8_e8m0fnu: DType
 def float_power(input: Operand, exponent: Operand, *, out: Tensor | None = None) -> Tensor:
     """``input ** exponent`` in double precision (complex where an argument is)."""
 def floor(input: Operand, *, out: Tensor | None = None) -> Tensor:
@@ -551,6 +611,7 @@ def fmin(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor
     """The smaller one; a number beats NaN."""
 def fmod(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """``a - trunc(a / b) b``: the remainder with the sign of `input`."""
+from .jit.control import fori_loop as fori_loop
 def frac(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``x - trunc(x)``."""
 def frac_(self: Tensor) -> Tensor:
@@ -570,6 +631,8 @@ def full(size: Ints, fill_value: Operand, *, dtype: DTypeLike | None = None, lay
 def full_like(input: Tensor, fill_value: Operand, *, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, memory_format: Layout | None = None, pin_memory: _bool | None = None) -> Tensor:
     """A tensor with the shape and type of `input` filled with one number."""
 from . import func as func
+from . import futures as futures
+from . import fx as fx
 def gather(input: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = False, out: Tensor | None = None) -> Tensor:
     """``y[a][b] = input[index[a][b]][b]`` for dim 0, ``input[a][index[a][b]]`` for dim 1, and so on."""
 def gcd(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
@@ -582,6 +645,9 @@ def geqrf(input: Tensor, *, out: Tensor | Sequence[Tensor] | None = None) -> Geq
     """R in the upper triangle and Householder vectors below it, with their factors tau: what householder_product takes."""
 def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``y[i, j] = input[i] * vec2[j]``."""
+from .amp.cast import get_autocast_cpu_dtype as get_autocast_cpu_dtype
+from .amp.cast import get_autocast_dtype as get_autocast_dtype
+from .amp.cast import get_autocast_gpu_dtype as get_autocast_gpu_dtype
 def get_default_device() -> Any:
     """The device on which new tensors are made."""
 from .core.dtypes import get_default_dtype as get_default_dtype
@@ -591,9 +657,11 @@ def get_device(input: Tensor) -> _int:
     """The number of the accelerator that holds the tensor: -1, the CPU."""
 def get_float32_matmul_precision() -> _str:
     """What was set with ``set_float32_matmul_precision``."""
+def get_num_interop_threads() -> _int:
+    """1: operations follow one another."""
 def get_num_threads() -> _int:
     """The number of threads that compiled kernels use."""
-def get_rng_state() -> Any:
+def get_rng_state() -> Tensor:
     """The default generator's state."""
 def gradient(input: Tensor, *, spacing: Operand | Sequence[Operand] | None = None, dim: Ints | None = None, edge_order: _int = 1) -> _tuple[Tensor, ...]:
     """Partial derivatives of sampled values along each of `dim`, by central differences."""
@@ -609,6 +677,10 @@ def grid_sampler_3d(input: Tensor, grid: Tensor, interpolation_mode: _int, paddi
     """`grid_sample` with modes as numbers: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
 def group_norm(input: Tensor, num_groups: _int, weight: Operand | None = None, bias: Tensor | None = None, eps: _float = 1e-05, cudnn_enabled: _bool = True) -> Tensor:
     """``(x - mean) / sqrt(var + eps) * weight + bias``, statistics over each group of channels of each example."""
+def gru(*args: Any, **kw: Any) -> _tuple[Tensor, ...]:
+    """``h' = (1 - z) n + z h`` over the steps of sequences, in `num_layers` layers: the states of all steps and the last states."""
+def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
+    """One step of a GRU: ``h' = n + z (h - n)``."""
 def gt(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """``input > other``."""
 half: DType
@@ -638,6 +710,7 @@ def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
     """The product of a sparse and a dense matrix with sparse rows and dense columns."""
 def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Joined along dim 1, vectors along dim 0."""
+from . import hub as hub
 def hypot(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """``sqrt(a**2 + b**2)`` without overflow."""
 def i0(input: Operand, *, out: Tensor | None = None) -> Tensor:
@@ -675,6 +748,7 @@ def initial_seed() -> _int:
     """The seed of the default generator."""
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The sum of products over the last dims of both."""
+from .as_torch import install_as_torch as install_as_torch
 def instance_norm(input: Tensor, weight: Operand | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, use_input_stats: _bool, momentum: _float, eps: _float, cudnn_enabled: _bool = True) -> Tensor:
     """``(x - mean) / sqrt(var + eps) * weight + bias`` of each channel of each example, in ATen's order of arguments."""
 int: DType
@@ -684,6 +758,10 @@ int64: DType
 int8: DType
 def inverse(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``A^-1``; a singular matrix raises."""
+from .amp.cast import is_autocast_available as is_autocast_available
+from .amp.cast import is_autocast_cache_enabled as is_autocast_cache_enabled
+from .amp.cast import is_autocast_cpu_enabled as is_autocast_cpu_enabled
+from .amp.cast import is_autocast_enabled as is_autocast_enabled
 def is_complex(input: Tensor) -> _bool:
     """Whether the type is complex."""
 def is_conj(input: Tensor) -> _bool:
@@ -704,8 +782,12 @@ def is_same_size(input: Tensor, other: Tensor) -> _bool:
     """Whether two tensors have the same shape."""
 def is_signed(input: Tensor) -> _bool:
     """Whether the type has negative numbers."""
+def is_storage(obj: Any) -> _bool:
+    """Whether an object is a storage."""
 def is_tensor(obj: Any) -> _bool:
     """Whether `obj` is a chainrule tensor."""
+def is_warn_always_enabled() -> _bool:
+    """What was asked for with ``set_warn_always``."""
 def isclose(input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> Tensor:
     """``|input - other| <= atol + rtol |other|``, element by element; equal infinities are close."""
 def isfinite(input: Operand, *, out: Tensor | None = None) -> Tensor:
@@ -725,6 +807,7 @@ def isreal(input: Tensor) -> Tensor:
 def istft(input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, normalized: _bool = False, onesided: _bool | None = None, length: _int | None = None, return_complex: _bool = False) -> Tensor:
     """The signal whose stft is nearest to `input` in the sense of least squares."""
 jagged: Layout
+from .jit.api import jit as jit
 def kaiser_window(window_length: _int, periodic: _bool = True, beta: _float = 12.0, *, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, pin_memory: _bool | None = None, requires_grad: _bool = False) -> Tensor:
     """``w[n] = I0(beta sqrt(1 - (2 n / N - 1)^2)) / I0(beta)``, N the length if `periodic`, else one less."""
 def kl_div(*args: Any, **kw: Any) -> Tensor:
@@ -735,7 +818,7 @@ def kthvalue(input: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False, *, 
     """The `k`-th smallest entry along `dim`, counted from 1: ``(values, indices)``."""
 def layer_norm(input: Tensor, normalized_shape: Sequence[_int], weight: Operand | None = None, bias: Tensor | None = None, eps: _float = 1e-05, cudnn_enable: _bool = True) -> Tensor:
     """``(x - mean) / sqrt(var + eps) * weight + bias`` over the last dims, those of `normalized_shape`."""
-layout = Layout
+from .core.device import layout as layout
 def lcm(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """The least common multiple."""
 def lcm_(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
@@ -754,11 +837,12 @@ def less_equal(input: Operand, other: Operand, *, out: Tensor | None = None) -> 
     """``input <= other``."""
 def lgamma(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``log|Gamma(x)|``; infinite at 0, -1, -2, ..."""
+from . import library as library
 from . import linalg as linalg
 def linspace(start: Operand, end: Operand, steps: _int, *, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, pin_memory: _bool | None = None, out: Tensor | None = None) -> Tensor:
     """`steps` numbers evenly spaced from `start` to `end`; differentiable in ends that are tensors."""
 def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights_only: _bool | None = None, mmap: Any = None, **_: Any) -> Any:
-    """Read what ``save`` wrote. By default only tensors and plain containers are accepted, since pickles can run code."""
+    """Read what ``save`` wrote, or ``torch.save``: only tensors and plain containers are accepted, since pickles can run code."""
 def log(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The natural logarithm."""
 def log10(input: Operand, *, out: Tensor | None = None) -> Tensor:
@@ -804,6 +888,10 @@ def logspace(start: Operand, end: Operand, steps: _int, base: _float = 10.0, *, 
 def logsumexp(input: Tensor, dim: Ints, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """``log(sum(exp(input)))`` over `dim`, without overflow."""
 long: DType
+def lstm(*args: Any, **kw: Any) -> _tuple[Tensor, ...]:
+    """``c' = f c + i tanh(.), h' = o tanh(c')`` over the steps of sequences, in `num_layers` layers: the states of all steps and the last states and cells."""
+def lstm_cell(input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> _tuple[Tensor, Tensor]:
+    """One step of an LSTM: ``h' = o tanh(c')`` and ``c' = f c + i tanh(.)``."""
 def lt(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """``input < other``."""
 def lu(A: Tensor, pivot: _bool = True, get_infos: _bool = False) -> LUFactor | LUFactorEx:
@@ -814,6 +902,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: _bool = True, unp
     """``P, L, U`` from what lu_factor returns."""
 def manual_seed(seed: _int) -> Generator:
     """Seed the default generator."""
+from .jit.control import map_ as map
 def margin_ranking_loss(*args: Any, **kw: Any) -> Tensor:
     """``margin_ranking_loss(input1, input2, target, margin, reduction)``: ``max(0, -target * (input1 - input2) + margin)``."""
 from . import masked as masked
@@ -874,7 +963,7 @@ def median(input: Tensor) -> Tensor:
 @overload
 def median(input: Tensor, dim: _int, keepdim: _bool = False, *, out: Sequence[Tensor] | None = None) -> ValuesIndices:
     """The lower median of the entries, NaN if one is; ``(values, indices)`` along `dim`, or of all."""
-memory_format = Layout
+from .core.device import memory_format as memory_format
 def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: _str | None = None) -> _tuple[Tensor, ...]:
     """Grids of coordinates: tensor i varies along dim i ("ij"), with the first two exchanged for "xy"."""
 @overload
@@ -888,6 +977,10 @@ def min(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The smallest entry of all; ``(values, indices)`` along `dim`; or, of two tensors, the smallest elementwise."""
 def minimum(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """The smaller one; NaN wins; a tie is shared."""
+def miopen_batch_norm(input: Tensor, weight: Operand | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: _bool, exponential_average_factor: _float, epsilon: _float) -> _tuple[Tensor, Tensor, Tensor]:
+    """Batch norm, the mean and ``1 / sqrt(var + eps)`` (empty in evaluation), as :func:`native_batch_norm` has them."""
+def miopen_batch_norm_backward(input: Tensor, grad_output: Tensor, weight: Operand | None, running_mean: Tensor | None, running_var: Tensor | None, save_mean: Tensor | None, save_var: Tensor | None, epsilon: _float) -> _tuple[Tensor, Tensor, Tensor]:
+    """The gradients of input, weight and bias of batch norm in training; `save_var` is ``1 / sqrt(var + eps)``."""
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of two matrices."""
 def mode(input: Tensor, dim: _int = -1, keepdim: _bool = False, *, out: Tensor | Sequence[Tensor] | None = None) -> ValuesIndices:
@@ -896,14 +989,17 @@ def moveaxis(input: Tensor, source: Ints, destination: Ints) -> Tensor:
     """Dims moved from `source` to `destination`, the others keeping their order."""
 def movedim(input: Tensor, source: Ints, destination: Ints) -> Tensor:
     """Dims moved from `source` to `destination`, the others keeping their order."""
+from . import mps as mps
 def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`input` sorted along dim 0."""
+from . import mtia as mtia
 def mul(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """``input * other``."""
 def multinomial(input: Tensor, num_samples: _int, replacement: _bool = False, *, generator: Generator | None = None, out: Tensor | None = None) -> Tensor:
     """Indices drawn from each row with probabilities proportional to `input`, with or without replacement."""
 def multiply(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """``input * other``."""
+from . import multiprocessing as multiprocessing
 def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A matrix times a vector."""
 def mvlgamma(input: Tensor, p: _int, *, out: Tensor | None = None) -> Tensor:
@@ -983,6 +1079,7 @@ def nuclear_norm(input: Tensor, dim: Ints = (-2, -1), keepdim: _bool = False, *,
     """The sum of the singular values of the matrices in the two dims `dim`."""
 def numel(input: Tensor) -> _int:
     """The number of elements."""
+from . import numpy as numpy
 def ones(*sizes: Ints, size: Ints | None = None, out: Tensor | None = None, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, pin_memory: _bool | None = None) -> Tensor:
     """A tensor of the given sizes filled with 1."""
 def ones_like(input: Tensor, *, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, memory_format: Layout | None = None, pin_memory: _bool | None = None) -> Tensor:
@@ -994,6 +1091,7 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: _bool = True, transpo
     """``Q other`` (or ``other Q``; ``Q^H`` with `transpose`) for the square Q of Householder vectors `input` and factors `tau`."""
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``y[i, j] = input[i] * vec2[j]``."""
+from . import overrides as overrides
 def pairwise_distance(x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False) -> Tensor:
     """``|x1 - x2 + eps|_p`` along the last dim of the broadcast result."""
 def pca_lowrank(A: Tensor, q: _int | None = None, center: _bool = True, niter: _int = 2) -> _tuple[Tensor, Tensor, Tensor]:
@@ -1029,9 +1127,10 @@ def pow(input: Operand, exponent: Operand, *, out: Tensor | None = None) -> Tens
     """``input ** exponent``; 0 ** 0 is 1 (NaN for a complex tensor as exponent), and its derivatives are 0."""
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """``input`` where positive, else ``weight * input``, with one weight in all or one for every entry of dim 1."""
-preserve_format: Layout
+preserve_format: memory_format
 def prod(input: Tensor, dim: Ints | None = None, keepdim: _bool = False, *, dtype: DTypeLike | None = None, out: Tensor | None = None) -> Tensor:
     """The product of all elements, or over one dim; right for any number of zeros at every order."""
+from . import profiler as profiler
 from .core.dtypes import promote_types as promote_types
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
     """`input` with its flattened elements at `index` replaced by (or increased by) `source`."""
@@ -1039,6 +1138,7 @@ def qr(input: Tensor, some: _bool = True, *, out: Tensor | Sequence[Tensor] | No
     """``input = Q R``, reduced unless ``some=False``."""
 def quantile(input: Tensor, q: Operand, dim: _int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out: Tensor | None = None) -> Tensor:
     """The `q`-quantiles along `dim` or of all, between neighbours by `interpolation`; NaN where an entry is."""
+from . import quasirandom as quasirandom
 def rad2deg(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``180 x / pi``."""
 def rad2deg_(self: Tensor) -> Tensor:
@@ -1053,7 +1153,7 @@ def randint(high: _int, size: Ints, *, generator: Generator | None = None, dtype
 @overload
 def randint(low: _int, high: _int, size: Ints, *, generator: Generator | None = None, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, pin_memory: _bool | None = None) -> Tensor:
     """Integers in [low, high): ``randint(high, size)`` or ``randint(low, high, size)``."""
-def randint_like(input: Tensor, *args: Any, low: _int | None = None, high: _int | None = None, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, memory_format: Layout | None = None) -> Tensor:
+def randint_like(input: Tensor, *args: Any, low: _int | None = None, high: _int | None = None, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, memory_format: Layout | None = None, generator: Generator | None = None) -> Tensor:
     """Integers in [low, high) with the shape and type of `input`."""
 def randn(*sizes: Ints, size: Ints | None = None, out: Tensor | None = None, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, pin_memory: _bool | None = None, generator: Generator | None = None) -> Tensor:
     """Normal numbers with mean 0 and variance 1."""
@@ -1101,6 +1201,14 @@ def result_type(tensor1: Operand, tensor2: Operand) -> DType:
 from . import return_types as return_types
 def rms_norm(input: Tensor, normalized_shape: Sequence[_int], weight: Tensor | None = None, eps: _float | None = None, *, mask: Tensor | None = None, lengths: Ints | Tensor | None = None) -> Tensor:
     """``x / sqrt(mean(x**2) + eps) * weight`` over the last dims, those of `normalized_shape`; see layer_norm for `mask`."""
+def rnn_relu(*args: Any, **kw: Any) -> _tuple[Tensor, ...]:
+    """``h' = relu(W x + b + V h + d)`` over the steps of sequences, in `num_layers` layers: the states of all steps and the last states."""
+def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
+    """One step: ``h' = relu(W x + b + V h + d)``."""
+def rnn_tanh(*args: Any, **kw: Any) -> _tuple[Tensor, ...]:
+    """``h' = tanh(W x + b + V h + d)`` over the steps of sequences, in `num_layers` layers: the states of all steps and the last states."""
+def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
+    """One step: ``h' = tanh(W x + b + V h + d)``."""
 def roll(input: Tensor, shifts: Ints, dims: Ints | None = None) -> Tensor:
     """Entries moved along `dims` by `shifts`, around the end; without dims, of the flattened tensor."""
 def rot90(input: Tensor, k: _int = 1, dims: Sequence[_int] = (0, 1)) -> Tensor:
@@ -1129,12 +1237,14 @@ def save(obj: Any, f: Any, pickle_module: Any = ..., pickle_protocol: _int = 4, 
     """Write an object to a file: a dict of tensors to ``*.safetensors`` in that format, anything else pickled."""
 def scalar_tensor(s: Ints, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None, layout: Layout | None = None, requires_grad: _bool = False, pin_memory: _bool | None = None) -> Tensor:
     """A 0-d tensor."""
+from .jit.control import scan as scan
 def scatter(input: Tensor, dim: _int, index: Tensor, src: Operand | None = None, *, value: Operand | None = None, reduce: _str | None = None, out: Tensor | None = None) -> Tensor:
     """`input` with `src` (a tensor or a number) written where gather would read."""
 def scatter_add(input: Tensor, dim: _int, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`input` with `src` added where gather would read."""
 def scatter_reduce(input: Tensor, dim: _int, index: Tensor, src: Tensor, reduce: _str, *, include_self: _bool = True, out: Tensor | None = None) -> Tensor:
     """`input` with `src` reduced ("sum", "prod", "mean", "amax", "amin") into the places that gather would read."""
+from . import scipy as scipy
 def searchsorted(sorted_sequence: Tensor, input: Operand | None = None, *, out_int32: _bool = False, right: _bool = False, side: _str | None = None, sorter: Tensor | None = None, values: Operand | None = None, out: Tensor | None = None) -> Tensor:
     """Where each value would be inserted into the sorted sequences (along their last dim) to keep them sorted."""
 def seed() -> _int:
@@ -1151,8 +1261,15 @@ def selu(input: Tensor) -> Tensor:
     """elu with the alpha and the scale that keep mean 0 and variance 1."""
 def selu_(input: Tensor) -> Tensor:
     """In-place version of :func:`selu`."""
+from . import serialization as serialization
+from .amp.cast import set_autocast_cache_enabled as set_autocast_cache_enabled
+from .amp.cast import set_autocast_cpu_dtype as set_autocast_cpu_dtype
+from .amp.cast import set_autocast_cpu_enabled as set_autocast_cpu_enabled
+from .amp.cast import set_autocast_dtype as set_autocast_dtype
+from .amp.cast import set_autocast_enabled as set_autocast_enabled
+from .amp.cast import set_autocast_gpu_dtype as set_autocast_gpu_dtype
 def set_default_device(device: DeviceLike) -> None:
-    """Accepts the CPU, the only device."""
+    """Make new tensors on this device: the CPU or ``meta``, the only ones there are; None takes it back."""
 from .core.dtypes import set_default_dtype as set_default_dtype
 def set_default_tensor_type(t: Any) -> None:
     """Set the default floating type by the name of a constructor, ``"torch.DoubleTensor"``."""
@@ -1163,11 +1280,15 @@ def set_float32_matmul_precision(precision: _str) -> None:
 def set_flush_denormal(mode: _bool) -> _bool:
     """False: the processor's treatment of tiny numbers is left as it is."""
 from .core.imperative import set_grad_enabled as set_grad_enabled
+def set_num_interop_threads(n: _int) -> None:
+    """Accepted: operations follow one another."""
 def set_num_threads(n: _int) -> None:
     """Set the number of threads that compiled kernels use; results do not depend on it."""
 from .core.printing import set_printoptions as set_printoptions
-def set_rng_state(state: Any) -> None:
+def set_rng_state(new_state: Tensor) -> None:
     """Return the default generator to a state."""
+def set_warn_always(b: _bool) -> None:
+    """Remember the wish: warnings go through Python's filters."""
 def sgn(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``z / |z|``, and 0 at 0."""
 short: DType
@@ -1272,8 +1393,9 @@ def svd_lowrank(A: Tensor, q: _int | None = 6, niter: _int | None = 2, M: Tensor
     """``U, S, V`` of rank q with ``A - M`` nearly ``U diag(S) V^H`` (Halko, Martinsson, Tropp 2009)."""
 def swapaxes(input: Tensor, axis0: _int, axis1: _int) -> Tensor:
     """Two dims exchanged."""
-def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
-    """Two dims exchanged."""
+def swapdims(input: Tensor, dim0: Any, dim1: _int | None = None) -> Tensor:
+    """Two dims exchanged; with one tuple, all dims in that order, as NumPy has it."""
+from .jit.control import switch as switch
 def t(input: Tensor) -> Tensor:
     """The transpose of a matrix; vectors and scalars as they are."""
 def t_copy(input: Tensor) -> Tensor:
@@ -1295,7 +1417,7 @@ def tensor(data: Any, *, dtype: DTypeLike | None = None, device: DeviceLike | No
 def tensor_split(input: Tensor, indices_or_sections: Ints | Tensor | None = None, dim: _int = 0, *, indices: Any = None, sections: Ints | Tensor | None = None, tensor_indices_or_sections: Ints | Tensor | None = None) -> _tuple[Tensor, ...]:
     """Pieces of `dim`: so many nearly equal ones, or cut at the listed indices."""
 def tensordot(a: Tensor, b: Tensor, dims: Ints | Sequence[Sequence[_int]] | Tensor = 2, *, out: Tensor | None = None) -> Tensor:
-    """The sum of products over pairs of dims: the last `dims` of a with the first of b, or the listed ones."""
+    """The sum of products over pairs of dims: the last `dims` of a with the first of b, or the listed ones; `axes` is NumPy's name."""
 from . import testing as testing
 def threshold(input: Tensor, threshold: _float, value: _float, *, out: Tensor | None = None) -> Tensor:
     """``input`` where it is above the threshold, else ``value``."""
@@ -1307,11 +1429,12 @@ def to_dlpack(tensor: Tensor) -> Any:
     """The memory of a tensor for another library, as an opaque capsule."""
 def topk(input: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: Tensor | Sequence[Tensor] | None = None) -> Sorted:
     """The k largest (or smallest) entries along `dim`, in order, and their positions."""
+from . import torch_version as torch_version
 def trace(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``sum_i x[i, i]`` of a matrix."""
-def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
-    """Two dims exchanged."""
-def transpose_copy(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
+def transpose(input: Tensor, dim0: Any, dim1: _int | None = None) -> Tensor:
+    """Two dims exchanged; with one tuple, all dims in that order, as NumPy has it."""
+def transpose_copy(input: Tensor, dim0: Any, dim1: _int | None = None) -> Tensor:
     """A copy of what :func:`transpose` gives."""
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Operand | None = None, dim: _int = -1) -> Tensor:
     """The integral of `y` along `dim` by the trapezoidal rule, over points `x` or with spacing `dx`."""
@@ -1338,6 +1461,7 @@ def trunc_(self: Tensor) -> Tensor:
     """In-place version of :meth:`trunc`."""
 def typename(obj: Any) -> _str:
     """The type's name, as PyTorch prints it."""
+from . import types as types
 from . import typing as typing
 uint16: DType
 uint32: DType
@@ -1388,6 +1512,7 @@ def var_mean(input: Tensor, dim: Ints | None = None, unbiased: _bool | None = No
     """The variance and the mean over `dim`."""
 def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``sum(conj(a) * b)`` of two vectors."""
+from . import version as version
 def view_as_complex(input: Tensor) -> Tensor:
     """A complex view of a real tensor whose last dimension holds real and imaginary part."""
 def view_as_complex_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1409,10 +1534,12 @@ def where(condition: Tensor) -> _tuple[Tensor, ...]:
 @overload
 def where(condition: Tensor, input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """``input`` where the condition holds, else ``other``. Cotangents of the branch not taken are absent, not 0 * inf."""
+from .jit.control import while_loop as while_loop
 def xlogy(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """``input * log(other)``, and 0 where `input` is 0."""
 def xlogy_(self: Tensor, other: Operand) -> Tensor:
     """In-place version of :meth:`xlogy`."""
+from . import xpu as xpu
 def zero_(self: Tensor) -> Tensor:
     """Write 0 to all elements."""
 def zeros(*sizes: Ints, size: Ints | None = None, out: Tensor | None = None, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, pin_memory: _bool | None = None) -> Tensor:
@@ -1435,6 +1562,12 @@ def _convolution_mode(input: Tensor, weight: Tensor, bias: Tensor | None, stride
     """`convolution` with padding 'same' or 'valid'."""
 def _euclidean_dist(x1: Tensor, x2: Tensor) -> Tensor:
     """``|x1[i] - x2[j]|`` between all rows, by a matrix product."""
+def _fft_c2c(input: Tensor, dim: Ints, normalization: _int, forward: _bool, *, out: Tensor | None = None) -> Tensor:
+    """The transform of a complex tensor along `dim`, or the transform backwards; `normalization`: 0 none, 1 1/sqrt(n), 2 1/n."""
+def _fft_c2r(input: Tensor, dim: Ints, normalization: _int, last_dim_size: _int, *, out: Tensor | None = None) -> Tensor:
+    """The real signal, `last_dim_size` points long in the last of `dim`, whose transform has `input` as its one side."""
+def _fft_r2c(input: Tensor, dim: Ints, normalization: _int, onesided: _bool, *, out: Tensor | None = None) -> Tensor:
+    """The transform of a real tensor along `dim`, of the last of them one side or all; `normalization` as in _fft_c2c."""
 def _fused_dropout(input: Tensor, p: _float, generator: Generator | None = None) -> _tuple[Tensor, Tensor]:
     """``(input * mask / p, mask)`` where `p` is the probability to keep; the mask is of type uint8."""
 def _fused_rms_norm(input: Tensor, normalized_shape: Sequence[_int], weight: Operand | None = None, eps: _float | None = None) -> _tuple[Tensor, Tensor]:
@@ -1455,6 +1588,8 @@ def _native_batch_norm_legit_functional(input: Tensor, weight: Operand | None, b
     """Batch norm that returns new running statistics, as results four and five, and writes to nothing."""
 def _native_batch_norm_legit_no_training(input: Tensor, weight: Operand | None, bias: Tensor | None, running_mean: Tensor, running_var: Tensor, momentum: _float, eps: _float) -> _tuple[Tensor, Tensor, Tensor]:
     """Batch norm in evaluation."""
+def _nested_from_padded(padded: Tensor, cpu_nested_shape_example: Tensor, fuse_transform_0213: _bool = False) -> Tensor:
+    """:func:`nested.from_padded`, under the name of the operator."""
 def _prelu_kernel(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     ...
 def _safe_softmax(input: Tensor, dim: _int, dtype: DTypeLike | None = None, *, out: Tensor | None = None) -> Tensor:
@@ -1465,6 +1600,10 @@ def _softmax(input: Tensor, dim: _int, half_to_float: _bool, *, out: Tensor | No
     """softmax over `dim`; with ``half_to_float`` a 16-bit input gives a float32 result."""
 def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: _int, input_dtype: DTypeLike, *, out: Tensor | None = None) -> Tensor:
     """``y * (g - sum(y * g))`` over `dim`: the cotangent of softmax's input from its output `y`."""
+def _test_warn_in_autograd(self: Tensor) -> Tensor:
+    """`self`; whoever differentiates it is warned, once for each derivative that is taken."""
+def _trilinear(i1: Tensor, i2: Tensor, i3: Tensor, expand1: Sequence[_int], expand2: Sequence[_int], expand3: Sequence[_int], sumdim: Sequence[_int], unroll_dim: _int = 1) -> Tensor:
+    """``(i1 * i2 * i3).sum(sumdim)`` with dims of size 1 put into each at `expand1`, `expand2`, `expand3`."""
 def _unsafe_masked_index(input: Tensor, mask: Tensor, indices: Any, fill: Operand) -> Tensor:
     """``input[indices]`` where the mask holds, else `fill`; indices need only be in range where it holds."""
 def _unsafe_masked_index_put_accumulate(input: Tensor, mask: Tensor, indices: Any, values: Tensor) -> Tensor:

@@ -7,14 +7,16 @@ from typing import Any
 
 from .core.registry import house
 from .core.tensor import Tensor
+from .jit.control import associative_scan, cond, fori_loop, scan, switch, while_loop
+from .jit.control import map_ as map
 from .transforms.batch import vmap
 from .transforms.forward import jvp, linearize
 from .transforms.jacobian import hessian, jacfwd, jacrev
-from .transforms.reverse import grad, grad_and_value, vjp
+from .transforms.reverse import elementwise_grad, grad, grad_and_value, value_and_grad, vjp
 
 __all__ = [
-    "debug_unwrap", "functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp",
-    "linearize", "stack_module_state", "vjp", "vmap",
+    "associative_scan", "cond", "debug_unwrap", "elementwise_grad", "fori_loop", "functional_call", "functionalize", "grad", "grad_and_value",
+    "hessian", "jacfwd", "jacrev", "jvp", "linearize", "map", "scan", "stack_module_state", "switch", "value_and_grad", "vjp", "vmap", "while_loop",
 ]  # fmt: skip
 
 

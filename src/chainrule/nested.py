@@ -367,14 +367,23 @@ def to_padded_tensor(input: Tensor, padding: float = 0.0, output_size: Sequence[
     )
 
 
-def from_padded(padded: Tensor, sizes: Tensor | Sequence[Any]) -> Tensor:
+def from_padded(padded: Tensor, sizes: Tensor | Sequence[Any], *, fuse_transform_0213: bool = False) -> Tensor:
     """A nested tensor from the corners of an ordinary one; `sizes` has a row of component sizes (or one length) each.
+
+    `fuse_transform_0213`: the padded tensor is ``[batch, heads, time, features]``, the components are ``[time, heads * features]``.
 
     >>> chainrule.nested.from_padded(chainrule.arange(6.0).reshape(2, 3), sizes=[1, 3]).tolist()
     [[0.0], [3.0, 4.0, 5.0]]
     """
+    if fuse_transform_0213:
+        if padded.ndim != 4:
+            raise ChainruleError(
+                f"nested.from_padded: fuse_transform_0213 wants a tensor [batch, heads, time, features], got {list(padded.shape)}"
+            )
+        n, heads, time, features = padded.shape
+        padded = padded.permute(0, 2, 1, 3).reshape(n, time, heads * features)
     s = np.asarray(sizes.numpy() if isinstance(sizes, Tensor) else sizes, np.int64)
-    s = s.reshape(len(s), -1)
+    s = s.reshape(len(s), 1 if s.ndim < 2 else s.shape[1])
     if len(s) != padded.shape[0] or s.shape[1] >= padded.ndim:
         raise ChainruleError(
             f"nested.from_padded: {len(s)} rows of {s.shape[1]} sizes do not fit a tensor of shape {list(padded.shape)}"

@@ -19,7 +19,7 @@ __all__ = ["fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "
 
 def fork_rng(devices: Any = None, enabled: _bool = True, **_: Any) -> AbstractContextManager[None]:
     """Return the default generator to its present state at the end of the ``with`` block."""
-def get_rng_state() -> Any:
+def get_rng_state() -> Tensor:
     """The default generator's state."""
 def initial_seed() -> _int:
     """The seed of the default generator."""
@@ -27,5 +27,5 @@ def manual_seed(seed: _int) -> Generator:
     """Seed the default generator."""
 def seed() -> _int:
     """Seed the default generator afresh."""
-def set_rng_state(state: Any) -> None:
+def set_rng_state(new_state: Tensor) -> None:
     """Return the default generator to a state."""

@@ -25,24 +25,11 @@ def row(*ids: str) -> pytest.MarkDecorator:
     return pytest.mark.row(*ids)
 
 
-# What is not there yet, by name: any other operator that is gone was there before.
-MISSING = frozenset(
-    """
-    cudnn_batch_norm miopen_batch_norm gru lstm rnn_relu rnn_tanh
-    """.split()
-)
-
-
 def require(names: str) -> None:
-    """End the test as missing where an operator of `MISSING` is needed; fail where another is gone.
-
-    ``F.`` is short for ``nn.functional.``.
-    """
-    gone = set(absent(n.replace("F.", F, 1) if n.startswith("F.") else n for n in names.split()))
-    if lost := gone - MISSING:
-        pytest.fail("gone: " + ", ".join(sorted(lost)))
+    """Fail where an operator is gone. ``F.`` is short for ``nn.functional.``."""
+    gone = absent(n.replace("F.", F, 1) if n.startswith("F.") else n for n in names.split())
     if gone:
-        pytest.xfail("missing: " + ", ".join(sorted(gone)))
+        pytest.fail("gone: " + ", ".join(sorted(gone)))
 
 
 class _Torch:

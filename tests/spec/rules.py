@@ -91,8 +91,8 @@ ROWS: tuple[Row, ...] = (
     _row("vmap.layer_norm.backward", "native_layer_norm_backward", "the output mask is honoured"),
     _row(
         "vmap.batch_norm.accelerator",
-        "cudnn_batch_norm miopen_batch_norm",
-        "the accelerators' entry points give the results of the general rule",
+        "cudnn_batch_norm miopen_batch_norm cudnn_batch_norm_backward miopen_batch_norm_backward",
+        "the accelerators' entry points and their backward functions give the results of the general rule; the reserve of cudnn; every subset batched",
     ),
     _row(
         "vmap.batch_norm.functional",
@@ -124,7 +124,11 @@ ROWS: tuple[Row, ...] = (
         "orders 0, 1, 2, inf, below 1, between 1 and 2, above 2; zero vectors get zero; ties share at inf; complex",
     ),
     _row("copysign", "copysign", "zero input"),
-    _row("missing_rule", "custom_op", "a rule that is missing raises and names the operator and what is missing"),
+    _row(
+        "missing_rule",
+        "custom_op linalg.ldl_factor geqrf unique histogram",
+        "a rule that is missing raises and names the operator, in every mode; a derivative that exists is never a silent zero",
+    ),
     _row("real_inputs", "mul real add", "real inputs get real gradients where the cotangent is complex"),
     _row("extrema", "amax amin aminmax max min", "ties share the gradient"),
     _row("pow", "pow float_power", "exponent 0, base 0, complex base or exponent, number as base"),
@@ -248,18 +252,37 @@ ROWS: tuple[Row, ...] = (
     _row("batch_norm", "F.batch_norm native_batch_norm_backward", "training and not; every mask"),
     _row("layer_norm", "F.layer_norm native_layer_norm", "with and without weight and bias; mean and rstd as outputs"),
     _row("group_norm", "F.group_norm native_group_norm", "mean and rstd are differentiable outputs too"),
-    _row("bilinear", "F.bilinear", "with and without bias"),
+    _row(
+        "bilinear",
+        "F.bilinear _trilinear",
+        "with and without bias; the sum of products of three as an operator; each input",
+    ),
     _row("pad", "F.pad", "constant, reflect, replicate, circular; negative pads"),
     _row("embedding", "F.embedding F.embedding_bag", "padding_idx, scale_grad_by_freq, per_sample_weights"),
     _row("ctc_loss", "F.ctc_loss", "zero_infinity; any order"),
     _row("recurrent", "lstm gru rnn_tanh rnn_relu", "both directions, several layers, batch_first, without bias"),
-    _row("nested.from_padded", "nested.nested_tensor nested.from_padded", "the gradient of what was padding is zero"),
+    _row(
+        "nested.from_padded",
+        "nested.nested_tensor nested.from_padded _nested_from_padded",
+        "the gradient of what was padding is zero; with and without transposed heads",
+    ),
     _row("to", "Tensor.to", "real to complex and back, between floats"),
+    _row("warning", "_test_warn_in_autograd", "an identity whose derivative warns, once a backward"),
     _row("chosen_indices", "sort topk kthvalue cummax cummin", "forward mode through the chosen indices"),
     _row(
         "distances_sampling_attention",
         "cdist F.pdist F.grid_sample F.interpolate F.scaled_dot_product_attention",
         "forward mode and second order",
+    ),
+    _row(
+        "batch_norm.forward",
+        "native_batch_norm F.batch_norm",
+        "tangents of running statistics are refused in training and count in evaluation",
+    ),
+    _row(
+        "some_outputs",
+        "linalg.svd linalg.qr linalg.eig linalg.lu lu_unpack linalg.slogdet var_mean native_group_norm native_layer_norm native_batch_norm",
+        "each output alone, each pair, all; forward and reverse",
     ),
 )
 

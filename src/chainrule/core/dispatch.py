@@ -182,6 +182,39 @@ def innermost(x: Any) -> Any:
     return x._value
 
 
+def recorder_of(x: Any) -> Any:
+    """The recording level beneath a tensor, if there is one."""
+    while (i := x._interp) is not None:
+        if i.kind == "record":
+            return i
+        x = x._value
+    return None
+
+
+def recorder() -> Any:
+    """The innermost recording level of this context, if there is one."""
+    return next((i for i in reversed(STACK.get()) if i.kind == "record"), None)
+
+
+def values(x: Any, what: str) -> Any:
+    """`innermost` for whoever looks at the elements, and not only at their type and number: refused while a function is recorded."""
+    if (level := recorder_of(x)) is not None:
+        raise level.refusal(what)
+    return innermost(x)
+
+
+def look(x: Any, check: Any) -> bool:
+    """``check(payload)``, which raises where the elements are not what they must be; recorded, it looks again at every call.
+
+    Whether elements were looked at now: while a function is recorded, those of its example say nothing of the others.
+    """
+    if (level := recorder_of(x)) is None:
+        check(innermost(x))
+        return True
+    level.look(x, check)
+    return False
+
+
 def active_vmaps() -> list[Any]:
     """The batching levels of this context, outermost first."""
     return [i for i in STACK.get() if i.kind == "vmap"]

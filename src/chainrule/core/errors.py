@@ -27,6 +27,10 @@ class MissingRuleError(ChainruleError, NotImplementedError):
     """An op has no rule for what a transform asks of it."""
 
 
+class Unfit(ChainruleError):
+    """A recorded function met elements that it was not made for: it has to run without jit."""
+
+
 class GraphFreedError(ChainruleError):
     """Backward went a second time through a graph whose saved values were freed."""
 

@@ -100,6 +100,8 @@ def tensor_repr(x: Tensor) -> str:
         return f"BatchedTensor(level={int(i.level)}, size={i.size}, value=\n{x._value!r})"  # type: ignore[attr-defined]
     if i is not None and i.kind == "jvp":
         return f"DualTensor(level={int(i.level)}, primal=\n{x._value!r}, tangent=\n{x._aux!r})"
+    if i is not None and i.kind == "record":  # the values are those of an example
+        return f"RecordedTensor(shape={list(x.shape)}, dtype={x.dtype})"
     v: Any = innermost(x)
     if i is not None and x._value._interp is not None and x._value._interp.kind != "germ":
         return f"GradTensor(level={int(i.level)}, value=\n{x._value!r})"
@@ -107,6 +109,9 @@ def tensor_repr(x: Tensor) -> str:
     if type(v) is np.ndarray:
         name += "tensor"
         body = array_text(v.astype(dt.WORK[v.dtype]) if v.dtype in dt.WORK else v, 7)
+    elif x.is_meta:
+        name += "tensor"
+        body = f"..., device='meta', size={tuple(v.shape)}"
     else:
         name += getattr(v, "printed_as", "nested_tensor")
         body = v.text()

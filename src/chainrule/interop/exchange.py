@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes as dt
-from ..core.device import strided
 from ..core.registry import prop, public
 from ..core.tensor import Size, Tensor
 from ..ops.shape.create import empty, finish, tensor
@@ -19,17 +18,36 @@ _CPU = 1  # DLPack's number of the kind of device
 
 
 @public("", methods="__dlpack__", out=False)
-def dlpack(self: Tensor, *, stream: Any = None, **kw: Any) -> Any:
-    """The memory of this tensor for another library."""
+def dlpack(
+    self: Tensor, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+) -> Any:
+    """The memory of this tensor for another library; of bfloat16 and of memory that may not be written to, too."""
     if self.requires_grad:
         raise BufferError("__dlpack__: a tensor that requires grad would lose the gradient; export x.detach()")
-    return self.concrete("__dlpack__()").__dlpack__(**kw)
+    from .capsule import export
+
+    return export(self.concrete("__dlpack__()"), stream, max_version, dl_device, copy)
 
 
 @public("", methods="__dlpack_device__", out=False)
 def dlpack_device(self: Tensor) -> tuple[int, int]:
     """The CPU, in DLPack's numbers."""
     return _CPU, 0
+
+
+@public("", methods="to_numpy", out=False)
+def to_numpy(self: Tensor) -> np.ndarray:
+    """The values as a NumPy array, without a derivative: what pandas and matplotlib ask for."""
+    return self.numpy(force=True)  # type: ignore[no-any-return]
+
+
+@public("", methods="__copy__", out=False)
+def shallow(self: Tensor) -> Tensor:
+    """``copy.copy(x)``: another tensor of the same value and derivative, as a view."""
+    t: Tensor = object.__new__(type(self))
+    Tensor.__init__(t, self._value, self._interp, self._aux)
+    t.__dict__.update(self.__dict__)
+    return t
 
 
 @prop("is_cpu")
@@ -51,7 +69,9 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
         raise TypeError(
             f"from_dlpack: ext_tensor must have __dlpack__, got {type(ext_tensor).__name__}; pass the array itself"
         )
-    return finish(np.from_dlpack(ext_tensor, copy=copy), None, False, device)
+    from .capsule import take
+
+    return finish(take(ext_tensor, copy), None, False, device)
 
 
 class _OfType(type):
@@ -59,7 +79,7 @@ class _OfType(type):
         d = cls.dtype  # type: ignore[attr-defined]
         if len(args) == 1 and not isinstance(args[0], int):
             return tensor(args[0], dtype=d, device=device)
-        return empty(*args, dtype=d, device=device)
+        return empty(*(args or (0,)), dtype=d, device=device)
 
     def __instancecheck__(cls, x: Any) -> bool:
         return isinstance(x, Tensor) and x.dtype is cls.dtype  # type: ignore[attr-defined]
@@ -95,8 +115,4 @@ def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
     """A tensor of this one's type from data or from sizes; ``new_tensor`` and ``new_empty`` say which."""
     if len(args) == 1 and not isinstance(args[0], int | Size):
         return self.new_tensor(args[0], device=device)
-    return self.new_empty(*args, device=device)
-
-
-public("layout", out=False)(type(strided))
-public("memory_format", out=False)(type(strided))
+    return self.new_empty(*(args or (0,)), device=device)

@@ -183,10 +183,11 @@ class Array:
     A strided one may have any layout: it is read from its first entry on, and the kernel is told how far apart the others are.
     """
 
-    __slots__ = ("dtype", "k", "name", "stream", "strided")
+    __slots__ = ("base", "dtype", "k", "name", "stream", "strided")
 
-    def __init__(self, k: Kernel, name: str, dtype: DType, stream: bool, strided: bool = False):
+    def __init__(self, k: Kernel, name: str, dtype: DType, stream: bool, strided: bool = False, base: Any = None):
         self.k, self.name, self.dtype, self.stream, self.strided = k, name, dtype, stream, strided
+        self.base: Value | None = base  # where the entries are, if that is known at run time only
 
     def __getitem__(self, index: Operand) -> Value:
         v = self.raw(index)
@@ -288,6 +289,11 @@ class Kernel:
         a = Array(self, name, dtype, False, True)
         self.params.append(Param(name, "array", dtype, a))
         return a
+
+    def array_at(self, table: Array, index: Operand, dtype: DType) -> Array:
+        """The array whose ndarray object has its address at an entry of a table of integers: one kernel for many arrays."""
+        base = self.emit("data", i64, (self.value(index, i64),), table, False)
+        return Array(self, table.name, dtype, False, base=base)
 
     def local(self, name: str, dtype: DType, n: int) -> Array:
         """An array of n entries, a few kilobytes at most, that each thread has for itself; it starts out undefined."""
@@ -392,6 +398,24 @@ class Kernel:
     def prefetch(self, a: Array, index: Value) -> None:
         """Ask for the cache line that holds a[index]."""
         self.emit("prefetch", None, (index,), a)
+
+    def gemm(
+        self,
+        blas: Value,
+        size: tuple[Operand, Operand, Operand],
+        a: tuple[Array, Operand, Operand],
+        b: tuple[Array, Operand, Operand],
+        c: tuple[Array, Operand, Operand],
+        transposed: bool = False,
+        add: bool = False,
+    ) -> None:
+        """c = a b, or c += a b, by a BLAS library: `blas` is the address of its gemm. `size` is (m, n, k): c is m x n, a is m x k.
+
+        Matrices lie in rows: an array, where in it they start, and how far apart their rows are. `transposed`: b is n x k.
+        """
+        vals = [blas, *size, *a[1:], *b[1:], *c[1:]]
+        attr = (a[0], b[0], c[0], transposed, add)
+        self.emit("gemm", None, tuple(self.value(v, i64) for v in vals), attr, False)
 
     def var(self, dtype: DType, init: Operand, varying: bool = False) -> Variable:
         x = Variable(self, dtype, varying)

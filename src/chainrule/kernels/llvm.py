@@ -11,7 +11,7 @@ import platform
 import struct
 from typing import Any
 
-from .lang import Accumulator, DType, Kernel, Param, Value, Variable, bf16, bool_, f16, f32, f64, i32, i64, u8
+from .lang import Accumulator, Array, DType, Kernel, Param, Value, Variable, bf16, bool_, f16, f32, f64, i32, i64, u8
 
 TYPES = {f64: "double", f32: "float", f16: "half", bf16: "i16", i64: "i64", i32: "i32", u8: "i8", bool_: "i1"}
 STORAGE = {**TYPES, bool_: "i8"}
@@ -347,6 +347,8 @@ class Renderer:
             )
         st = STORAGE[v.attr.dtype]
         p = f"%p.{v.attr.name}"
+        if v.attr.base is not None:
+            p = self.f.ins(f"inttoptr i64 {self.get(v.attr.base, 0, False)} to ptr")
         offset = None
         for t in terms:
             x = self.get(t, 0, False)
@@ -551,10 +553,42 @@ class Renderer:
     def do_store(self, v: Value) -> None:
         self.store(v)
 
+    def do_data(self, v: Value) -> None:
+        """Where the ndarray object whose address is an entry of a table keeps its elements."""
+        p, _ = self.pointer(v, v.args[0], 0)
+        o = self.f.ins(f"inttoptr i64 {self.f.ins(f'load i64, ptr {p}')} to ptr")
+        at = self.f.ins(f"getelementptr i8, ptr {o}, i64 {self.data_offset}")
+        self.env[v] = [self.f.ins(f"load i64, ptr {at}")]
+        self.scope[-1].append(v)
+
     def do_prefetch(self, v: Value) -> None:
         p, _ = self.pointer(v, v.args[0], 0)
         self.declare("@llvm.prefetch.p0", "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
         self.f.line(f"call void @llvm.prefetch.p0(ptr {p}, i32 0, i32 3, i32 1)")
+
+    def do_gemm(self, v: Value) -> None:
+        """Fortran's convention: everything by address, columns where we have rows, so that b comes first."""
+        a, b, c, transposed, add = v.attr
+        fn, m, n, k, ai, lda, bi, ldb, ci, ldc = (self.get(x, 0, False) for x in v.args)
+        st = STORAGE[c.dtype]
+
+        def boxed(ty: str, x: str) -> str:
+            slot = self.f.alloca(ty)
+            self.f.line(f"store {ty} {x}, ptr {slot}")
+            return slot
+
+        def number(x: str) -> str:
+            return boxed("i32", self.f.ins(f"trunc i64 {x} to i32"))
+
+        def at(array: Array, index: str) -> str:
+            return self.f.ins(f"getelementptr inbounds {st}, ptr %p.{array.name}, i64 {index}")
+
+        flags = [boxed("i8", str(ord(x))) for x in ("T" if transposed else "N", "N")]
+        sizes = [number(x) for x in (n, m, k)]
+        one, beta = boxed(st, literal(1.0, c.dtype)), boxed(st, literal(float(add), c.dtype))
+        args = [*flags, *sizes, one, at(b, bi), number(ldb), at(a, ai), number(lda), beta, at(c, ci), number(ldc)]
+        f = self.f.ins(f"inttoptr i64 {fn} to ptr")
+        self.f.line(f"call void {f}({', '.join('ptr ' + x for x in args)})")
 
     def do_get(self, v: Value) -> None:
         ty = self.ty(v.attr.dtype, v.varying)

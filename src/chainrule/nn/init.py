@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.dispatch import recorder
 from ..core.imperative import no_grad
 from ..core.tensor import Tensor
 from ..core.views import assign
@@ -22,6 +23,8 @@ def _fill(x: Tensor, value: Any) -> Tensor:
 
 
 def _rng(generator: Any) -> np.random.Generator:
+    if (level := recorder()) is not None:
+        raise level.refusal("an initialisation of parameters")
     return (default_generator if generator is None else generator).rng
 
 
@@ -222,7 +225,8 @@ def _older(f: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return call
 
 
-uniform, normal, constant, eye, dirac = map(_older, (uniform_, normal_, constant_, eye_, dirac_))
+uniform, normal, constant = _older(uniform_), _older(normal_), _older(constant_)
+eye, dirac = _older(eye_), _older(dirac_)
 xavier_uniform, xavier_normal = _older(xavier_uniform_), _older(xavier_normal_)
 kaiming_uniform, kaiming_normal = _older(kaiming_uniform_), _older(kaiming_normal_)
 orthogonal, sparse = _older(orthogonal_), _older(sparse_)

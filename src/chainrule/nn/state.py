@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from ..core.imperative import no_grad
 from ..core.tensor import Tensor
 from ..core.views import assign
+from ..ops.shape.create import as_tensor
 from .hooks import Handle, add
 from .parameter import Parameter, is_lazy
 
@@ -76,7 +77,8 @@ class State:
     ) -> dict[str, Any]:
         """All parameters and persistent buffers by dotted name; they share memory with the module."""
         if args:
-            destination, prefix, keep_vars = (*args, *(destination, prefix, keep_vars)[len(args) :])
+            given: Any = (*args, *(destination, prefix, keep_vars)[len(args) :])
+            destination, prefix, keep_vars = given
         if destination is None:
             destination = OrderedDict()
             destination._metadata = OrderedDict()
@@ -139,6 +141,8 @@ class State:
 
     def _load_one(self, key: str, name: str, x: Any, new: Any, by_assignment: bool) -> str:
         """Give one tensor its value; the text of what is wrong, if anything is."""
+        if not isinstance(new, Tensor) and hasattr(new, "__array__"):
+            new = as_tensor(new)  # NumPy's, PyTorch's
         if not isinstance(new, Tensor):
             return (
                 f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from checkpoint '

@@ -1,11 +1,17 @@
 """Optimisers and schedules of learning rates."""
 
-from . import lr_scheduler
-from .adam import Adam, AdamW
+from . import lr_scheduler, swa_utils
+from .adam import Adam, Adamax, AdamW, NAdam, RAdam, SparseAdam
+from .lbfgs import LBFGS
+from .matrices import Adafactor, Muon
 from .optimizer import Optimizer
-from .sgd import SGD
+from .sgd import ASGD, SGD, Rprop
+from .squares import Adadelta, Adagrad, RMSprop
 
-__all__ = ["SGD", "Adam", "AdamW", "Optimizer", "lr_scheduler"]
+__all__ = [
+    "ASGD", "LBFGS", "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Muon", "NAdam", "Optimizer", "RAdam",
+    "RMSprop", "Rprop", "SparseAdam", "lr_scheduler", "swa_utils",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import warnings
+import weakref
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
@@ -62,6 +65,42 @@ def remembered(f: Any) -> dict[str, Any] | None:
     return None if f is None or isinstance(f, FunctionType) else dict(f.__dict__)
 
 
+def _watch(optimizer: Optimizer) -> None:
+    """Let the optimiser's step leave a mark, for `_check_order`."""
+    step = optimizer.step
+    if hasattr(step, "_wrapped_by_lr_sched"):
+        return
+    optimizer._opt_called = False  # type: ignore[attr-defined]
+    ref, f = weakref.ref(optimizer), step.__func__  # type: ignore[attr-defined]
+
+    @functools.wraps(f)
+    def run(*args: Any, **kw: Any) -> Any:
+        own = ref()
+        own._opt_called = True  # type: ignore[union-attr]
+        return f(own, *args, **kw)
+
+    run._wrapped_by_lr_sched = True  # type: ignore[attr-defined]
+    optimizer.step = run  # type: ignore[method-assign]
+
+
+def _check_order(optimizer: Any) -> None:
+    """Warn if the schedule moves before the optimiser: the first rate is never used then."""
+    if not hasattr(optimizer.step, "_wrapped_by_lr_sched"):
+        warnings.warn(
+            "Seems like `optimizer.step()` has been overridden after learning rate scheduler initialization. Please, make sure to call "
+            "`optimizer.step()` before `lr_scheduler.step()`.",
+            UserWarning,
+            stacklevel=3,
+        )
+    elif not getattr(optimizer, "_opt_called", False):
+        warnings.warn(
+            "Detected call of `lr_scheduler.step()` before `optimizer.step()`. You should call them in the opposite order: "
+            "`optimizer.step()` before `lr_scheduler.step()`. Otherwise the first value of the learning rate schedule is skipped.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
 class LRScheduler:
     """The base of schedules: ``get_lr()`` gives the rates of the groups after the present number of steps.
 
@@ -86,6 +125,7 @@ class LRScheduler:
                 )
         self.base_lrs = values(optimizer, "initial_lr")
         self.last_epoch = last_epoch
+        _watch(optimizer)
         self._initial_step()
 
     def _initial_step(self) -> None:
@@ -114,7 +154,16 @@ class LRScheduler:
 
     def step(self, epoch: int | None = None) -> None:
         """Count a step (or jump to one) and set the rates."""
+        if self._step_count == 1:
+            _check_order(self.optimizer)
         self._step_count += 1
+        if epoch is not None:
+            warnings.warn(
+                "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "
+                "`scheduler.step()` to step the scheduler.",
+                UserWarning,
+                stacklevel=2,
+            )
         self._update_lr(epoch)
 
     def _update_lr(self, epoch: int | None = None) -> None:

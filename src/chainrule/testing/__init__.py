@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from .compare import assert_close, count_ops
+from .make import make_tensor
 
-__all__ = ["assert_close", "count_ops"]
+__all__ = ["assert_close", "count_ops", "make_tensor"]
 
 
 def __dir__() -> list[str]:

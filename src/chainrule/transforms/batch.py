@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,7 @@ from ..core.sizes import SEEN
 from ..core.tensor import Tensor
 from ..core.tree import LEAF, broadcast_prefix, flatten, unflatten
 from ..core.views import assign, pin
-from .common import named_as, written_to
+from .common import are_arrays, as_tensor_result, named_as, written_to
 
 
 def _batch_size(dims: list[Any], leaves: list[Any]) -> int:
@@ -70,6 +71,18 @@ def vmap(
             in_d = in_dims
         leaves, spec = flatten(args)
         kws, kspec = flatten(kw) if kw else ([], None)
+        for x in leaves:
+            if (
+                not isinstance(x, Tensor)
+                and are_arrays(leaves)
+                and (over := _array_dims(in_d, leaves, args)) is not None
+            ):
+                from ..interop.numpy.transform import mapped as of_arrays
+
+                make = functools.partial(
+                    vmap, in_dims=in_dims, out_dims=out_dims, randomness=randomness, chunk_size=chunk_size
+                )
+                return of_arrays(make, func, over, args, kw)
         if isinstance(in_d, int):
             for x in leaves:
                 if not isinstance(x, Tensor):
@@ -106,6 +119,18 @@ def vmap(
         )
 
     return named_as(mapped, func)
+
+
+def _array_dims(in_dims: Any, leaves: list[Any], args: tuple[Any, ...]) -> list[Any] | None:
+    """The axis of each leaf, where arrays of NumPy's are among those to be mapped over; else None."""
+    try:
+        dims = [in_dims] * len(leaves) if isinstance(in_dims, int) else broadcast_prefix(in_dims, args)
+    except ValueError:
+        return None
+    arrays = any(
+        d is not None and not isinstance(x, Tensor) and hasattr(x, "ndim") for x, d in zip(leaves, dims, strict=True)
+    )
+    return dims if arrays else None
 
 
 def _refuse_leaf(x: Any, d: int) -> Any:
@@ -147,7 +172,9 @@ def _run_vmap(
         level.function = (func, held)
         out = func(*unflatten(xs[:n], spec), **unflatten(xs[n:], kspec)) if kspec else func(*unflatten(xs, spec))
         ys, yspec = flatten(out)
-        for y in ys:
+        for i, y in enumerate(ys):
+            if not isinstance(y, Tensor):
+                ys[i] = y = as_tensor_result(y)
             if not isinstance(y, Tensor):
                 raise ValueError(
                     f"vmap: the function must only return tensors (in tuples, lists or dicts), got {type(y).__name__}"

@@ -35,6 +35,20 @@ def is_diff(x: Any) -> bool:
     return isinstance(x, Tensor) and x.dtype.category >= dt.FLOAT
 
 
+def as_tensor_result(y: Any) -> Any:
+    """What a function returned: of an Array (a value of NumPy's door) its tensor."""
+    from ..interop.numpy.value import Array
+
+    return y._t if type(y) is Array else y
+
+
+def are_arrays(leaves: list[Any]) -> bool:
+    """Whether some of the leaves are NumPy's arrays or numbers, so that the transform goes by NumPy's door."""
+    from ..interop.numpy.transform import any_foreign
+
+    return any_foreign(leaves)
+
+
 def need_diff(name: str, x: Any) -> Tensor:
     if not isinstance(x, Tensor):
         raise ValueError(
@@ -89,15 +103,17 @@ def zeros_of(x: Tensor) -> Tensor:
 
 
 def split_args(argnums: Argnums, args: tuple[Any, ...], name: str) -> tuple[int, ...]:
+    if not isinstance(argnums, int | tuple | list):
+        raise RuntimeError(f"{name}: argnums must be int or Tuple[int, ...], got {type(argnums).__name__}")
     nums = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     if not nums:
         raise RuntimeError(f"{name}: argnums must be non-empty")
     for i in nums:
         if not isinstance(i, int):
-            raise RuntimeError(f"{name}: argnums must be int or tuple of ints, got {type(i).__name__}")
+            raise RuntimeError(f"{name}: argnums must be int or Tuple[int, ...], got {type(i).__name__}")
         if not -len(args) <= i < len(args):
             raise RuntimeError(
-                f"{name}: argnums={argnums} but the function was called with only {len(args)} positional arguments"
+                f"{name}: Got argnum={i}, but only {len(args)} positional inputs: the function was called with too few arguments"
             )
     places = tuple(i % len(args) for i in nums)
     if len(set(places)) < len(places):

@@ -12,7 +12,7 @@ from ..core.tensor import Tensor
 from ..core.tree import flatten, tree_map, unflatten
 from ..core.views import pin
 from ..core.walk import reachable, walk_forward
-from .common import leave, lift, lower, need_diff, write_back, written_to, zeros_of
+from .common import are_arrays, as_tensor_result, leave, lift, lower, need_diff, write_back, written_to, zeros_of
 
 
 def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
@@ -33,6 +33,11 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = Fa
     ts, tspec = flatten(tangents)
     if spec != tspec:
         raise RuntimeError(f"jvp: primals and tangents must have the same structure, got {spec} and {tspec}")
+    for x in (*xs, *ts):
+        if not isinstance(x, Tensor) and are_arrays([*xs, *ts]):
+            from ..interop.numpy.transform import pushforward
+
+            return pushforward(jvp, f, primals, tangents, strict, has_aux)
     for x, t in zip(xs, ts, strict=True):
         need_diff("jvp", x)
         if not isinstance(t, Tensor):
@@ -47,9 +52,10 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = Fa
         if has_aux:
             out, aux = out
         ys, yspec = flatten(out)
-        for y in ys:
-            if not isinstance(y, Tensor):
+        for i, y in enumerate(ys):
+            if not isinstance(y, Tensor) and not isinstance(y := as_tensor_result(y), Tensor):
                 raise RuntimeError(f"jvp(f, primals, tangents): expected f to return tensors, got {type(y).__name__}")
+            ys[i] = y
         ys = [level.settle(y) for y in ys]
         if strict and any(y._interp is not level for y in ys):
             raise RuntimeError("jvp: with strict=True, an output is independent of the inputs")
@@ -66,12 +72,17 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = Fa
 def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
     """``(f(x), t -> J(x) t)``: runs f once, and pushes tangents along its tape as often as you like."""
     leaves, spec = flatten(primals)
+    for x in leaves:
+        if not isinstance(x, Tensor) and are_arrays(leaves):
+            from ..interop.numpy.transform import linear_map
+
+            return linear_map(linearize, f, primals)
     with Reverse() as level:
         level.keep_all = True
         xs = lift(level, "linearize", leaves)
         inputs, like = [x._aux for x in xs], [x._value for x in xs]
         ys, yspec = flatten(f(*unflatten(xs, spec)))
-        ys = [level.settle(y) for y in ys]
+        ys = [level.settle(y if isinstance(y, Tensor) else as_tensor_result(y)) for y in ys]
         nodes = [y._aux if isinstance(y, Tensor) and y._interp is level else None for y in ys]
         low = [lower(level, y) for y in ys]
         written = written_to(level, leaves, xs, like)

@@ -13,7 +13,7 @@ from ..core.sizes import SEEN, is_ragged
 from ..core.tensor import Tensor
 from ..core.tree import flatten, unflatten
 from .batch import vmap
-from .common import Argnums, need_diff, split_args
+from .common import Argnums, are_arrays, need_diff, split_args
 from .forward import jvp
 from .reverse import vjp
 
@@ -67,6 +67,11 @@ def _picked(
     return flat_function(f, picked, has_aux)
 
 
+def _of_arrays(args: tuple[Any, ...], places: tuple[int, ...]) -> bool:
+    """Whether a Jacobian is to be taken with respect to NumPy's arrays or numbers."""
+    return builtin_any(not isinstance(args[i], Tensor) and are_arrays(flatten(args[i])[0]) for i in places)
+
+
 def _restored(blocks: list[Tensor], backs: list[Any] | None) -> list[Tensor]:
     return blocks if backs is None else [back(b) for back, b in zip(backs, blocks, strict=True)]
 
@@ -93,12 +98,23 @@ def jacrev(func: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = Fa
 
     @functools.wraps(func)
     def jacobian(*args: Any, **kw: Any) -> Any:
-        f, picked, backs = _picked(func, split_args(argnums, args, "jacrev"), args, kw, has_aux)
+        places = split_args(argnums, args, "jacrev")
+        if _of_arrays(args, places):
+            from ..interop.numpy.transform import jacobian as of_arrays
+
+            make = functools.partial(
+                jacrev, argnums=argnums, has_aux=has_aux, chunk_size=chunk_size, holomorphic=holomorphic
+            )
+            return of_arrays(make, func, places, has_aux, args, kw)
+        f, picked, backs = _picked(func, places, args, kw, has_aux)
         out = vjp(f, *picked, has_aux=has_aux)
         value, pull = out[0], out[1]
         ys, yspec = flatten(value)
         xs, xspec = flatten(picked)
         _check_holomorphic("jacrev", xs, ys, holomorphic)
+        _need_output("jacrev: vjp", ys)
+        if chunk_size is not None and chunk_size <= 0:
+            raise ValueError(f"jacrev: `chunk_size` should be greater than 0. It is {chunk_size}.")
         if any(y.numel() for y in ys):
             back = vmap(lambda *e: pull(unflatten(list(e), yspec)), chunk_size=chunk_size)
             basis = _basis(ys)
@@ -126,6 +142,13 @@ def jacrev(func: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = Fa
     return jacobian
 
 
+def _need_output(name: str, ys: list[Any]) -> None:
+    if not ys:
+        raise RuntimeError(
+            f"{name}(f, ...): Expected f to be a function that has non-empty output: it returned no tensor"
+        )
+
+
 def _inputs_tree(tree: Any, argnums: Argnums) -> Any:
     return tree[0] if isinstance(argnums, int) else tree
 
@@ -146,7 +169,22 @@ def jacfwd(
 
     @functools.wraps(func)
     def jacobian(*args: Any, **kw: Any) -> Any:
-        f, picked, backs = _picked(func, split_args(argnums, args, "jacfwd"), args, kw, has_aux)
+        if chunk_size is not None and chunk_size <= 0:
+            raise ValueError(f"jacfwd: `chunk_size` should be greater than 0. It is {chunk_size}.")
+        places = split_args(argnums, args, "jacfwd")
+        if _of_arrays(args, places):
+            from ..interop.numpy.transform import jacobian as of_arrays
+
+            make = functools.partial(
+                jacfwd,
+                argnums=argnums,
+                has_aux=has_aux,
+                randomness=randomness,
+                chunk_size=chunk_size,
+                holomorphic=holomorphic,
+            )
+            return of_arrays(make, func, places, has_aux, args, kw)
+        f, picked, backs = _picked(func, places, args, kw, has_aux)
         xs, xspec = flatten(picked)
         for x in xs:
             need_diff("jacfwd", x)
@@ -165,6 +203,7 @@ def jacfwd(
         )
         cols, aux = out if has_aux else (out, None)
         cs, cspec = flatten(cols)
+        _need_output("jacfwd: jvp", cs)
         if holomorphic:
             _check_holomorphic("jacfwd", xs, cs, True)
 

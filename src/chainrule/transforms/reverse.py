@@ -14,7 +14,19 @@ from ..core.shapes import sizes_of, unit
 from ..core.tensor import Tensor
 from ..core.tree import flatten, match, tree_map, unflatten
 from ..core.walk import walk_back
-from .common import Argnums, leave, lift, lower, named_as, split_args, write_back, written_to, zeros_of
+from .common import (
+    Argnums,
+    are_arrays,
+    as_tensor_result,
+    leave,
+    lift,
+    lower,
+    named_as,
+    split_args,
+    write_back,
+    written_to,
+    zeros_of,
+)
 
 
 def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
@@ -24,6 +36,11 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     tensor([1.0000, 0.5403])
     """
     leaves, spec = flatten(primals)
+    for x in leaves:
+        if not isinstance(x, Tensor) and are_arrays(leaves):
+            from ..interop.numpy.transform import pullback
+
+            return pullback(vjp, f, primals, has_aux)
     with Reverse() as level:
         xs = lift(level, "vjp", leaves)
         inputs, like = [x._aux for x in xs], [x._value for x in xs]
@@ -34,9 +51,10 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
                 raise RuntimeError("vjp(f, *primals): with has_aux=True f must return (output, aux)")
             out, aux = out
         ys, yspec = flatten(out)
-        for y in ys:
-            if not isinstance(y, Tensor):
+        for i, y in enumerate(ys):
+            if not isinstance(y, Tensor) and not isinstance(y := as_tensor_result(y), Tensor):
                 raise RuntimeError(f"vjp(f, *primals): expected f to return tensors, got {type(y).__name__}")
+            ys[i] = y
         ys = [level.settle(y) for y in ys]
         nodes = [y._aux if y._interp is level else None for y in ys]
         low = [lower(level, y) for y in ys]
@@ -89,6 +107,11 @@ def _gradient(
     else:
         nums = split_args(argnums, args, "grad")
         leaves, spec = flatten(tuple([args[i] for i in nums]))
+        for x in leaves:
+            if not isinstance(x, Tensor) and are_arrays(leaves):
+                from ..interop.numpy.transform import gradient
+
+                return gradient(_gradient, f, argnums, nums, has_aux, args, kw)
     with Reverse() as level:
         xs = lift(level, "grad", leaves)
         # The function may write to its arguments: what they are now is noted here.
@@ -104,9 +127,11 @@ def _gradient(
         aux: Any = None
         if has_aux:
             if not (isinstance(out, tuple) and len(out) == 2):
-                raise RuntimeError("grad: with has_aux=True the function must return (output, aux)")
+                raise RuntimeError(
+                    "grad_and_value(f)(*args): output of function f should be a tuple: (output, aux) if has_aux is True"
+                )
             out, aux = out
-        if not isinstance(out, Tensor):
+        if not isinstance(out, Tensor) and not isinstance(out := as_tensor_result(out), Tensor):
             raise RuntimeError(
                 f"grad: expected the function to return a tensor, got {type(out).__name__}"
                 + ("; use has_aux=True to return more than the loss" if isinstance(out, tuple) else "")
@@ -166,3 +191,26 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> 
         return (g, aux) if has_aux else g
 
     return named_as(gradient, f)
+
+
+def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """``x -> (f(x), df/dx)`` for a function with a scalar result; with ``has_aux``, ``((f(x), aux), df/dx)``."""
+
+    def both(*args: Any, **kw: Any) -> Any:
+        g, value, aux = _gradient(f, argnums, has_aux, args, kw)
+        return ((value, aux), g) if has_aux else (value, g)
+
+    return named_as(both, f)
+
+
+def elementwise_grad(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+    """``x -> d sum(f(x)) / dx``: the derivative of each element of a function that acts element by element.
+
+    >>> elementwise_grad(lambda x: x.sin())(chainrule.tensor([0.0, 1.0]))
+    tensor([1.0000, 0.5403])
+    """
+
+    def total(*args: Any, **kw: Any) -> Any:
+        return f(*args, **kw).sum()
+
+    return named_as(grad(total, argnums), f)

@@ -20,6 +20,8 @@ from . import (
     padding,
     pixelshuffle,
     pooling,
+    recurrent,
+    rnn,
     sparse,
     transformer,
     upsampling,
@@ -43,13 +45,14 @@ from .normalization import *
 from .padding import *
 from .pixelshuffle import *
 from .pooling import *
+from .recurrent import *
 from .sparse import *
 from .transformer import *
 from .upsampling import *
 
 _PARTS = (
     activation, adaptive, batchnorm, channelshuffle, container, conv, distance, dropout, flatten, fold, instancenorm, linear, loss,
-    normalization, padding, pixelshuffle, pooling, sparse, transformer, upsampling,
+    normalization, padding, pixelshuffle, pooling, recurrent, sparse, transformer, upsampling,
 )  # fmt: skip
 __all__ = sorted({"Module", *(name for part in _PARTS for name in part.__all__)} - {"NonDynamicallyQuantizableLinear"})
 

@@ -1,7 +1,13 @@
 """Tools for modules: parametrizations, norms of weights, bounds on gradients, pruning, fusion, parameters as a vector."""
 
-from . import parametrizations, parametrize, prune, stateless
-from .clip_grad import clip_grad_norm, clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
+from . import parametrizations, parametrize, prune, rnn, stateless
+from .clip_grad import (
+    clip_grad_norm,
+    clip_grad_norm_,
+    clip_grad_value_,
+    clip_grads_with_norm_,
+    get_total_norm,
+)
 from .convert_parameters import parameters_to_vector, vector_to_parameters
 from .fusion import fuse_conv_bn_eval, fuse_conv_bn_weights, fuse_linear_bn_eval, fuse_linear_bn_weights
 from .init import skip_init
@@ -28,6 +34,7 @@ __all__ = [
     "remove_spectral_norm",
     "remove_weight_norm",
     "skip_init",
+    "rnn",
     "spectral_norm",
     "stateless",
     "vector_to_parameters",

@@ -17,6 +17,7 @@ from ...core.samples import Given, S, sample
 from ...core.tensor import Tensor
 from ...core.views import assign
 from ..elementwise.formulas import LEAST, compiled, piecewise, smooth
+from ..elementwise.numbers import varies
 from ..elementwise.select import where
 from ..random.generator import draw
 
@@ -109,7 +110,11 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
         raise RuntimeError(
             f"hardtanh: cannot do hardtanh on an unsigned type with negative limits, got min_val={min_val}, max_val={max_val}"
         )
-    return finish("hardtanh", input, hardtanh_p.bind(input, lo=float(min_val), hi=float(max_val)), inplace)
+    if varies(min_val, max_val):
+        y = where(input <= min_val, min_val, where(input >= max_val, max_val, input))
+    else:
+        y = hardtanh_p.bind(input, lo=float(min_val), hi=float(max_val))
+    return finish("hardtanh", input, y, inplace)
 
 
 @public("nn.functional.relu6 _C._nn.relu6", out=False)
@@ -131,7 +136,11 @@ leaky_relu_p = piecewise(
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """``input`` where positive, else ``negative_slope * input``."""
     need_float("leaky_relu", input)
-    return finish("leaky_relu", input, leaky_relu_p.bind(input, slope=float(negative_slope)), inplace)
+    return finish("leaky_relu", input, _leaky(input, negative_slope), inplace)
+
+
+def _leaky(input: Tensor, slope: Any) -> Tensor:
+    return where(input > 0, input, input * slope) if varies(slope) else leaky_relu_p.bind(input, slope=float(slope))
 
 
 # -- rrelu, prelu: a slope for every element, or for every channel ------------------------------------------------------
@@ -227,7 +236,7 @@ def rrelu(
             f"rrelu: Lower bound should be less than or equal to the upper bound, got lower={lower}, upper={upper}"
         )
     if not training:
-        return leaky_relu_p.bind(input, slope=(lower + upper) / 2)
+        return _leaky(input, (lower + upper) / 2)
     return prelu_p.bind(input, _slopes(input, lower, upper, generator))
 
 
@@ -281,14 +290,18 @@ threshold_p = piecewise(
 def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
     """``input`` where it is above the threshold, else ``value``."""
     need_real("threshold", input)
-    return threshold_p.bind(input, at=threshold, value=value)
+    return _threshold(input, threshold, value)
+
+
+def _threshold(input: Tensor, at: Any, value: Any) -> Tensor:
+    return where(input <= at, value, input) if varies(at, value) else threshold_p.bind(input, at=at, value=value)
 
 
 @public("nn.functional.threshold", out=False)
 def functional_threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """``input`` where it is above the threshold, else ``value``."""
     need_real("threshold", input)
-    return finish("threshold", input, threshold_p.bind(input, at=threshold, value=value), inplace)
+    return finish("threshold", input, _threshold(input, threshold, value), inplace)
 
 
 _shrunk = (
@@ -317,6 +330,8 @@ softshrink_p = piecewise(
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """``input`` where ``|input| > lambd``, else 0."""
     need_float("hardshrink", input)
+    if varies(lambd):
+        return where(input.abs() <= lambd, 0, input)
     # The threshold is a number of the input's type, so that one equal to it is shrunk, in 16 bits too.
     return hardshrink_p.bind(input, by=float(np.asarray(lambd).astype(input.dtype.np)))
 
@@ -330,6 +345,8 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
         raise RuntimeError(
             f"softshrink: lambda must be in range [0, {top:g}] for input dtype {input.dtype}, but found {lambd}"
         )
+    if varies(lambd):
+        return where(input > lambd, input - lambd, where(input < -lambd, input + lambd, input * 0))
     return softshrink_p.bind(input, by=float(lambd))
 
 

@@ -21,6 +21,7 @@ from ...core.tensor import Tensor
 from ..elementwise.compare import clamp_p
 from ..elementwise.elementary import _sigmoid, exp, km, ks, reciprocal, sigmoid, tanh, tanh_slope
 from ..elementwise.formulas import smooth
+from ..elementwise.numbers import varies
 from ..elementwise.parts import abs, sgn
 from ..elementwise.select import where
 from ..random.generator import draw
@@ -69,14 +70,21 @@ SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """``input`` where positive, else ``alpha * (e**input - 1)``."""
     need_float("elu", input)
-    return finish("elu", input, elu_p.bind(input, alpha=float(alpha), scale=1.0, rate=1.0), inplace)
+    return finish("elu", input, _elu_of(input, alpha, 1.0, 1.0), inplace)
+
+
+def _elu_of(input: Tensor, alpha: Any, scale: Any, rate: Any) -> Tensor:
+    if varies(alpha, scale, rate):
+        low = where(input > 0, 0, input)  # no overflow where it is not looked at
+        return where(input > 0, input * scale, (low * rate).expm1() * (alpha * scale))
+    return elu_p.bind(input, alpha=float(alpha), scale=float(scale), rate=float(rate))
 
 
 @public("_C._nn.elu")
 def scaled_elu(input: Tensor, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Tensor:
     """``scale * input`` where positive, else ``scale * alpha * (e**(input_scale * input) - 1)``."""
     need_float("elu", input)
-    return elu_p.bind(input, alpha=float(alpha), scale=float(scale), rate=float(input_scale))
+    return _elu_of(input, alpha, scale, input_scale)
 
 
 @public("celu", out=False)
@@ -85,7 +93,7 @@ def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
     need_float("celu", input)
     if alpha == 0:
         raise RuntimeError("celu: alpha cannot be 0 (ZeroDivisionError)")
-    return elu_p.bind(input, alpha=float(alpha), scale=1.0, rate=1.0 / alpha)
+    return _elu_of(input, alpha, 1.0, 1.0 / alpha)
 
 
 @public("nn.functional.celu", out=False)
@@ -148,6 +156,9 @@ softplus_p = smooth(
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """``log(1 + e**(beta * input)) / beta``, and ``input`` itself where ``beta * input > threshold``."""
     need_float("softplus", input)
+    if varies(beta):
+        a = input * beta
+        return where(a > threshold, input, softplus_p.bind(where(a > threshold, 0, a), beta=1.0, top=math.inf) / beta)
     return softplus_p.bind(input, beta=float(beta), top=float(threshold))
 
 

@@ -21,6 +21,7 @@ import numpy as np
 from ...core import dtypes as dt
 from ...core.batching import lift_rank
 from ...core.declare import op
+from ...core.derive import vjp_through
 from ...core.op import Op
 from ...core.primitives import permute_p
 from ...core.registry import public
@@ -485,6 +486,34 @@ def _convolution_mode(
     return convolution(input, weight, bias, stride, padding, dilation, False, 0, groups)
 
 
+@public("convolution_backward", out=False)
+def convolution_backward(
+    grad_output: Tensor,
+    input: Tensor,
+    weight: Tensor,
+    bias_sizes: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    output_padding: Any,
+    groups: int,
+    output_mask: Any,
+) -> tuple[Any, Any, Any]:
+    """The gradients of input, weight and bias of `convolution` that `output_mask` asks for, None for the others."""
+
+    def forward(x: Tensor, w: Tensor) -> Tensor:
+        return convolution(x, w, None, stride, padding, dilation, transposed, output_padding, groups)
+
+    mask = [bool(m) for m in output_mask]
+    gx = gw = None
+    if mask[0] or mask[1]:
+        gx, gw = vjp_through(forward, grad_output, [input, weight], {}, mask[:2])
+    d = weight.ndim - 2
+    dims = (*range(-grad_output.ndim, -d - 1), *range(-d, 0))
+    return gx, gw, grad_output.sum(dims) if mask[2] else None
+
+
 @public("conv_tbc nn.functional.conv_tbc", out=False)
 def conv_tbc(self: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
     """conv1d of ``(time, batch, channels)`` with a weight ``(kernel, in, out)``."""
@@ -498,6 +527,20 @@ def conv_tbc(self: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor
     return permute_p(y, dims=(-1, -3, -2))
 
 
+sample(
+    "convolution_backward",
+    S(2, 4, 3),
+    S(2, 3, 7),
+    S(4, 3, 3),
+    [4],
+    (2,),
+    (0,),
+    (1,),
+    False,
+    (0,),
+    1,
+    (True, True, True),
+)
 sample("nn.functional.conv1d", S(2, 3, 7), S(4, 3, 3), S(4), stride=2, padding=1)
 sample("nn.functional.conv1d", S(2, 6), S(4, 1, 2), None, dilation=2, groups=2)
 sample("nn.functional.conv1d", S(1, 2, 5), S(2, 2, 4), S(2), padding="same")

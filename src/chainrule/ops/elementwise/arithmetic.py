@@ -17,6 +17,7 @@ from ...core.types import REAL_NUMS
 from ...core.views import assign
 from .elementary import exp2, log, sigmoid
 from .formulas import RoundedOnce
+from .numbers import varies
 from .operators import floor_divide_p
 from .parts import rounding, trunc
 from .power import pow
@@ -333,6 +334,8 @@ def _value_fits(name: str, value: Any, xs: tuple[Any, ...]) -> None:
 @public("addcmul", methods="addcmul", inplace="addcmul_")
 def addcmul(input: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
     """``input + value * tensor1 * tensor2``."""
+    if varies(value):
+        return input + value * (tensor1 * tensor2)
     if isinstance(value, Tensor):
         value = value.item()
     _value_fits("addcmul", value, (input, tensor1, tensor2))
@@ -342,6 +345,8 @@ def addcmul(input: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Ten
 @public("addcdiv", methods="addcdiv", inplace="addcdiv_")
 def addcdiv(input: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
     """``input + value * tensor1 / tensor2``."""
+    if varies(value):
+        return input + value * (tensor1 / tensor2)
     if isinstance(value, Tensor):
         value = value.item()
     if all(isinstance(x, Tensor) and x.dtype.category <= dt.INT for x in (tensor1, tensor2)):
@@ -537,6 +542,15 @@ def nan_to_num(
     if input.dtype.category < dt.FLOAT:
         return input.clone()
     info = dt.finfo(input.dtype)
+    if varies(nan, posinf, neginf):
+        finite = nan_to_num_p.bind(input, nan=0.0, posinf=0.0, neginf=0.0)
+        for at, v, default in (
+            (input != input, nan, 0.0),
+            (input == float("inf"), posinf, info.max),
+            (input == -float("inf"), neginf, info.min),
+        ):
+            finite = where(at, default if v is None else v, finite)
+        return finite
     return nan_to_num_p.bind(
         input,
         nan=0.0 if nan is None else nan,

@@ -92,6 +92,7 @@ def compiled(
         return plain(*xs, **static)
 
     body.__name__ = name
+    body.kernel = kernel  # type: ignore[attr-defined]  # for whoever renders the op into a loop of his own
     return body
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core import dtypes as dt
 from ...core.declare import op
-from ...core.dispatch import innermost
+from ...core.dispatch import values
 from ...core.errors import ChainruleError
 from ...core.registry import public
 from ...core.samples import Given, S, sample
@@ -307,7 +307,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
 
 def _classes(tensor: Tensor) -> int:
     """One more than the largest class; under vmap every example must have the same number, as rows of one result do."""
-    v = innermost(tensor)
+    v = values(tensor, "one_hot without num_classes")
     if type(v) is not np.ndarray:
         v = tensor.concrete("one_hot without num_classes")
     each = v.max(axis=tuple(range(v.ndim - tensor.ndim, v.ndim))) + 1
@@ -356,7 +356,10 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
         if not -n <= padding_idx < n:
             raise AssertionError(f"padding_idx must be within num_embeddings ({n}), got {padding_idx}")
         padding_idx %= n
-    i = check_range_p.bind(input, n=n, name="embedding", dim=0)
+    try:
+        i = check_range_p.bind(input, n=n, name="embedding", dim=0)
+    except RuntimeError as e:
+        raise IndexError(f"index out of range in self: {e}") from None
     if max_norm is not None:
         weight = _limit_rows(weight, i, max_norm, norm_type)
     if sparse:
@@ -390,22 +393,41 @@ def _scaled_gradient(y: Tensor, share: Tensor) -> Tensor:
 
 
 def _limit_rows(weight: Tensor, i: Tensor, limit: float, p: float) -> Tensor:
-    """Rows in use scaled down to a norm of at most `limit`, in the table itself, as PyTorch does."""
+    """Rows in use scaled down to a norm of at most `limit`, in the table itself, as PyTorch does: the derivative is that of the
+    table after that. Inside a transform the table is an argument, which is not written to."""
     from ...core.imperative import no_grad
+    from ...core.reverse import EAGER
 
-    with no_grad():
-        w = weight.detach()
-        norms = (w.abs() ** p).sum(1) ** (1.0 / p)
-        used = add_rows_p(zeros(tuple(i.shape), dt.float64) + 1, i, n=w.shape[0], r=0, s=i.ndim) > 0
-        scale = where((norms > limit) & used, limit / (norms + 1e-7), 1.0)
-        if weight._interp is None or weight.is_leaf:
-            weight.copy_(w * scale.unsqueeze(-1))
-            return weight
-    return weight * scale.unsqueeze(-1)
+    w = weight.detach()
+    norms = (w.abs() ** p).sum(1) ** (1.0 / p)
+    used = add_rows_p(zeros(tuple(i.shape), dt.float64) + 1, i, n=w.shape[0], r=0, s=i.ndim) > 0
+    over = ((norms > limit) & used).unsqueeze(-1)
+    limited = w * (limit / (norms + 1e-7)).unsqueeze(-1)
+    if i._interp is None and (weight._interp is None or (weight._interp is EAGER and weight.is_leaf)):
+        with no_grad():
+            weight.copy_(where(over, limited, w))
+        return weight
+    return where(over, limited + (weight - w), weight)  # the value is `limited`, the derivative that of `weight`
+
+
+@public("embedding_dense_backward", out=False)
+def embedding_dense_backward(
+    grad_output: Tensor, indices: Tensor, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
+) -> Tensor:
+    """The gradient of an embedding's table: row k is the sum of the rows of `grad_output` whose index is k."""
+    i = check_range_p.bind(indices, n=num_weights, name="embedding_dense_backward", dim=0)
+    g = where((i == padding_idx).unsqueeze(-1), 0, grad_output)
+    if scale_grad_by_freq:
+        count = add_rows_p(zeros(tuple(i.shape), dt.float64) + 1, i, n=num_weights, r=0, s=i.ndim)
+        g = g / take_rows_p(count, i, r=0, s=i.ndim, n=num_weights).unsqueeze(-1).to(g.dtype)
+    return add_rows_p(g, i, n=num_weights, r=1, s=i.ndim)
 
 
 # -- samples ----------------------------------------------------------------------------------------------------------
 
+sample("embedding_dense_backward", S(2, 3, 2), Given([[0, 2, 2], [1, 0, 2]]), 4, 1, True)
+sample("nn.functional.embedding", Given([0, 2, 2]), S(3, 4), None, 100.0, cx=False)
+sample("nn.functional.embedding_bag", Given([[0, 2], [1, 2]]), S(3, 4), None, 100.0, cx=False)
 sample("index_add", S(3, 4), 1, Given([0, 2, 2]), S(3, 3), alpha=2.0)
 sample("index_add", S(), 0, Given([0]), S(1))
 sample("index_copy", S(3, 4), 0, Given([2, 0]), S(2, 4))

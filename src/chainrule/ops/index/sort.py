@@ -97,13 +97,17 @@ def _alone(input: Tensor, dim: int | None, return_inverse: bool, return_counts: 
     """The answer where there is one element (or one slice of `dim`), so that no size depends on values, else None."""
     if input.numel() != 1 and (dim is None or input.numel() == 0 or input.shape[wrap_dim(dim, input.ndim)] != 1):
         return None
-    x = input.detach()
-    out = [x.reshape(1).clone() if dim is None else x.clone()]
+    out = [input.reshape(1).clone() if dim is None else input.clone()]
     if return_inverse:
         out.append(zeros(tuple(input.shape) if dim is None else (1,), dt.int64))
     if return_counts:
         out.append(zeros((1,), dt.int64) + 1)
     return out[0] if len(out) == 1 else tuple(out)
+
+
+def _chosen(input: Tensor, at: Any, dim: int | None) -> Tensor:
+    """The elements (or slices of `dim`) at these places, the first of those that are equal: through them goes the derivative."""
+    return input.reshape(-1).index_select(0, Tensor(at)) if dim is None else input.index_select(dim, Tensor(at))
 
 
 @public("unique", methods="unique", out=False)
@@ -135,10 +139,12 @@ def unique(
                 "unique: There are 0 sized dimensions, and they aren't selected by dim, so unique cannot be applied"
             )
     # As in PyTorch no NaN equals another.
-    u, inv, counts = np.unique(v, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
+    _, at, inv, counts = np.unique(
+        v, return_index=True, return_inverse=True, return_counts=True, axis=dim, equal_nan=False
+    )
     inv = inv.reshape(v.shape if dim is None else (-1,))
     out = (
-        [Tensor(u)]
+        [_chosen(input, at, dim)]
         + [Tensor(inv.astype(np.int64))] * return_inverse
         + [Tensor(counts.astype(np.int64))] * return_counts
     )
@@ -166,8 +172,7 @@ def unique_consecutive(
         new[1:] = (rows[1:] != rows[:-1]).reshape(n - 1, -1).any(1)
     at = np.flatnonzero(new)
     inv = np.cumsum(new) - 1
-    u = rows[at] if dim is None else np.moveaxis(rows[at], 0, d)
-    out = [Tensor(np.ascontiguousarray(u))]
+    out = [_chosen(input, at, None if dim is None else d)]
     if return_inverse:
         out.append(Tensor(inv.reshape(v.shape if dim is None else (-1,)).astype(np.int64)))
     if return_counts:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...core import dtypes as dt
 from ...core.declare import op
-from ...core.dispatch import innermost
+from ...core.dispatch import innermost, look, recorder_of, values
 from ...core.errors import ChainruleError
 from ...core.primitives import permute_p
 from ...core.registry import PUBLIC
@@ -269,7 +269,7 @@ def check_phase(name: str, vectors: str, w: Tensor, g: Tensor, values: Tensor, g
 
     The test is relative: to the cotangents of the vectors and, as these may be rounding alone, to those of the values.
     """
-    if not is_complex(w):
+    if not is_complex(w) or recorder_of(w) is not None:  # a warning about the loss, not about its derivative
         return
     eps = float(np.finfo(w.dtype.np).eps)
     noise = 0.0 if gvalues is None else eps**0.5 * _largest(gvalues) * _largest(values)
@@ -282,7 +282,9 @@ def check_phase(name: str, vectors: str, w: Tensor, g: Tensor, values: Tensor, g
 
 def check_free(name: str, v: Tensor | None, g: Tensor | None) -> None:
     """Raise where a loss depends on which vectors v span a space that alone is given; `g` are their cotangents."""
-    if v is not None and g is not None and _largest(skew(mm(adjoint(v), g))) > 1e-3 * _largest(g):
+    if v is None or g is None or recorder_of(g) is not None or recorder_of(v) is not None:
+        return
+    if _largest(skew(mm(adjoint(v), g))) > 1e-3 * _largest(g):
         raise RuntimeError(
             f"{name}: the loss depends on which vectors were chosen beyond those of the singular values, with full_matrices=True: it "
             f"has no derivative. Use a function that does not depend on the choice (phase and rotation), such as the projector on their span"
@@ -294,14 +296,17 @@ def check_free(name: str, v: Tensor | None, g: Tensor | None) -> None:
 
 def concrete_info(info: Tensor) -> np.ndarray:
     """The numbers beneath all levels; empty for payloads of another kind."""
-    v = innermost(info)
+    v = values(info, "the success of a factorization")
     return v if type(v) is np.ndarray else np.zeros((0,), np.int32)
 
 
 def raise_info(name: str, info: Tensor, message: str) -> None:
     """Raise where a factorization reports a failure; `message` takes its index."""
-    v = concrete_info(info)
-    if (v > 0).any():
-        at = int(np.argmax(v.reshape(-1) > 0))
-        which = f"(Batch element {at}): " if v.ndim else ""
-        raise LinAlgError(f"{name}: {which}{message.format(int(v.reshape(-1)[at]))}")
+
+    def check(v: Any) -> None:
+        if type(v) is np.ndarray and (v > 0).any():
+            at = int(np.argmax(v.reshape(-1) > 0))
+            which = f"(Batch element {at}): " if v.ndim else ""
+            raise LinAlgError(f"{name}: {which}{message.format(int(v.reshape(-1)[at]))}")
+
+    look(info, check)

@@ -23,7 +23,7 @@ from .common import (
     skew,
     square,
 )
-from .germ import moving, over_split, phases, pulled, restarts, split, turned
+from .germ import may_move, moving, over_split, phases, pulled, restarts, split, turned
 from .solve import solve_p
 
 
@@ -115,7 +115,10 @@ def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """The eigenvalues of a Hermitian matrix, ascending."""
     square("linalg.eigvalsh", A)
     uplo = _uplo("linalg.eigvalsh", UPLO)
-    return split(eigh_p(A, uplo=uplo, turn=False)[0]) if moving(A) else eigvalsh_p(A, uplo=uplo)
+    if not may_move(A):
+        return eigvalsh_p(A, uplo=uplo)
+    w = eigh_p(A, uplo=uplo, turn=False)[0]
+    return split(w) if moving(A) else w
 
 
 # -- general ------------------------------------------------------------------------------------------------------------
@@ -198,7 +201,10 @@ def eig(A: Tensor) -> Eig:
 def eigvals(A: Tensor) -> Tensor:
     """The eigenvalues of a square matrix, complex, in no particular order."""
     square("linalg.eigvals", A)
-    return split(eig_p(A, turn=False)[0], SLACK) if moving(A) else eigvals_p(A)
+    if not may_move(A):
+        return eigvals_p(A)
+    w = eig_p(A, turn=False)[0]
+    return split(w, SLACK) if moving(A) else w
 
 
 # -- samples ------------------------------------------------------------------------------------------------------------

@@ -24,7 +24,8 @@ import numpy as np
 
 from ...core import dispatch
 from ...core.declare import op
-from ...core.dispatch import STACK, Interpreter, innermost
+from ...core.dispatch import STACK, Interpreter, innermost, look, recorder_of
+from ...core.errors import Unfit
 from ...core.forward import fit_tangent
 from ...core.op import Op
 from ...core.primitives import detach_p
@@ -227,6 +228,11 @@ def turned(s: Any, *vectors: Any, slack: float = 1.0, zeros: bool = False) -> An
     return tuple(np.concatenate((v[..., :n] @ q, v[..., n:]), -1) for v in vectors)
 
 
+def may_move(x: Tensor) -> bool:
+    """Whether a derivative is being taken of x, or may be later: of what is recorded."""
+    return moving(x) or recorder_of(x) is not None
+
+
 def moving(x: Tensor) -> bool:
     """Whether a derivative is being taken of x."""
     while x._interp is not None:
@@ -236,8 +242,22 @@ def moving(x: Tensor) -> bool:
     return False
 
 
+def _refuse_repeated(v: Any, slack: float, zeros: bool) -> None:
+    """A recording follows no germ: which values are repeated, it cannot know."""
+    if type(v) is not np.ndarray or not v.size or apart(v, slack, zeros):
+        return
+    if any(d is not None for d in _numbers(v, slack, zeros)[0]):
+        raise Unfit(
+            "jit: a derivative of eigenvalues or singular values of which some are repeated (or zero) was asked for. The compiled "
+            "function is made for distinct ones: call this one without jit."
+        )
+
+
 def split(s: Tensor, slack: float = 1.0, zeros: bool = False) -> Tensor:
     """`s` on the germ where values are repeated; otherwise itself."""
+    if recorder_of(s) is not None:
+        look(s, lambda v: _refuse_repeated(v, slack, zeros))
+        return s
     v = innermost(s)
     if type(v) is not np.ndarray or not v.size or apart(v, slack, zeros):
         return s
@@ -313,8 +333,11 @@ def _(g: Any, y: Any, s: Any, x: Any, of: Any, *, kind: str, b: int) -> Any:
 
 def over_split(y: Tensor, s: Tensor, x: Tensor, of: Tensor, kind: str = "gaps") -> Tensor:
     """y and the quotients of `over_split_p` on all curves."""
-    v = innermost(s)
     zeros = kind != "gaps"
+    if recorder_of(s) is not None:
+        look(s, lambda v: _refuse_repeated(v, 1.0, zeros))
+        return y
+    v = innermost(s)
     if type(v) is np.ndarray and v.size and not apart(v, zeros=zeros):
         for b, d in enumerate(_numbers(v, 1.0, zeros)[0]):
             if d is not None and (b == 0 or not zeros):

@@ -30,9 +30,9 @@ class LDLEx(NamedTuple):
     info: Tensor
 
 
-@op("ldl_factor", core="(n,n)->(n,n),(n),()", differentiable=False)
+@op("ldl_factor", core="(n,n)->(n,n),(n),()", integer_outputs=(1, 2))
 def ldl_factor_p(a: Any, *, hermitian: bool) -> Any:
-    """Bunch and Kaufman's factorization of the lower triangle, as LAPACK packs it."""
+    """Bunch and Kaufman's factorization of the lower triangle, as LAPACK packs it. No rules: a derivative of it is missing."""
     from scipy.linalg import get_lapack_funcs
 
     n = a.shape[-1]

@@ -20,6 +20,7 @@ from ...core.shapes import broadcast_shapes, sizes_of
 from ...core.sizes import is_ragged
 from ...core.tensor import Tensor
 from ...core.types import FLOAT_NUMS, REAL_NUMS
+from ...kernels.pool import MIN_BYTES, empty
 from ..elementwise.operators import scaled
 from ..shape.in_each import same_size
 from . import vectors
@@ -68,7 +69,9 @@ def times(a: Any, b: Any, c: Any = None) -> Any:
                 return matmul.matmul_transposed(a.T, b)
         except NotSupported:
             pass
-    y = np.dot(a, b)
+    # A large result comes from the pool of buffers: fresh memory costs page faults.
+    large = a.shape[0] * b.shape[1] * a.itemsize >= MIN_BYTES and a.dtype is b.dtype
+    y = np.dot(a, b, out=empty((a.shape[0], b.shape[1]), a.dtype)) if large else np.dot(a, b)
     return y if c is None else np.add(y, c, out=y)
 
 

@@ -113,8 +113,10 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
 
 
 @public("tensordot")
-def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
-    """The sum of products over pairs of dims: the last `dims` of a with the first of b, or the listed ones."""
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2, *, axes: Any = None) -> Tensor:
+    """The sum of products over pairs of dims: the last `dims` of a with the first of b, or the listed ones; `axes` is NumPy's name."""
+    if axes is not None:
+        dims = axes
     if isinstance(dims, Tensor):
         dims = dims.tolist()
     if isinstance(dims, int):

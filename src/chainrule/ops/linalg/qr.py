@@ -6,15 +6,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.declare import op
+from ...core.declare import fused, op
 from ...core.errors import ChainruleError
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import broadcast_shapes
 from ...core.tensor import Tensor
+from ..elementwise.elementary import sqrt
+from ..elementwise.select import where
 from ..index.getitem import tril, triu
 from ..shape.slices import cat
-from .common import adjoint, floating, identity, mm, same_dtype, widened
+from .common import adjoint, floating, identity, is_complex, mm, same_dtype, widened
 from .triangular import trsm_p, trsm_right
 
 
@@ -118,11 +120,41 @@ class Geqrf(NamedTuple):
     tau: Tensor
 
 
-@op("geqrf", core="(m,n)->(m,n),(k)", differentiable=False)
-def geqrf_p(a: Any) -> Any:
-    """The QR factorization as LAPACK leaves it: R and Householder vectors, and their factors."""
+def _geqrf_array(a: Any) -> Any:
+    """LAPACK's factorization."""
     h, tau = np.linalg.qr(a, "raw")
     return np.ascontiguousarray(np.swapaxes(h, -1, -2)), tau
+
+
+def _geqrf(a: Any) -> Any:
+    """The QR factorization as LAPACK leaves it: R and Householder vectors, and their factors.
+
+    Column by column: ``H = I - tau u u^H`` with ``u = (1, v)`` takes the column (alpha, x) to (beta, 0), with beta real and of the
+    other sign than alpha, ``v = x / (alpha - beta)``, ``tau = (beta - alpha) / beta``; H is the identity where x is 0 and alpha real.
+    """
+    k = min(a.shape[-2:])
+    taus, parts = [], []
+    for _ in range(k):
+        alpha, x = a[..., :1, :1], a[..., 1:, :1]
+        re = alpha.real if is_complex(alpha) else alpha
+        size = (x.abs() ** 2).sum(-2, keepdim=True) + ((alpha.imag**2) if is_complex(alpha) else 0)
+        idle = size == 0
+        length = sqrt(where(idle, 1, re * re + size))
+        beta = where(idle, re, where(re >= 0, -length, length)).to(a.dtype)
+        v = x / where(idle, 1, alpha - beta)
+        tau = where(idle, 0, (beta - alpha) / where(idle, 1, beta))
+        rest = a[..., 1:]
+        u = cat([tau * 0 + 1, v], -2)
+        rest = rest - u @ (tau.conj() * (adjoint(u) @ rest))
+        parts.append((beta, v, rest[..., :1, :]))
+        taus.append(tau[..., 0])
+        a = rest[..., 1:, :]
+    for beta, v, row in reversed(parts):
+        a = cat([cat([beta, row], -1), cat([v, a], -1)], -2)
+    return a, cat(taus, -1) if taus else a[..., 0, :0]
+
+
+geqrf_p = fused("geqrf", _geqrf, lambda: (2,), lambda: (2, 1), _geqrf_array)
 
 
 @public("geqrf", methods="geqrf")
@@ -215,3 +247,6 @@ sample("linalg.householder_product", S(2, 4, 3), S(2, 2))
 sample("linalg.householder_product", S(3, 2), Given([0.0, 0.0], grad=True))
 sample("ormqr", S(4, 3), S(2), S(4, 2))
 sample("ormqr", S(4, 3), S(3), S(2, 4), left=False, transpose=True)
+for _m, _n in ((3, 3), (4, 2), (2, 3)):
+    sample("geqrf", S(_m, _n))
+sample("geqrf", S(2, 3, 2))

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.declare import op
+from ...core.dispatch import recorder_of
 from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import broadcast_shapes
@@ -80,7 +81,7 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
     square("linalg.solve_ex", A)
     info = lu_p(A.detach(), pivot=True)[2]
     bad = info > 0
-    if not (concrete_info(info) > 0).any():
+    if recorder_of(info) is None and not (concrete_info(info) > 0).any():
         return SolveEx(solve(A, B, left=left), info)
     if check_errors:
         raise_info("linalg.solve_ex", info, "The solver failed because the input matrix is singular (zero pivot {}).")

@@ -28,7 +28,7 @@ from .common import (
     skew,
     widened,
 )
-from .germ import free, moving, over_split, phases, pulled, restarts, split, turned
+from .germ import free, may_move, moving, over_split, phases, pulled, restarts, split, turned
 
 
 class SVD(NamedTuple):
@@ -195,7 +195,10 @@ def svdvals(A: Tensor, *, driver: Any = None) -> Tensor:
     """The singular values of A, descending."""
     floating("linalg.svdvals", A)
     _no_driver("linalg.svdvals", driver)
-    return split(svd_p(A, full=False, turn=False)[1], zeros=True) if moving(A) else svdvals_p(A)
+    if not may_move(A):
+        return svdvals_p(A)
+    s = svd_p(A, full=False, turn=False)[1]
+    return split(s, zeros=True) if moving(A) else s
 
 
 @public("svd", methods="svd")

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...core import dtypes as dt
 from ...core.declare import op
-from ...core.dispatch import innermost
+from ...core.dispatch import look, values
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.tensor import Tensor
@@ -151,17 +151,23 @@ def _lengths(x: Any, n: int, name: str, most: int, of: str) -> Tensor:
         raise RuntimeError(
             f"ctc_loss: {name} must be of size {n}, one for each example of log_probs; got {list(v.shape)}"
         )
-    values = innermost(v)
-    if values.size and (values.min() < 0 or values.max() > most):
-        raise RuntimeError(
-            f"ctc_loss: Expected {name} to lie in [0, {most}], the {of}, but got {values.min()} to {values.max()}"
-        )
+
+    def check(values: Any) -> None:
+        if values.size and (values.min() < 0 or values.max() > most):
+            raise RuntimeError(
+                f"ctc_loss: Expected {name} to lie in [0, {most}], the {of}, but got {values.min()} to {values.max()}"
+            )
+
+    look(v, check)
     return v.reshape(n).to(dt.int64)
+
+
+_LONGEST = "ctc_loss, whose targets are cut to the longest,"
 
 
 def _padded(targets: Tensor, lengths: Tensor) -> Tensor:
     """Concatenated targets as one row an example."""
-    most = int(innermost(lengths).max(initial=0))
+    most = int(values(lengths, _LONGEST).max(initial=0))
     where_from = (lengths.cumsum(0) - lengths).unsqueeze(-1) + Tensor(np.arange(most))
     n = targets.shape[0]
     if n == 0 or most == 0:
@@ -222,11 +228,11 @@ def ctc_loss(
     tl = _lengths(target_lengths, n, "target_lengths", targets.shape[-1], "width of targets")
     t = targets.to(dt.int64)
     if t.ndim == 1:
-        if int(innermost(tl).sum(-1).max(initial=0)) > t.shape[0]:
+        if int(values(tl, _LONGEST).sum(-1).max(initial=0)) > t.shape[0]:
             raise RuntimeError(f"ctc_loss: target_lengths add up to more than the {t.shape[0]} entries of targets")
         t = _padded(t, tl)
     else:
-        t = t.narrow(1, 0, int(innermost(tl).max(initial=0)))
+        t = t.narrow(1, 0, int(values(tl, _LONGEST).max(initial=0)))
     t = where(Tensor(np.arange(t.shape[1])) < tl.unsqueeze(-1), t, blank)
     check_classes_p.bind(t, n=classes, ignore=None, name="ctc_loss")
     return _reduce(_losses(log_probs, t, il, tl, blank), tl, r, zero_infinity, single)

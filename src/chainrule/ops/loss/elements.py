@@ -19,6 +19,7 @@ from ..activation.smooth import log_sigmoid_p, sigmoid_slope
 from ..elementwise.compare import clamp_min_p
 from ..elementwise.elementary import exp, km, log, log1p
 from ..elementwise.formulas import compiled, smooth
+from ..elementwise.numbers import varies
 from ..elementwise.parts import abs
 from ..elementwise.publish import zeros_like
 from ..elementwise.select import where
@@ -145,7 +146,15 @@ def smooth_l1_loss(
     d = difference("smooth_l1_loss", input, target)
     if beta == 0:
         return reduced(abs.bind(d), r)
-    return reduced(huber_p.bind(d, delta=float(beta)) / beta, r)
+    return reduced(_huber(d, beta) / beta, r)
+
+
+def _huber(d: Tensor, delta: Any) -> Tensor:
+    """``d**2 / 2`` where ``|d| <= delta``, else ``delta * (|d| - delta / 2)``."""
+    if varies(delta):
+        a = abs.bind(d)
+        return where(a <= delta, d * d / 2, delta * (a - delta / 2))
+    return huber_p.bind(d, delta=float(delta))
 
 
 @public("nn.functional.huber_loss", out=False)
@@ -158,7 +167,7 @@ def huber_loss(
     if delta <= 0:
         raise RuntimeError(f"huber_loss does not support non-positive values for delta, got delta={delta}")
     d = difference("huber_loss", input, target)
-    return weighted(huber_p.bind(d, delta=float(delta)), weight, input, r, by_weight=False)
+    return weighted(_huber(d, delta), weight, input, r, by_weight=False)
 
 
 # -- probabilities --------------------------------------------------------------------------------------------------------

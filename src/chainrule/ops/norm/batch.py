@@ -13,6 +13,7 @@ from ...core.shapes import wrap_dim
 from ...core.tensor import Tensor
 from ...core.views import assign
 from ..elementwise.elementary import rsqrt
+from ..elementwise.numbers import run_with
 from ..elementwise.select import where
 from ..shape.in_each import nest_like, whole_nest
 from .base import float_arg, narrow, returned, stats, tensor_arg, wide
@@ -44,6 +45,16 @@ def refuse_unbatched(name: str, x: Tensor, **running: Any) -> None:
                 f"were not batched: {k} is shared by the {levels[0].size} examples of a vmap. Pass running statistics with a batch axis "
                 f"(func.stack_module_state for an ensemble), or set track_running_stats=False (running_mean=None, running_var=None), or "
                 f"evaluate with training=False."
+            )
+
+
+def refuse_tangents(name: str, **running: Any) -> None:
+    """Refuse tangents of statistics that are about to be overwritten: they are values, not variables, in training."""
+    for k, r in running.items():
+        if r is not None and r._has_tangent():
+            raise RuntimeError(
+                f"{name}: {k} is not differentiable in training, where it is updated in place: it cannot have a tangent. Give it none, "
+                f"or evaluate with training=False, where it counts."
             )
 
 
@@ -93,7 +104,8 @@ def _run(
     learns = (mean is not None or var is not None) and not (type(momentum) is float and momentum == 0)
     if learns:
         refuse_unbatched(name, x, running_mean=mean, running_var=var)
-    y, m, r, v = batch.bind(x, weight, bias, rank=rank, eps=eps)
+        refuse_tangents(name, running_mean=mean, running_var=var)
+    y, m, r, v = run_with(batch, x, weight, bias, number="eps", rank=rank, eps=eps)
     if learns:
         update_running(mean, m, momentum)
         update_running(var, v.detach() * unbiased(x.numel() // max(x.shape[1], 1)), momentum)
@@ -238,9 +250,23 @@ def native_batch_norm_legit_functional(
     momentum: float,
     eps: float,
 ) -> tuple[Tensor, ...]:
-    """Batch norm that returns new running statistics, as results four and five, and writes to nothing."""
-    mean, var = running_mean.clone(), running_var.clone()
-    return (*native_batch_norm(input, weight, bias, mean, var, training, momentum, eps), mean, var)
+    """Batch norm that returns new running statistics, as results four and five, and writes to nothing.
+
+    So statistics shared by the examples of a vmap are no matter: each gets its own; and they have derivatives.
+    """
+    name = "_native_batch_norm_legit_functional"
+    if not training:
+        y = native_batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps)
+        return (*y, running_mean.clone(), running_var.clone())
+    _check(name, input, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
+    y, m, r, v = run_with(batch, input, weight, bias, number="eps", rank=input.ndim, eps=eps)
+    n = input.numel() // max(input.shape[1], 1)
+    spread = 1 / (r * r)  # the op's variance is a value; the derivative comes from r
+    v = v.detach() + (spread - spread.detach())
+    mean = narrow(running_mean * (1 - momentum) + m * momentum, running_mean)
+    var = narrow(running_var * (1 - momentum) + v * (unbiased(n) * momentum), running_var)
+    parameters = weight, bias, running_mean, running_var
+    return y, returned(m, input, *parameters), returned(r, input, *parameters), mean, var
 
 
 @public("_batch_norm_with_update", out=False)

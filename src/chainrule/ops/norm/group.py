@@ -9,6 +9,7 @@ from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.tensor import Tensor
 from ..elementwise.elementary import rsqrt
+from ..elementwise.numbers import run_with
 from ..elementwise.select import where
 from .base import narrow, returned, stats, tensor_arg, wide
 from .batch import _check, refuse_unbatched, unbiased, update_running
@@ -67,7 +68,7 @@ def group_norm(
     ok = valid_positions("group_norm", input, mask, lengths, 2)
     if ok is not None:
         return _masked(input, num_groups, weight, bias, eps, ok)[0]
-    return group_op.bind(input, weight, bias, groups=num_groups, rank=input.ndim, eps=eps)[0]
+    return run_with(group_op, input, weight, bias, number="eps", groups=num_groups, rank=input.ndim, eps=eps)[0]
 
 
 @public("group_norm", out=False)
@@ -77,7 +78,7 @@ def group_norm_aten(
     """``(x - mean) / sqrt(var + eps) * weight + bias``, statistics over each group of channels of each example."""
     _check("group_norm", input, weight=weight, bias=bias)
     _groups("group_norm", input, num_groups)
-    return group_op.bind(input, weight, bias, groups=num_groups, rank=input.ndim, eps=eps)[0]
+    return run_with(group_op, input, weight, bias, number="eps", groups=num_groups, rank=input.ndim, eps=eps)[0]
 
 
 def _sizes(name: str, x: Tensor, n: int, c: int, hxw: int) -> tuple[int, ...]:
@@ -103,7 +104,7 @@ def native_group_norm(
     x = input if tuple(input.shape) == shape else input.reshape(*shape)
     _check("native_group_norm", x, weight=weight, bias=bias)
     _groups("native_group_norm", x, group)
-    y, m, r = group_op.bind(x, weight, bias, groups=group, rank=x.ndim, eps=eps)
+    y, m, r = run_with(group_op, x, weight, bias, number="eps", groups=group, rank=x.ndim, eps=eps)
     y = y if x is input else y.reshape(*input.shape)
     return y, returned(m, input, weight, bias), returned(r, input, weight, bias)
 
@@ -179,7 +180,7 @@ def instance_norm(
         y, m, v, k = _masked(input, c, weight, bias, eps, ok)
         m, v = m.reshape(n, c), (v * unbiased(k)).reshape(n, c)
     else:
-        y, m, _ = group_op.bind(input, weight, bias, groups=c, rank=input.ndim, eps=eps)
+        y, m, _ = run_with(group_op, input, weight, bias, number="eps", groups=c, rank=input.ndim, eps=eps)
         if track:
             flat = wide(input.detach()).reshape(n, c, -1)
             v = ((flat - m.detach().unsqueeze(-1)) ** 2).mean(-1) * unbiased(per)

@@ -15,6 +15,7 @@ from ...core.shapes import sizes_of
 from ...core.tensor import Tensor
 from ...core.types import REAL_NUMS
 from ..elementwise.elementary import rsqrt
+from ..elementwise.numbers import run_with
 from ..elementwise.select import where
 from .base import float_arg, narrow, returned, stats, tensor_arg, wide
 from .rows import layer, mean_over, rms
@@ -127,7 +128,7 @@ def layer_norm(
     if mask is not None or lengths is not None:
         ok = valid_positions("layer_norm", input, mask, lengths, 1)
         return _masked(input, len(shape), weight, bias, eps, ok, True)
-    return layer.forward.bind(input, weight, bias, nd=len(shape), rank=rank, eps=eps)[0]
+    return run_with(layer.forward, input, weight, bias, number="eps", nd=len(shape), rank=rank, eps=eps)[0]
 
 
 @public("layer_norm", out=False)
@@ -150,7 +151,7 @@ def native_layer_norm(
     """Layer norm, the mean and ``1 / sqrt(var + eps)``; derivatives of all three are counted."""
     shape, _ = _check("native_layer_norm", input, normalized_shape, weight, bias)
     float_arg("native_layer_norm", input)
-    y, m, r = layer.forward.bind(input, weight, bias, nd=len(shape), rank=input.ndim, eps=eps)
+    y, m, r = run_with(layer.forward, input, weight, bias, number="eps", nd=len(shape), rank=input.ndim, eps=eps)
     return y, returned(m, input, weight, bias), returned(r, input, weight, bias)
 
 
@@ -224,7 +225,7 @@ def rms_norm(
         y = input * rsqrt.bind(mean_over(input * input, nd) + e)  # PyTorch squares, it does not take the modulus
         return y if weight is None else y * weight
     float_arg("rms_norm", input)
-    return rms.forward.bind(input, weight, None, nd=nd, rank=input.ndim, eps=e)[0]
+    return run_with(rms.forward, input, weight, None, number="eps", nd=nd, rank=input.ndim, eps=e)[0]
 
 
 @public("_fused_rms_norm", out=False)
@@ -234,7 +235,9 @@ def fused_rms_norm(
     """RMS norm and ``1 / sqrt(mean(x**2) + eps)``; derivatives of both are counted."""
     shape, _ = _check("_fused_rms_norm", input, normalized_shape, weight)
     float_arg("_fused_rms_norm", input)
-    return rms.forward.bind(input, weight, None, nd=len(shape), rank=input.ndim, eps=_rms_eps(input, eps))
+    return run_with(
+        rms.forward, input, weight, None, number="eps", nd=len(shape), rank=input.ndim, eps=_rms_eps(input, eps)
+    )
 
 
 @public("_fused_rms_norm_backward", out=False)

@@ -19,6 +19,8 @@ from ... import kernels
 from ...core import dtypes as dt
 from ...core.declare import fused
 from ...core.derive import jvp_through, vjp_through
+from ...core.dispatch import innermost
+from ...core.payload import payload_of
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import sizes_of, zeros_like_tensor
@@ -229,6 +231,12 @@ def _check(name: str, v: Any, g: Any, dim: int) -> tuple[int | None, bool, bool]
     if not (isinstance(v, Tensor) and isinstance(g, Tensor)):
         tensor_arg(name, "v", v, optional=False)
         tensor_arg(name, "g", g, optional=False)
+    a, b = innermost(v), innermost(g)
+    if type(a) is not type(b) and payload_of(a).device != payload_of(b).device:
+        raise RuntimeError(
+            f"{name}: expected v and g to be on the same device, but v is on {payload_of(a).device} and g on {payload_of(b).device}. "
+            f"Move one of them with .to()"
+        )
     d = v.dtype
     same = g.dtype is d
     if not same or d.category != dt.FLOAT:

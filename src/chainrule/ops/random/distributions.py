@@ -13,7 +13,7 @@ import numpy as np
 
 from ...core import dtypes as dt
 from ...core.declare import op, pointwise
-from ...core.dispatch import innermost
+from ...core.dispatch import look
 from ...core.primitives import detach_p
 from ...core.registry import public
 from ...core.shapes import broadcast_shapes, sizes
@@ -26,9 +26,8 @@ from .generator import draw, quantised
 
 def _fill(self: Tensor, name: str, sample: Any, generator: Any) -> Tensor:
     d = self.dtype.np
-    return assign(
-        self, draw(name, tuple(self.shape), lambda rng, s: np.asarray(sample(rng, s)).astype(d), generator), name
-    )
+    drawn = draw(name, tuple(self.shape), lambda rng, s: np.asarray(sample(rng, s)).astype(d), generator, self.device)
+    return assign(self, drawn, name)
 
 
 def _floating(name: str, x: Tensor, complex_too: bool = False) -> None:
@@ -66,13 +65,17 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any
 
 
 def _std(name: str, std: Any, strict: bool = False) -> None:
-    v = innermost(std) if isinstance(std, Tensor) else std
     if isinstance(std, Tensor) and std.dtype.category == dt.COMPLEX:
         raise RuntimeError(f"{name} expects standard deviation to be non-complex")
-    if np.any(np.less_equal(v, 0) if strict else np.less(v, 0)):
-        raise RuntimeError(
-            f"{name} expects std {'>' if strict else '>='} 0.0, but found std={std if not isinstance(std, Tensor) else np.min(v)}"
-        )
+
+    def check(v: Any) -> None:
+        if np.any(np.less_equal(v, 0) if strict else np.less(v, 0)):
+            raise RuntimeError(f"{name} expects std {'>' if strict else '>='} 0.0, but found std={np.min(v)}")
+
+    if isinstance(std, Tensor):
+        look(std, check)
+    else:
+        check(std)
 
 
 def _normal(rng: Any, shape: Any, d: dt.DType) -> Any:
@@ -149,7 +152,11 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
             raise TypeError("normal: with numbers for mean and std, argument size must be given")
         d = dt.get_default_dtype() if dtype is None else dt.as_dtype(dtype)
         t = draw(
-            "normal", sizes((size,)), lambda rng, s: np.asarray(mean + std * _normal(rng, s, d)).astype(d.np), generator
+            "normal",
+            sizes((size,)),
+            lambda rng, s: np.asarray(mean + std * _normal(rng, s, d)).astype(d.np),
+            generator,
+            device,
         )
         return t.requires_grad_() if requires_grad else t
     d = given[0].dtype
@@ -161,11 +168,16 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
 
 
 def _probabilities(name: str, p: Any) -> None:
-    v = innermost(p) if isinstance(p, Tensor) else np.asarray(p)
-    if v.dtype in dt.HALVES:
-        v = v.astype(np.float32)
-    if not np.all((v >= 0) & (v <= 1)):
-        raise RuntimeError(f"{name}: expected probabilities 0 <= p <= 1, got p between {v.min()} and {v.max()}")
+    def check(v: Any) -> None:
+        if v.dtype in dt.HALVES:
+            v = v.astype(np.float32)
+        if not np.all((v >= 0) & (v <= 1)):
+            raise RuntimeError(f"{name}: expected probabilities 0 <= p <= 1, got p between {v.min()} and {v.max()}")
+
+    if isinstance(p, Tensor):
+        look(p, check)
+    else:
+        check(np.asarray(p))
 
 
 def _trial(name: str, shape: tuple[int, ...], p: Any, d: dt.DType, generator: Any) -> Tensor:
@@ -220,12 +232,16 @@ poisson_p = pointwise("poisson", _poisson, fast=frozenset())
 binomial_p = pointwise("binomial", _binomial, fast=frozenset())
 
 
+def _rates(v: Any) -> None:
+    if np.any(v < 0):
+        raise RuntimeError("poisson: invalid Poisson rate in input, expected rates >= 0")
+
+
 @public("poisson", out=False)
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """Counts k with probability ``exp(-input) input**k / k!``, in the type of `input`."""
     _floating("poisson", input)
-    if np.any(innermost(input) < 0):
-        raise RuntimeError("poisson: invalid Poisson rate in input, expected rates >= 0")
+    look(input, _rates)
     u = draw("poisson", tuple(input.shape), lambda rng, s: rng.random(s), generator)
     return _cut(poisson_p.bind(u, input.to(dt.float64)).to(input.dtype))
 
@@ -287,15 +303,19 @@ def multinomial(
         )
     if n > 2**24:
         raise RuntimeError(f"multinomial: number of categories of input cannot exceed 2^24, got {n}")
-    v = innermost(input).astype(np.float64)
-    if not np.all((v >= 0) & np.isfinite(v)):
-        raise RuntimeError(
-            "multinomial: probability tensor (input) contains either `inf`, `nan` or element < 0: invalid multinomial distribution"
-        )
-    if np.any((v > 0).sum(-1) < (1 if replacement else num_samples)):
-        raise RuntimeError(
-            "multinomial: invalid multinomial distribution, input has too few categories of positive probability"
-        )
+
+    def check(v: Any) -> None:
+        v = v.astype(np.float64)
+        if not np.all((v >= 0) & np.isfinite(v)):
+            raise RuntimeError(
+                "multinomial: probability tensor (input) contains either `inf`, `nan` or element < 0: invalid multinomial distribution"
+            )
+        if np.any((v > 0).sum(-1) < (1 if replacement else num_samples)):
+            raise RuntimeError(
+                "multinomial: invalid multinomial distribution, input has too few categories of positive probability"
+            )
+
+    look(input, check)
     p, lead = _cut(input.to(dt.float64)), tuple(input.shape[:-1])
     if replacement:
         # 2**-30 below 1 at most, so that no row runs into the next.

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
-from ...core.dispatch import active_vmaps
+from ...core.declare import op
+from ...core.device import DEFAULT, place
+from ...core.dispatch import active_vmaps, recorder
 from ...core.errors import ChainruleError
 from ...core.registry import check_out, public
 from ...core.shapes import sizes
@@ -18,17 +20,34 @@ from ...core.tensor import Tensor
 from ...core.views import write_out
 from ..shape.create import finish
 
+_LAYOUT = (("state", 16), ("inc", 16), ("has_uint32", 8), ("uinteger", 8), ("seed", 16))
+
 
 class Generator:
     """A source of random numbers: ``Generator().manual_seed(0)``."""
 
     def __init__(self, device: Any = "cpu") -> None:
-        self.manual_seed(int(np.random.SeedSequence().generate_state(1)[0]))
+        kind = getattr(device, "type", str(device).split(":")[0])
+        if kind != "cpu":
+            raise RuntimeError(f"Generator: random numbers are made on the CPU; device {device!r} is not available")
+        self.manual_seed(_fresh_seed())
+
+    @property
+    def device(self) -> Any:
+        """Where the numbers are made."""
+        from ...core.device import CPU
+
+        return CPU
 
     def manual_seed(self, seed: int) -> Generator:
         """Start anew from a seed."""
-        self._seed = int(seed)
-        self.rng = np.random.Generator(np.random.PCG64(abs(self._seed)))
+        seed = int(seed)
+        if not -(2**63) <= seed < 2**64:
+            raise RuntimeError(
+                f"manual_seed: Overflow when unpacking long, seed must be in [-2**63, 2**64), got {seed}"
+            )
+        self._seed = seed % 2**64
+        self.rng = np.random.Generator(np.random.PCG64(self._seed))
         return self
 
     def initial_seed(self) -> int:
@@ -37,16 +56,59 @@ class Generator:
 
     def seed(self) -> int:
         """Start anew from a fresh seed, which is returned."""
-        self.manual_seed(int(np.random.SeedSequence().generate_state(1)[0]))
-        return self._seed
+        return self.manual_seed(_fresh_seed())._seed
 
-    def get_state(self) -> Any:
-        """The state, to be given to ``set_state``."""
-        return self.rng.bit_generator.state
+    def get_state(self) -> Tensor:
+        """The state as a tensor of bytes, to be given to ``set_state``."""
+        d: Any = self.rng.bit_generator.state
+        values = {**d, **d["state"], "seed": self._seed}
+        parts = [int(values[k]).to_bytes(n, "little") for k, n in _LAYOUT]
+        return Tensor(np.frombuffer(b"".join(parts), np.uint8).copy())
 
-    def set_state(self, state: Any) -> None:
+    def set_state(self, new_state: Tensor) -> Generator:
         """Return to a state."""
-        self.rng.bit_generator.state = state
+        if not isinstance(new_state, Tensor) or new_state.dtype is not dt.uint8:
+            kind = new_state.dtype if isinstance(new_state, Tensor) else type(new_state).__name__
+            raise TypeError(f"set_state: expected a ByteTensor (what get_state() gives), but got {kind}")
+        raw = bytes(np.asarray(new_state.concrete("set_state()")))
+        if len(raw) != sum(n for _, n in _LAYOUT):
+            raise RuntimeError(f"set_state: RNG state is wrong size, {len(raw)} bytes: is it another library's?")
+        values, at = {}, 0
+        for k, n in _LAYOUT:
+            values[k] = int.from_bytes(raw[at : at + n], "little")
+            at += n
+        state: Any = {"bit_generator": "PCG64", "state": {k: values[k] for k in ("state", "inc")}}
+        self.rng.bit_generator.state = state | {k: values[k] for k in ("has_uint32", "uinteger")}
+        self._seed = values["seed"]
+        return self
+
+    def clone_state(self) -> Generator:
+        """Another generator that goes on from here."""
+        return Generator().set_state(self.get_state())
+
+    def graphsafe_get_state(self) -> Generator:
+        """This generator: there are no captured graphs."""
+        return self
+
+    def graphsafe_set_state(self, state: Generator) -> Generator:
+        """Go on from where another generator is."""
+        return self.set_state(state.get_state())
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"state": self.get_state().numpy()}
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        self.manual_seed(0).set_state(Tensor(kept["state"]))
+
+    def __deepcopy__(self, memo: Any) -> Generator:
+        return self.clone_state()
+
+    def __repr__(self) -> str:
+        return f"<chainrule.Generator seed={self._seed}>"
+
+
+def _fresh_seed() -> int:
+    return int(np.random.SeedSequence().generate_state(1, np.uint64)[0]) >> 11  # as many bits as a float holds
 
 
 default_generator = Generator()
@@ -71,15 +133,15 @@ def seed() -> int:
 
 
 @public("get_rng_state random.get_rng_state", out=False)
-def get_rng_state() -> Any:
+def get_rng_state() -> Tensor:
     """The default generator's state."""
     return default_generator.get_state()
 
 
 @public("set_rng_state random.set_rng_state", out=False)
-def set_rng_state(state: Any) -> None:
+def set_rng_state(new_state: Tensor) -> None:
     """Return the default generator to a state."""
-    default_generator.set_state(state)
+    default_generator.set_state(new_state)
 
 
 @public("random.fork_rng", out=False)
@@ -94,11 +156,17 @@ def fork_rng(devices: Any = None, enabled: bool = True, **_: Any) -> Iterator[No
             default_generator.set_state(state)
 
 
-def draw(name: str, shape: tuple[int, ...], sample: Any, generator: Generator | None = None) -> Tensor:
+def draw(
+    name: str, shape: tuple[int, ...], sample: Any, generator: Generator | None = None, device: Any = None
+) -> Tensor:
     """Draw an array of `shape` with ``sample(rng, shape)``, as the active vmaps' randomness asks.
 
     "same" draws once for all examples, "different" draws one batch axis for every such vmap, "error" refuses.
     """
+    if (DEFAULT.get() if device is None else place(device)) is not None:
+        from ...payloads.meta import MetaArray
+
+        return Tensor(MetaArray(shape, sample(np.random.default_rng(0), (0, *shape[-1:])).dtype))
     lead = []
     for level in active_vmaps():
         if level.randomness == "error":
@@ -108,6 +176,14 @@ def draw(name: str, shape: tuple[int, ...], sample: Any, generator: Generator | 
             )
         if level.randomness == "different":
             lead.append(level)
+    level = recorder()
+    if level is not None:  # what is recorded draws anew at every call
+        lead = [v for v in lead if v.level > level.level]
+        source = generator or default_generator
+        whole = (*[v.size for v in lead], *shape)
+        return split_levels(
+            level.note(draw_p, (), {"name": name, "shape": whole, "sample": sample, "source": source}), lead
+        )
     rng = (generator or default_generator).rng
     if has_ragged(shape):
         from ...payloads.nested.public_forms import draw_ragged
@@ -115,6 +191,15 @@ def draw(name: str, shape: tuple[int, ...], sample: Any, generator: Generator | 
         return draw_ragged(shape, sample, rng, lead)
     t = Tensor(np.asarray(sample(rng, (*[v.size for v in lead], *shape))))
     return split_levels(t, lead)
+
+
+@op("draw", on_tensors=True, differentiable=False)
+def draw_p(*, name: str, shape: tuple[int, ...], sample: Any, source: Generator) -> Tensor:
+    """Random numbers from a generator, drawn anew whenever it runs."""
+    return draw(name, shape, sample, source)
+
+
+draw_p.effect = True
 
 
 def split_levels(t: Tensor, lead: list[Any]) -> Tensor:
@@ -152,7 +237,7 @@ def _random(name: str, kind: str, doc: str) -> Any:
     def f(*size: Any, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
           pin_memory: Any = None) -> Tensor:  # fmt: skip
         d = _dtype(dtype)
-        t = draw(name, sizes(size), lambda rng, s: _complex_or_real(rng, s, d, kind), generator)
+        t = draw(name, sizes(size), lambda rng, s: _complex_or_real(rng, s, d, kind), generator, device)
         return t.requires_grad_() if requires_grad else t
 
     def like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
@@ -162,6 +247,7 @@ def _random(name: str, kind: str, doc: str) -> Any:
             dtype=input.dtype if dtype is None else dtype,
             requires_grad=requires_grad,
             generator=generator,
+            device=input.device if device is None else device,
         )
 
     def into(*size: Any, out: Any = None, dtype: Any = None, **kw: Any) -> Tensor:
@@ -199,14 +285,24 @@ def randint(*args: Any, low: int | None = None, high: int | None = None, size: A
     if lo >= high:
         raise RuntimeError(f"randint expects 'from' to be less than 'to', but got from={lo} >= to={high}")
     d = dt.int64 if dtype is None else dt.as_dtype(dtype)
-    return draw("randint", tuple(size), lambda rng, s: rng.integers(lo, high, s).astype(d.np), generator)
+    t = draw("randint", sizes((size,)), lambda rng, s: rng.integers(lo, high, s).astype(d.np), generator, device)
+    return t.requires_grad_() if requires_grad else t
 
 
 @public("randint_like", out=False)
 def randint_like(input: Tensor, *args: Any, low: int | None = None, high: int | None = None, dtype: Any = None, layout: Any = None,
-                 device: Any = None, requires_grad: bool = False, memory_format: Any = None) -> Tensor:  # fmt: skip
+                 device: Any = None, requires_grad: bool = False, memory_format: Any = None, generator: Any = None) -> Tensor:  # fmt: skip
     """Integers in [low, high) with the shape and type of `input`."""
-    return randint(*args, low=low, high=high, size=tuple(input.shape), dtype=input.dtype if dtype is None else dtype)
+    return randint(
+        *args,
+        low=low,
+        high=high,
+        size=tuple(input.shape),
+        dtype=input.dtype if dtype is None else dtype,
+        generator=generator,
+        device=input.device if device is None else device,
+        requires_grad=requires_grad,
+    )
 
 
 @public("randperm")
@@ -220,7 +316,7 @@ def randperm(n: int, *, generator: Any = None, dtype: Any = None, layout: Any = 
     def sample(rng: Any, shape: tuple[int, ...]) -> Any:
         return rng.permuted(np.broadcast_to(np.arange(n), shape).copy(), axis=-1).astype(d.np)
 
-    return draw("randperm", (n,), sample, generator)
+    return draw("randperm", (n,), sample, generator, device)
 
 
 __all__ = ["Generator", "default_generator", "draw", "finish"]

@@ -1,4 +1,4 @@
-"""Histograms: histc, histogram, histogramdd, bincount. Linear in the weights, without derivative in the values."""
+"""Histograms: histc, histogram, histogramdd, bincount. Linear in the weights; counts do not change with the values, edges do."""
 
 from __future__ import annotations
 
@@ -10,35 +10,53 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
-from ...core.declare import op
-from ...core.dispatch import innermost
+from ...core.declare import fused, op
+from ...core.dispatch import values
 from ...core.registry import public
 from ...core.samples import Given, S, sample
+from ...core.shapes import zeros
 from ...core.tensor import Tensor
 from ..elementwise.select import where
 from ..index.getitem import add_rows_p
 from ..shape.create import ones_like
+from ..shape.slices import stack
 
 Histogram = namedtuple("Histogram", "hist bin_edges")
 HistogramDD = namedtuple("HistogramDD", "hist bin_edges")
 
 
-@op("bin_range", differentiable=False)
-def bin_range_p(x: Any, *, name: str, widen: float) -> Any:
-    """The smallest and the largest entry of the last axis, moved apart by `widen` each where they are equal."""
+def _range_array(x: Any, *, name: str, widen: float) -> Any:
     if x.shape[-1] == 0:
-        return np.broadcast_to(np.asarray([0, 1], x.dtype), (*x.shape[:-1], 2))
+        return (np.array(np.broadcast_to(np.asarray([0, 1], x.dtype), (*x.shape[:-1], 2))),)
     lo, hi = x.min(-1), x.max(-1)
     if not (np.isfinite(lo) & np.isfinite(hi)).all():
         raise RuntimeError(f"{name}: the range of input [{lo}, {hi}] is not finite; pass the range to use")
     same = lo == hi
-    return np.stack([np.where(same, lo - widen, lo), np.where(same, hi + widen, hi)], -1).astype(x.dtype)
+    return (np.stack([np.where(same, lo - widen, lo), np.where(same, hi + widen, hi)], -1).astype(x.dtype),)
 
 
-@op("bin_edges", differentiable=False)
+def _range(x: Any, *, name: str, widen: float) -> Any:
+    """The smallest and the largest entry of the last axis, moved apart by `widen` each where they are equal."""
+    if x.shape[-1] == 0:
+        return (zeros((*x.shape[:-1], 1), x.dtype).expand(*x.shape[:-1], 2) + Tensor(np.asarray([0, 1], x.dtype.np)),)
+    r = stack([x.amin(-1), x.amax(-1)], -1)
+    apart = Tensor(np.asarray([-widen, widen], x.dtype.np))
+    return (where(r.narrow(-1, 0, 1) == r.narrow(-1, 1, 1), r + apart, r),)
+
+
+bin_range_p = fused("bin_range", _range, lambda **kw: (1,), lambda **kw: (1,), _range_array)
+
+
+@op("bin_edges", linear="each")
 def bin_edges_p(r: Any, *, bins: int) -> Any:
     """``bins + 1`` edges evenly spaced between the two entries of the last axis."""
     return np.linspace(r[..., 0], r[..., 1], bins + 1, axis=-1).astype(r.dtype)
+
+
+@bin_edges_p.vjp
+def _(g: Any, y: Any, r: Any, *, bins: int) -> Any:
+    up = Tensor(np.linspace(0.0, 1.0, bins + 1).astype(g.dtype.np))
+    return (stack([(g * (1 - up)).sum(-1), (g * up).sum(-1)], -1),)
 
 
 def _outside(k: Any, x: Any, lo: Any, hi: Any, n: int) -> Any:
@@ -98,7 +116,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     if min > max:
         raise RuntimeError(f"histc: max must be larger than min, got min={min}, max={max}")
     x = input.reshape(-1)
-    r = bin_range_p(x, name="histc", widen=1.0) if min == max else Tensor(np.asarray([min, max], x.dtype.np))
+    r = bin_range_p(x, name="histc", widen=1.0)[0] if min == max else Tensor(np.asarray([min, max], x.dtype.np))
     return _totals(bin_even_p(x, r, n=int(bins)), None, int(bins), x)
 
 
@@ -113,7 +131,7 @@ def _edges(name: str, x: Tensor, bins: Any, span: Any) -> Tensor:
     if bins <= 0:
         raise RuntimeError(f"{name}(): bins must be > 0, but got {bins}")
     if span is None:
-        r = bin_range_p(x, name=name, widen=0.5)
+        r = bin_range_p(x, name=name, widen=0.5)[0]
     else:
         lo, hi = span
         if not (math.isfinite(lo) and math.isfinite(hi) and lo <= hi):
@@ -222,7 +240,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         raise NotImplementedError(f"bincount: not implemented for input of {input.dtype}, only for integers")
     if minlength < 0:
         raise RuntimeError(f"bincount: minlength should be >= 0, got {minlength}")
-    v = innermost(input)
+    v = values(input, "bincount, whose length depends on the largest entry,")
     v = getattr(v, "rows", v)  # of the components of a nest all together
     if input.ndim != 1 or (v.size and v.min() < 0):
         raise RuntimeError(
@@ -260,3 +278,8 @@ sample(
     f=lambda x, b, **kw: histogram(x, b, **kw).hist,
     cx=False,
 )
+sample("histogram", S(5), 3, f=lambda x, b: tuple(histogram(x, b, density=True)), cx=False)
+sample(
+    "histogram", S(4), Given([0.0, 0.5, 1.5], grad=True), f=lambda x, b: tuple(histogram(x, b, density=True)), cx=False
+)
+sample("histogramdd", S(4, 2), (2, 3), f=lambda x, b: histogramdd(x, b).bin_edges, cx=False)

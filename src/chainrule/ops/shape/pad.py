@@ -15,6 +15,9 @@ from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import wrap_dim
 from ...core.tensor import Tensor
+from ..elementwise.numbers import varies
+from ..elementwise.select import where
+from .create import ones_like
 from .views import reshape
 
 Pads = tuple[tuple[int, int], ...]
@@ -57,9 +60,20 @@ def constant_pad_nd(input: Tensor, pad: Sequence[int], value: Any = 0) -> Tensor
                 f"constant_pad_nd: the input size {n}, plus negative padding {a} and {b}, resulted in a negative output size "
                 f"at dimension {input.ndim - len(pads) + i}"
             )
+    if varies(value):
+        inside = constant_pad_p(ones_like(input, dtype=dt.bool_), pads=pads, value=False)
+        return where(inside, constant_pad_p(input, pads=pads, value=0), value)
     if isinstance(value, Tensor):
         value = value.item()
     return constant_pad_p(input, pads=pads, value=value)
+
+
+@public("_nested_from_padded", out=False)
+def nested_from_padded(padded: Tensor, cpu_nested_shape_example: Tensor, fuse_transform_0213: bool = False) -> Tensor:
+    """:func:`nested.from_padded`, under the name of the operator."""
+    from ...nested import from_padded
+
+    return from_padded(padded, cpu_nested_shape_example, fuse_transform_0213=fuse_transform_0213)
 
 
 # -- by index ---------------------------------------------------------------------------------------------------------

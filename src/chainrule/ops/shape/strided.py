@@ -260,8 +260,16 @@ def as_strided_copy(input: Tensor, size: Any, stride: Any, storage_offset: int |
 
 @public("as_strided_scatter", methods="as_strided_scatter")
 def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
-    """A copy of `input` in whose storage `src` was written to ``as_strided(size, stride, storage_offset)``."""
+    """A copy of `input` in whose storage `src` was written to ``as_strided(size, stride, storage_offset)``.
+
+    Where several entries of `src` share a place, the last one is there, and it alone has a derivative.
+    """
     source = geometry(input)
+    if any(
+        s == 0 and n > 1 for n, s in zip(*source[:2], strict=True)
+    ):  # expanded: the copy has a place for each element
+        input = clone_p.bind(input, order="C")
+        source = geometry(input)
     target = _target("as_strided_scatter", size, stride, storage_offset, source)
     if tuple(src.shape) != target[0]:
         raise RuntimeError(
@@ -269,10 +277,14 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, stora
         )
     _check_bounds("as_strided_scatter", input, target)
     at, inside, shared, _ = _meet(target, source)
-    if shared is not None:
+    if any(s == 0 and n > 1 for n, s in zip(*target[:2], strict=True)):
         raise RuntimeError(
             f"as_strided_scatter: more than one element of src would be written to one place (size {list(target[0])}, stride {list(target[1])})"
         )
+    if shared is not None:
+        last = np.empty(int(shared.max()) + 1, np.int64)
+        last[shared] = np.arange(shared.size)
+        at = last[at]
     if not src.numel() or not input.numel():
         return clone_p.bind(input)
     new = reshape(_take(reshape(src.to(input.dtype), -1), at, src.numel()), source[0])

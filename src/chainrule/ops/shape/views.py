@@ -204,9 +204,11 @@ def permute(input: Tensor, *dims: Any, **kw: Any) -> Tensor:
 
 
 @public("transpose swapdims", methods="transpose swapdims", out=False)
-def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """Two dims exchanged."""
+def transpose(input: Tensor, dim0: Any, dim1: int | None = None) -> Tensor:
+    """Two dims exchanged; with one tuple, all dims in that order, as NumPy has it."""
     n = input.ndim
+    if dim1 is None:
+        return permute_p(input, dims=tuple([wrap_dim(d, n, "axes") for d in dim0]))
     a, b = wrap_dim(dim0, n, "dim0"), wrap_dim(dim1, n, "dim1")
     if n == 0:
         return permute_p(input, dims=())

@@ -272,6 +272,45 @@ _publish("ihfft", _from_real, False, "The first half of the inverse transform of
 # -- order and names of the frequencies ---------------------------------------------------------------------------------
 
 
+_NORMALIZATION = ("none", "root", "all")  # by number: not scaled, by 1/sqrt(n), by 1/n
+
+
+def _numbered(name: str, input: Tensor, dim: Any, normalization: int) -> tuple[Dims, str]:
+    if normalization not in (0, 1, 2):
+        raise RuntimeError(f"{name}: normalization must be 0, 1 or 2, got {normalization!r}")
+    return _dims(name, input, dim), _NORMALIZATION[normalization]
+
+
+@public("_fft_c2c")
+def fft_c2c(input: Tensor, dim: Any, normalization: int, forward: bool) -> Tensor:
+    """The transform of a complex tensor along `dim`, or the transform backwards; `normalization`: 0 none, 1 1/sqrt(n), 2 1/n."""
+    dims, norm = _numbered("_fft_c2c", input, dim, normalization)
+    if input.dtype.category != dt.COMPLEX:
+        raise RuntimeError(f"_fft_c2c: expected a complex input, got {input.dtype}; use _fft_r2c")
+    return c2c_p(input, dims=dims, norm=norm, forward=bool(forward)) if dims else clone_p.bind(input)
+
+
+@public("_fft_r2c")
+def fft_r2c(input: Tensor, dim: Any, normalization: int, onesided: bool) -> Tensor:
+    """The transform of a real tensor along `dim`, of the last of them one side or all; `normalization` as in _fft_c2c."""
+    dims, norm = _numbered("_fft_r2c", input, dim, normalization)
+    _need_dims("_fft_r2c", dims)
+    if input.dtype.category == dt.COMPLEX:
+        raise RuntimeError(f"_fft_r2c: expected a real input, got {input.dtype}; use _fft_c2c")
+    return r2c_p(input, dims=dims, norm=norm, n=input.shape[dims[-1]], onesided=bool(onesided))
+
+
+@public("_fft_c2r")
+def fft_c2r(input: Tensor, dim: Any, normalization: int, last_dim_size: int) -> Tensor:
+    """The real signal, `last_dim_size` points long in the last of `dim`, whose transform has `input` as its one side."""
+    dims, norm = _numbered("_fft_c2r", input, dim, normalization)
+    _need_dims("_fft_c2r", dims)
+    if input.dtype.category != dt.COMPLEX:
+        raise RuntimeError(f"_fft_c2r: expected a complex input, got {input.dtype}")
+    x = _resize("_fft_c2r", input, dims, [*[input.shape[d] for d in dims[:-1]], last_dim_size // 2 + 1])
+    return c2r_p(x, dims=dims, norm=norm, n=last_dim_size)
+
+
 def _shift(name: str, input: Tensor, dim: Any, half: Callable[[int], int]) -> Tensor:
     need_tensors(name, input=input)
     ds = range(input.ndim) if dim is None else _ints(name, "dim", dim)

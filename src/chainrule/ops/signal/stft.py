@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
-from ...core.dispatch import innermost
+from ...core.dispatch import look
 from ...core.primitives import expand_p, permute_p
 from ...core.registry import public
 from ...core.samples import Given, S, sample
@@ -117,6 +117,15 @@ def stft(
     return view_as_real(y) if return_complex is False else y
 
 
+def _covered(v: Any) -> None:
+    least = np.abs(getattr(v, "rows", v)).min(initial=np.inf)
+    if least < 1e-11:
+        raise RuntimeError(
+            f"istft: window overlap add min: {least} is not positive: some points are covered by no frame where the window is not "
+            f"zero; use a smaller hop_length, another window, or center=True"
+        )
+
+
 @public("istft", methods="istft", out=False)
 def istft(
     input: Tensor,
@@ -187,13 +196,7 @@ def istft(
     kept = (slice(start, min(end, total)),)
     y = slice_p.bind(y, key=kept, old=(total,))
     envelope = slice_p.bind(envelope, key=kept, old=(total,))
-    values = innermost(envelope)
-    least = np.abs(getattr(values, "rows", values)).min(initial=np.inf)
-    if least < 1e-11:
-        raise RuntimeError(
-            f"istft: window overlap add min: {least} is not positive: some points are covered by no frame where the window is not "
-            f"zero; use a smaller hop_length, another window, or center=True"
-        )
+    look(envelope, _covered)
     y = y / envelope
     if end > total:
         warnings.warn(

@@ -1,0 +1,214 @@
+"""NumPy's order statistics and averages without a look at values, so that they batch: quantiles, medians, what ignores NaN."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.registry import PUBLIC
+from ...core.tensor import Tensor
+from .functions import native
+from .methods import axes_of
+from .shadow import function
+from .ufuncs import write_out
+from .value import Array, as_constant, cast, holds_arrays, made, wrap
+
+_METHODS = ("linear", "lower", "higher", "nearest", "midpoint")
+
+
+def _float(a: Any) -> Array:
+    x = wrap(as_constant(a))
+    return x if x._d.kind in "fc" else made(cast(x._t, np.dtype(float)), np.dtype(float))
+
+
+def _merged(x: Array, axis: Any) -> tuple[Tensor, tuple[int, ...]]:
+    """The reduced axes as one, the last."""
+    axes = axes_of(axis, x.ndim)
+    t = x._t.movedim(axes, tuple(range(-len(axes), 0))) if axes else x._t.unsqueeze(-1)
+    return t.reshape((*t.shape[: t.ndim - max(len(axes), 1)], -1)), axes
+
+
+def _position(count: Any, q: Any, method: str) -> tuple[Any, Any, Any]:
+    """Between which elements of a sorted axis a quantile lies, and how far."""
+    at = q * (count - 1)
+    low = np.floor(at)
+    part = at - low
+    if method == "lower":
+        part = part * 0
+    elif method == "higher":
+        part = (part > 0) * 1.0
+    elif method == "nearest":
+        part = np.where(part == 0.5, (low % 2) * 1.0, (part > 0.5) * 1.0)
+    elif method == "midpoint":
+        part = (part > 0) * 0.5
+    return low, np.minimum(low + 1, np.maximum(count - 1, 0)), part
+
+
+def quantile_of(a: Any, q: Any, axis: Any, method: str, keepdims: bool, skip_nan: bool) -> Array:
+    """Quantiles along axes; NaN where one is among the elements, unless those are skipped."""
+    x = _float(a)
+    t, axes = _merged(x, axis)
+    s = t.sort(dim=-1)[0]  # NaN come last
+    q = np.asarray(q, x._d if x._d.kind == "f" else float)
+    if ((q < 0) | (q > 1)).any():
+        raise ValueError("Quantiles must be in the range [0, 1]")
+    bad = t.isnan()
+    parts = []
+    for each in q.reshape(-1):
+        if skip_nan:
+            count = wrap(cast((~bad).sum(-1), x._d))
+            low, high, part = _position(count, float(each), method)
+            at = [cast(np.maximum(v, 0)._t, np.dtype(np.int64)).unsqueeze(-1) for v in (low, high)]
+            lo, hi = [PUBLIC["gather"](s, -1, i).squeeze(-1) for i in at]
+            y = lo + (hi - lo) * part._t
+        else:
+            low, high, part = _position(s.shape[-1], float(each), method)
+            lo, hi = s.select(-1, int(low)), s.select(-1, int(high))
+            y = PUBLIC["where"](bad.any(-1), s.select(-1, -1), lo + (hi - lo) * float(part) if part else lo)
+        if keepdims:
+            for k in sorted(axes):
+                y = y.unsqueeze(k)
+        parts.append(y)
+    y = PUBLIC["stack"](parts).reshape((*q.shape, *parts[0].shape)) if q.ndim else parts[0]
+    return made(y, x._d)
+
+
+def _declare(func: Any, scale: float, skip_nan: bool) -> None:
+    def quantile(
+        a: Any,
+        q: Any,
+        axis: Any = None,
+        out: Any = None,
+        overwrite_input: bool = False,
+        method: str = "linear",
+        keepdims: Any = False,
+        *,
+        weights: Any = None,
+    ) -> Any:
+        if weights is not None or method not in _METHODS or holds_arrays(q):
+            return function(func)(a, q, axis, out, overwrite_input, method, keepdims, weights=weights)
+        y = quantile_of(a, np.asarray(q) / scale, axis, method, keepdims is True, skip_nan)
+        return y if out is None else write_out(func.__name__, out, y)
+
+    native(func)(quantile)
+
+
+_declare(np.quantile, 1.0, False)
+_declare(np.percentile, 100.0, False)
+_declare(np.nanquantile, 1.0, True)
+_declare(np.nanpercentile, 100.0, True)
+
+
+@native(np.median)
+def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
+    """The middle element, or the mean of the middle two."""
+    y = quantile_of(a, 0.5, axis, "linear", keepdims, False)
+    return y if out is None else write_out("median", out, y)
+
+
+@native(np.nanmedian)
+def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
+    """The median of what is not NaN."""
+    y = quantile_of(a, 0.5, axis, "linear", keepdims is True, True)
+    return y if out is None else write_out("nanmedian", out, y)
+
+
+@native(np.average)
+def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False) -> Any:
+    """``sum(w a) / sum(w)``."""
+    x = _float(a)
+    keep = keepdims is True
+    if weights is None:
+        y = x.mean(axis=axis, keepdims=keep)
+        total: Any = np.ones_like(y) * (x.size / max(y.size, 1))
+    else:
+        w = _float(weights)
+        if w.shape != x.shape:
+            axes = axes_of(axis, x.ndim) if axis is not None else None
+            if axes is None:
+                raise TypeError("Axis must be specified when shapes of a and weights differ.")
+            if w.shape != tuple([x.shape[k] for k in axes]):
+                raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
+            w = w.transpose(tuple(np.argsort(axes))).reshape(
+                tuple([n if k in axes else 1 for k, n in enumerate(x.shape)])
+            )
+            w = np.broadcast_to(w, x.shape)  # type: ignore[assignment]
+        total = w.sum(axis=axis, keepdims=keep)
+        y = (x * w).sum(axis=axis, keepdims=keep) / total
+    return (y, total) if returned else y
+
+
+def _kept(kw: dict[str, Any]) -> dict[str, Any]:
+    return {k: v for k, v in kw.items() if v is not np._NoValue and v is not None}
+
+
+def _not_nan(x: Array, where: Any) -> Array:
+    mask = wrap(~x._t.isnan())
+    return mask if where in (None, np._NoValue) else np.logical_and(mask, where)
+
+
+def _moment(name: str) -> None:
+    def reduction(
+        a: Any, axis: Any = None, dtype: Any = None, out: Any = None, *args: Any, where: Any = None, **kw: Any
+    ) -> Any:
+        x = _float(a)
+        if args:
+            kw["ddof"] = args[0]
+        y = getattr(x, name)(axis=axis, dtype=dtype, where=_not_nan(x, where), **_kept(kw))
+        return y if out is None else write_out(f"nan{name}", out, y)
+
+    native(getattr(np, f"nan{name}"))(reduction)
+
+
+for _n in ("mean", "var", "std"):
+    _moment(_n)
+
+
+def _extreme(name: str, fill: float) -> None:
+    def reduction(
+        a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = None
+    ) -> Any:
+        x = _float(a)
+        bad = wrap(x._t.isnan())
+        v = made(PUBLIC["where"](bad._t, Tensor(np.asarray(fill, x._d)), x._t), x._d)
+        y = getattr(v, name)(axis=axis, keepdims=keepdims is True, **_kept({"initial": initial, "where": where}))
+        if initial in (None, np._NoValue):
+            none = bad.all(axis=axis, keepdims=keepdims is True)
+            y = made(PUBLIC["where"](none._t, Tensor(np.asarray(np.nan, x._d)), y._t), x._d)
+        return y if out is None else write_out(f"nan{name}", out, y)
+
+    native(getattr(np, f"nan{name}"))(reduction)
+
+
+_extreme("max", -np.inf)
+_extreme("min", np.inf)
+
+
+@native(np.linspace)
+def linspace(
+    start: Any,
+    stop: Any,
+    num: Any = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Any:
+    """Evenly spaced numbers between two, which may be arrays."""
+    n = int(num)
+    if n < 0:
+        raise ValueError(f"Number of samples, {n}, must be non-negative.")
+    a, b = (_float(v) for v in (start, stop))
+    d = np.result_type(a._d, b._d)
+    lo, hi = PUBLIC["broadcast_tensors"](cast(a._t, d), cast(b._t, d))
+    steps = n - 1 if endpoint else n
+    w = Tensor((np.arange(n) / max(steps, 1)).astype(d).reshape((n,) + (1,) * lo.ndim))
+    y = lo + w * (hi - lo)
+    if endpoint and n > 1:
+        y = PUBLIC["cat"]([y.narrow(0, 0, n - 1), hi.unsqueeze(0)])
+    out = made(y.movedim(0, axis), d)
+    out = out if dtype is None else out.astype(dtype)
+    return (out, made((hi - lo) / steps if steps > 0 else lo * np.nan, d)) if retstep else out

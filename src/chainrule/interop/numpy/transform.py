@@ -1,0 +1,239 @@
+"""Arrays in, arrays out: how the transforms take ndarrays, numbers and Arrays.
+
+A transform works on tensors. Where an argument is an array, the function is wrapped: what it is handed becomes an :class:`Array` around the
+transform's tensor, what it returns becomes a tensor again; and the transform's results become what the arguments were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...core.tensor import Tensor
+from ...core.tree import flatten, tree_map, unflatten
+from .value import Array, as_constant, check_array, wrap
+
+FOREIGN = (Array, np.ndarray, np.generic, bool, int, float, complex)
+
+
+def is_foreign(x: Any) -> bool:
+    """Whether a leaf is an array of NumPy's, a number, or an Array."""
+    return isinstance(x, FOREIGN) and not isinstance(x, Tensor)
+
+
+def any_foreign(leaves: list[Any]) -> bool:
+    """Whether one of the leaves is an array or a number."""
+    return any(type(x) is not Tensor and isinstance(x, FOREIGN) for x in leaves)
+
+
+class Door:
+    """The way of a function's arguments into a transform and of its results out, for one call."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.entered: list[tuple[np.ndarray, Tensor]] = []
+
+    def enter(self, x: Any) -> Any:
+        """A leaf as a tensor."""
+        if type(x) is Array:
+            return x._t
+        if isinstance(x, np.ndarray):
+            t = Tensor(check_array(x, self.name))
+            if t._value is x:
+                t = Tensor(x.view())
+                self.entered.append((x, t))
+            return t
+        return Tensor(check_array(np.asarray(x), self.name)) if isinstance(x, FOREIGN) else x
+
+    def enter_tree(self, tree: Any) -> Any:
+        """All leaves as tensors."""
+        return tree_map(self.enter, tree)
+
+    def inside(self, tree: Any, like: Any) -> Any:
+        """What the function is handed: Arrays where the caller's leaves were arrays."""
+        leaves, spec = flatten(tree)
+        kinds = flatten(like)[0]
+        return unflatten(
+            [wrap(x) if is_foreign(k) and isinstance(x, Tensor) else x for x, k in zip(leaves, kinds, strict=True)],
+            spec,
+        )
+
+    def outside(self, tree: Any) -> Any:
+        """Results as arrays: ndarrays, or Arrays where an outer transform is involved."""
+        return tree_map(leave, tree)
+
+    def write_back(self) -> None:
+        """What the function wrote to its argument shows in the caller's array, as it does without the transform."""
+        for a, t in self.entered:
+            if t._interp is None and type(t._value) is np.ndarray and not np.may_share_memory(t._value, a):
+                if not a.flags.writeable:
+                    raise ValueError("assignment destination is read-only")
+                np.copyto(a, t._value)
+
+
+def leave(t: Any) -> Any:
+    """A tensor as an array; a 0-d one as NumPy's scalar, as NumPy's functions have it."""
+    if not isinstance(t, Tensor):
+        return t
+    if t._interp is not None:
+        return wrap(t)
+    v = t._value
+    if type(v) is not np.ndarray:
+        return t
+    return v if v.ndim else v[()]
+
+
+def result(y: Any) -> Any:
+    """A result of a function of arrays as a tensor; what is neither stays."""
+    if type(y) is Array:
+        return y._t
+    return y if isinstance(y, Tensor) or not isinstance(y, FOREIGN) else as_constant(y)
+
+
+def results(tree: Any) -> Any:
+    """All results as tensors."""
+    return tree_map(result, tree)
+
+
+def aux_results(tree: Any) -> Any:
+    """Arrays among auxiliary results as tensors."""
+    return tree_map(lambda y: y._t if type(y) is Array else y, tree)
+
+
+def adapted(
+    f: Callable[..., Any], door: Door, args: tuple[Any, ...], places: tuple[int, ...], has_aux: bool
+) -> Callable[..., Any]:
+    """`f` as a function of tensors: called with arguments like `args`, of which the arrays at some places are handed on as Arrays."""
+
+    def run(*xs: Any, **kw: Any) -> Any:
+        out = f(*[door.inside(x, args[i]) if i in places else x for i, x in enumerate(xs)], **kw)
+        if has_aux:
+            if not (isinstance(out, tuple) and len(out) == 2):
+                raise RuntimeError(f"{door.name}: with has_aux=True the function must return (output, aux)")
+            return results(out[0]), aux_results(out[1])
+        return results(out)
+
+    return run
+
+
+def as_given(tree: Any, like: Any) -> Any:
+    """Derivatives as what they belong to was given: arrays for arrays, tensors for tensors."""
+    leaves, spec = flatten(tree)
+    kinds = flatten(like)[0]
+    return unflatten([leave(x) if is_foreign(k) else x for x, k in zip(leaves, kinds, strict=True)], spec)
+
+
+def gradient(
+    run: Callable[..., Any],
+    f: Any,
+    argnums: Any,
+    places: tuple[int, ...],
+    has_aux: bool,
+    args: tuple[Any, ...],
+    kw: dict[str, Any],
+) -> tuple[Any, Any, Any]:
+    """Gradient, value and auxiliary output of a function of arrays, by `run` on tensors."""
+    if len(places) == 1 and isinstance(argnums, int) and not has_aux and type(args[places[0]]) in (np.ndarray, Array):
+        return _of_one(run, f, argnums, places[0], args, kw)
+    door = Door("grad")
+    xs = tuple([door.enter_tree(a) if i in places else a for i, a in enumerate(args)])
+    g, value, aux = run(_single(adapted(f, door, args, places, has_aux), has_aux), argnums, has_aux, xs, kw)
+    door.write_back()
+    like = args[places[0]] if isinstance(argnums, int) else tuple([args[i] for i in places])
+    return as_given(g, like), leave(value), door.outside(aux)
+
+
+def _of_one(
+    run: Callable[..., Any], f: Any, argnum: int, i: int, args: tuple[Any, ...], kw: dict[str, Any]
+) -> tuple[Any, Any, Any]:
+    """`gradient` with respect to one array, by the shortest way."""
+    door = Door("grad")
+
+    def on_tensors(*xs: Any, **k: Any) -> Any:
+        y = f(wrap(xs[0]), *xs[1:], **k) if not i else f(*xs[:i], wrap(xs[i]), *xs[i + 1 :], **k)
+        y = y._t if type(y) is Array else result(y)
+        return y.reshape(()) if isinstance(y, Tensor) and y.ndim and y.numel() == 1 else y
+
+    g, value, _ = run(on_tensors, argnum, False, (*args[:i], door.enter(args[i]), *args[i + 1 :]), kw)
+    if door.entered:
+        door.write_back()
+    return leave(g), leave(value), None
+
+
+def _single(f: Callable[..., Any], has_aux: bool) -> Callable[..., Any]:
+    """A result with one element, of whatever shape, as a number: what NumPy's functions take for one."""
+
+    def run(*xs: Any, **kw: Any) -> Any:
+        out = f(*xs, **kw)
+        y = out[0] if has_aux else out
+        if isinstance(y, Tensor) and y.ndim and y.numel() == 1:
+            y = y.reshape(())
+        return (y, out[1]) if has_aux else y
+
+    return run
+
+
+def pullback(run: Callable[..., Any], f: Any, primals: tuple[Any, ...], has_aux: bool) -> Any:
+    """``vjp`` of a function of arrays."""
+    door = Door("vjp")
+    places = tuple(range(len(primals)))
+    out = run(adapted(f, door, primals, places, has_aux), *door.enter_tree(primals), has_aux=has_aux)
+    door.write_back()
+
+    def pull(*cotangents: Any, **kw: Any) -> Any:
+        """Cotangents of the inputs from those of the output."""
+        return as_given(out[1](*tree_map(lambda g: Door("vjp").enter(g), cotangents), **kw), primals)
+
+    return (door.outside(out[0]), pull, door.outside(out[2])) if has_aux else (door.outside(out[0]), pull)
+
+
+def pushforward(run: Callable[..., Any], f: Any, primals: Any, tangents: Any, strict: bool, has_aux: bool) -> Any:
+    """``jvp`` of a function of arrays; a tangent may be of any real type that its primal can hold."""
+    door = Door("jvp")
+    places = tuple(range(len(primals)))
+    xs = door.enter_tree(primals)
+    ts = tree_map(Door("jvp").enter, tangents)
+    out = run(adapted(f, door, primals, places, has_aux), xs, ts, strict=strict, has_aux=has_aux)
+    door.write_back()
+    return tuple([door.outside(y) for y in out])
+
+
+def linear_map(run: Callable[..., Any], f: Any, primals: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
+    """``linearize`` of a function of arrays."""
+    door = Door("linearize")
+    y, push = run(adapted(f, door, primals, tuple(range(len(primals))), False), *door.enter_tree(primals))
+    door.write_back()
+    return door.outside(y), lambda *ts: door.outside(push(*tree_map(Door("linearize").enter, ts)))
+
+
+def jacobian(
+    make: Callable[..., Any], f: Any, places: tuple[int, ...], has_aux: bool, args: tuple[Any, ...], kw: dict[str, Any]
+) -> Any:
+    """A Jacobian of a function of arrays: ``make(g)`` is the transform of a function of tensors."""
+    door = Door("jacobian")
+    xs = tuple([door.enter_tree(a) if i in places else a for i, a in enumerate(args)])
+    out = make(adapted(f, door, args, places, has_aux))(*xs, **kw)
+    door.write_back()
+    return door.outside(out)
+
+
+def mapped(make: Callable[..., Any], f: Any, dims: list[Any], args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
+    """``vmap`` of a function of arrays: those that are mapped over become tensors, the rest is handed on as it is."""
+    door = Door("vmap")
+    leaves, spec = flatten(args)
+    over = [d is not None and isinstance(x, Array | np.ndarray) for x, d in zip(leaves, dims, strict=True)]
+    xs = unflatten([door.enter(x) if o else x for x, o in zip(leaves, over, strict=True)], spec)
+    named = {k: tree_map(lambda v: door.enter(v) if isinstance(v, Array | np.ndarray) else v, v) for k, v in kw.items()}
+
+    def run(*ys: Any, **kws: Any) -> Any:
+        got, s = flatten(ys)
+        inside = unflatten([wrap(y) if o else y for y, o in zip(got, over, strict=True)], s)
+        for k, v in kws.items():
+            kws[k] = door.inside(v, kw[k])
+        return results(f(*inside, **kws))
+
+    out = make(run)(*xs, **named)
+    door.write_back()
+    return door.outside(out)

@@ -1,0 +1,103 @@
+"""Element functions: what one element of a pointwise op is in the loop language, and what it costs in additions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..kernels import math
+from ..kernels.lang import Kernel, Value
+from ..kernels.pointwise import OPS
+
+_CHEAP = {
+    "add",
+    "sub",
+    "mul",
+    "neg",
+    "abs",
+    "square",
+    "relu",
+    "where",
+    "clone",
+    "overwrite",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "eq",
+    "ne",
+    "to",
+}
+_NAMES = {
+    "add", "sub", "mul", "div", "neg", "abs", "reciprocal", "square", "maximum", "minimum", "lt", "le", "gt", "ge", "eq", "ne", "where",
+    "exp", "expm1", "log", "log1p", "tanh", "sigmoid", "erf", "erfc", "sin", "cos", "rsqrt", "sqrt",
+}  # fmt: skip
+
+
+def _logical(f: Callable[[Value, Value], Value]) -> Callable[..., Value]:
+    return lambda k, a, b: f(a, b)
+
+
+_EXTRA: dict[str, Callable[..., Any]] = {
+    "overwrite": lambda k, x, new: new,
+    "logical_and": _logical(lambda a, b: a & b),
+    "logical_or": _logical(lambda a, b: a | b),
+    "logical_not": lambda k, a: a ^ True,
+    "isnan": lambda k, a: a.ne(a),
+}
+
+
+def power(k: Kernel, x: Value, n: Any) -> Value:
+    """x to a small whole power, by squaring as often as it goes."""
+    n = int(n)
+    y: Any = None
+    square = x
+    while n:
+        if n & 1:
+            y = square if y is None else y * square
+        n >>= 1
+        if n:
+            square = square * square
+    return y
+
+
+def element(node: Any, kinds: list[str]) -> tuple[Callable[..., Any], int] | None:
+    """The function ``f(k, *elements)`` of a pointwise node, and its cost; `kinds` are those of the operands ('f', 'b', 'i')."""
+    op, kw = node.op, node.kw
+    name = op.name
+    if name == "clone":
+        return (lambda k, x: x), 1
+    if name in ("to", "to_int"):
+        return None
+    kernel = getattr(op.body, "kernel", None)
+    if kernel is not None and all(c == "f" for c in kinds):
+        static = dict(kw)
+        return (lambda k, *xs: kernel(k, *[_value(k, x) for x in xs], **static)), 12
+    if kw:
+        return None
+    if name == "pow" and len(node.args) == 2 and not hasattr(node.args[1], "shape"):
+        n = node.args[1]
+        if isinstance(n, int | float) and float(n).is_integer() and 1 <= n <= 4 and kinds[0] == "f":
+            return (lambda k, x, e: power(k, x, n)), 3
+        return None
+    if name == "where":
+        if kinds[0] != "b" or any(c != "f" for c in kinds[1:]):
+            return None
+    elif name in ("logical_and", "logical_or", "logical_not"):
+        if any(c != "b" for c in kinds):
+            return None
+    elif any(c != "f" for c in kinds):
+        return None
+    if name in _EXTRA:
+        return _EXTRA[name], 1
+    if name in _NAMES and name in OPS:
+        f = OPS[name]
+        return f, 1 if name in _CHEAP else 4 if name in ("div", "sqrt", "reciprocal", "maximum", "minimum") else 12
+    return None
+
+
+def _value(k: Kernel, x: Any) -> Value:
+    return x if isinstance(x, Value) else k.const(float(x), k.compute)
+
+
+__all__ = ["element", "math", "power"]

@@ -1,0 +1,171 @@
+"""What a function holds beside its arguments: tensors, which become inputs, and the rest, which a recording takes for granted.
+
+The walk follows closures, the globals that code names, defaults, bound objects, containers and attributes. Every reference on the way
+is noted: a recording is used as long as all of them are what they were.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from operator import is_
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from ..core.op import Op
+from ..core.tensor import Tensor
+
+MOST = 100_000  # objects to look at
+_PLAIN = (str, bytes, int, float, complex, type(None), np.dtype, np.generic, np.ndarray, type, BuiltinFunctionType, Op)
+_SIMPLE = (int, float, complex, str, bool, bytes, tuple)
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a is b or (type(a) is type(b) and type(a) in _SIMPLE and a == b and _no_tensor(a))
+
+
+def _no_tensor(a: Any) -> bool:
+    return type(a) is not tuple or all(type(x) in _SIMPLE and _no_tensor(x) for x in a)
+
+
+class Held:
+    """The tensors that a function holds, and the references that led to them."""
+
+    def __init__(self) -> None:
+        self.tensors: list[Tensor] = []
+        self._dicts: list[tuple[dict[Any, Any], tuple[Any, ...], tuple[Any, ...]]] = []
+        self._lists: list[tuple[Any, tuple[Any, ...]]] = []
+        self._names: list[tuple[dict[str, Any], str, Any]] = []
+        self._cells: list[tuple[Any, Any]] = []
+        self._codes: list[tuple[FunctionType, Any, Any, Any]] = []
+
+    def hold(self) -> bool:
+        """Whether every reference is what it was."""
+        for c, v in self._cells:
+            if not _same(_content(c), v):
+                return False
+        for d, k, v in self._names:
+            if d.get(k, _NOTHING) is not v and not _same(d.get(k, _NOTHING), v):
+                return False
+        for f, code, defaults, kwdefaults in self._codes:
+            if f.__code__ is not code or f.__defaults__ is not defaults or f.__kwdefaults__ is not kwdefaults:
+                return False
+        for d, keys, vals in self._dicts:
+            if len(d) != len(keys) or not all(map(is_, d.values(), vals)):
+                if tuple(d) != keys or not all(map(_same, d.values(), vals)):
+                    return False
+        return all(len(x) == len(vals) and all(map(_same, x, vals)) for x, vals in self._lists)
+
+
+class _Nothing:
+    pass
+
+
+_NOTHING = _Nothing()
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return _NOTHING
+
+
+def _of_library(module: str) -> bool:
+    return module.partition(".")[0] in ("chainrule", "numpy", "scipy", "builtins")
+
+
+def _names(code: CodeType) -> set[str]:
+    """The names that code and the functions defined in it look up."""
+    out = set(code.co_names)
+    for c in code.co_consts:
+        if isinstance(c, CodeType):
+            out |= _names(c)
+    return out
+
+
+def survey(*holders: Any) -> Held:
+    """All that can be reached from the holders."""
+    held = Held()
+    seen: set[int] = set()
+    queue: list[Any] = list(holders)
+    for x in queue:
+        if isinstance(x, _PLAIN) or id(x) in seen:
+            continue
+        seen.add(id(x))
+        if len(seen) > MOST:
+            raise RuntimeError(f"jit: the function holds more than {MOST} objects; pass what it needs as arguments")
+        if isinstance(x, Tensor):
+            held.tensors.append(x)
+            if x._meta is not None and x._meta.grad is not None:
+                queue.append(x._meta.grad)
+        elif isinstance(x, list | set | frozenset | tuple):
+            if type(x) is list or not isinstance(x, tuple | frozenset | set):
+                held._lists.append((x, tuple(x)))
+            queue.extend(x)
+        elif isinstance(x, dict):
+            _dict(held, x, queue)
+        elif isinstance(x, FunctionType):
+            _function(held, x, queue)
+        elif isinstance(x, MethodType):
+            queue.extend((x.__self__, x.__func__))
+        elif isinstance(x, partial):
+            queue.extend((x.func, x.args, x.keywords))
+        elif isinstance(x, ModuleType):
+            continue
+        else:
+            d = getattr(x, "__dict__", None)
+            if isinstance(d, dict):
+                _dict(held, d, queue)
+            queue.extend(_in_slots(x))
+            _class(held, type(x), queue)
+    return held
+
+
+def _in_slots(x: Any) -> list[Any]:
+    names = [s for c in type(x).__mro__ if not _of_library(c.__module__) for s in getattr(c, "__slots__", ())]
+    return [getattr(x, s) for s in names if isinstance(s, str) and hasattr(x, s)]
+
+
+def _class(held: Held, cls: type, queue: list[Any]) -> None:
+    """What methods of a user's class use, and what the class itself has."""
+    for c in cls.__mro__:
+        if not _of_library(c.__module__):
+            for k, v in list(vars(c).items()):
+                if not k.startswith("__") or isinstance(v, FunctionType):
+                    held._names.append((vars(c), k, v))  # type: ignore[arg-type]
+                    queue.append(v.__func__ if isinstance(v, staticmethod | classmethod) else v)
+
+
+def _dict(held: Held, d: dict[Any, Any], queue: list[Any]) -> None:
+    held._dicts.append((d, tuple(d), tuple(d.values())))
+    queue.extend(d.values())
+    queue.extend(k for k in d if isinstance(k, Tensor))
+
+
+def _function(held: Held, f: FunctionType, queue: list[Any]) -> None:
+    for c in f.__closure__ or ():
+        v = _content(c)
+        held._cells.append((c, v))
+        queue.append(v)
+    if f.__dict__:
+        queue.extend(f.__dict__.values())
+    if _of_library(f.__globals__.get("__name__", "")):
+        return  # the library holds no tensors of its users
+    held._codes.append((f, f.__code__, f.__defaults__, f.__kwdefaults__))
+    queue.extend(f.__defaults__ or ())
+    queue.extend((f.__kwdefaults__ or {}).values())
+    names = _names(f.__code__)
+    for k in names:
+        if k in f.__globals__:
+            v = f.__globals__[k]
+            held._names.append((f.__globals__, k, v))
+            if isinstance(v, ModuleType):
+                if not _of_library(v.__name__) and getattr(v, "__spec__", None) is not None:
+                    for a in names & set(vars(v)):
+                        if isinstance(vars(v)[a], Tensor | FunctionType | int | float):
+                            held._names.append((vars(v), a, vars(v)[a]))
+                            queue.append(vars(v)[a])
+            else:
+                queue.append(v)

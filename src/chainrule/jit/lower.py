@@ -1,0 +1,428 @@
+"""From graph to kernel: each node becomes an expression, a view, or loops that put it into memory.
+
+Pointwise nodes are expressions, computed where they are read, unless they are costly and read more than once (or at a broadcast). Views
+are index maps. Sums, products and what has to lie somewhere get memory: that of an output, where they are one.
+"""
+
+from __future__ import annotations
+
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from ..core.op import OPS
+from ..kernels.lang import NUMPY_NAMES, Kernel
+from .elements import element
+from .graph import Graph, Node, Var
+from .nests import Nests, prod
+from .values import Ex, Mem, Num, Pad, Unrenderable, broadcast, viewed
+
+FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+LARGE = 1 << 15  # elements from which loops run in parallel
+MUCH = 1 << 18  # multiplications from which a product is left to BLAS
+CHEAP = 9  # additions: what costs no more is computed again where it is read
+LONG = 60  # additions: an expression does not grow beyond
+VIEWS = {"reshape", "expand", "permute", "slice", "unsum", "alias", "diagonal", "flip"}
+SAME = {"detach", "alias"}
+PRODUCTS = {"matmul", "matvec", "vecmat", "outer", "dot"}
+OTHERS = {"sum", "unslice", "cat", "clone", "to"}
+
+
+def can_render(n: Node, compute: np.dtype) -> bool:
+    """Whether there is code for a node, as far as its op and types say."""
+    for v in (*n.args, *n.outs):
+        if isinstance(v, Var):
+            if v.dtype != compute and v.dtype.kind != "b" and not (v.value is not None and _uniform(v.value)):
+                if not (n.op.name == "scan" or (n.op.name == "to" and v.dtype.kind in "ib")):
+                    return False
+            if v.size == 0:
+                return False
+        elif not isinstance(v, bool | int | float):
+            return False
+    name = n.op.name
+    if name == "scan":
+        return _can_scan(n, compute)
+    if n.cut or n.several or n.op.effect:
+        return False
+    if name in PRODUCTS:
+        return _work(n) <= MUCH
+    if name in VIEWS | SAME | OTHERS:
+        return name != "to" or n.outs[0].dtype == compute
+    if n.op.form != "pointwise" or len(n.outs) != 1:
+        return False
+    return element(n, [_kind(a) for a in n.args]) is not None
+
+
+def _can_scan(n: Node, compute: np.dtype) -> bool:
+    g, nc, nx = n.kw["body"].graph, n.kw["nc"], n.kw["nx"]
+    from .machine_loops import batch_size
+
+    if n.kw["length"] < 1 or (any(v.size > 1 << 14 for m in g.nodes for v in m.outs) and not batch_size(n)):
+        return False
+    for a in n.args[:nc]:
+        if not isinstance(a, Var) or a.dtype != compute:
+            return False
+    for a in n.args[nc : nc + nx]:
+        if a.dtype != compute and not (a.value is not None and _is_range(a.value)):
+            return False
+    for a in n.args[nc + nx :]:
+        if a.dtype != compute:
+            return False
+    ranges = {v for v, a in zip(g.inputs[nc : nc + nx], n.args[nc : nc + nx], strict=True) if a.dtype.kind == "i"}
+    for m in g.nodes:
+        if not can_render(_as_float(m, ranges, compute), compute):
+            return False
+    return all(v.dtype == compute for v in g.outputs)
+
+
+def _as_float(m: Node, ranges: set[Var], compute: np.dtype) -> Node:
+    """A node of a body with the loop's index, an integer, as if it were a float: where the result is one, that is no difference."""
+    if ranges.isdisjoint(m.args) or m.outs[0].dtype != compute:
+        return m
+    new = Node(m.op, [Var(a.shape, compute) if isinstance(a, Var) and a in ranges else a for a in m.args], m.kw, m.cut)
+    new.outs, new.several = m.outs, m.several
+    return new
+
+
+def _is_range(a: np.ndarray) -> bool:
+    return a.dtype.kind == "i" and a.ndim == 1 and bool((a == np.arange(len(a)) + a[0]).all())
+
+
+def _work(n: Node) -> int:
+    return (
+        max(v.size for v in n.args) * n.outs[0].shape[-1]
+        if n.op.name == "matmul"
+        else max(v.size for v in (*n.args, *n.outs))
+    )
+
+
+def _kind(a: Any) -> str:
+    if isinstance(a, Var):
+        return "f" if a.value is not None and _uniform(a.value) and a.dtype.kind in "if" else a.dtype.kind
+    return "b" if isinstance(a, bool) else "f"
+
+
+def _uniform(a: np.ndarray) -> bool:
+    if a.size == 0:
+        return False
+    if a.size == 1 or not any(a.strides):
+        return True
+    return a.size <= 1 << 16 and bool((a == a.flat[0]).all())
+
+
+class Lowering:
+    """Renders a graph whose nodes all can be rendered."""
+
+    def __init__(self, graph: Graph, compute: np.dtype, name: str) -> None:
+        from .machine_loops import batch_size
+
+        self.compute = np.dtype(compute)
+        loops = any(n.op.name == "scan" and not batch_size(n) for n in graph.nodes)
+        sizes = [v.size for v in graph.inputs] + [v.size for n in graph.nodes for v in n.outs]
+        products = any(
+            n.op.name in ("matmul",) and n.outs[0].size == n.outs[0].shape[-1] * n.outs[0].shape[-2]
+            for n in graph.nodes
+        )
+        self.parallel = not loops and not products and max(sizes, default=0) >= LARGE
+        self.k = Kernel(name, NUMPY_NAMES[self.compute.name])
+        self.nests = Nests(self.k, self.parallel)
+        self.graph = graph
+        self.constants: list[np.ndarray] = []
+        self.kept: dict[int, Mem] = {}
+        ins: list[Any] = [self._input(i, v) for i, v in enumerate(graph.inputs)]
+        outs = [Mem(self.k.array(f"y{i}", NUMPY_NAMES[v.dtype.name]), v.shape) for i, v in enumerate(graph.outputs)]
+        for n in graph.nodes:  # parameters come before any code
+            self._prepare(n)
+        if self.parallel:
+            Body(self, graph, ins).run(outs)
+        else:
+            with self.k.grid(1):
+                Body(self, graph, ins).run(outs)
+
+    def _input(self, i: int, v: Var) -> Mem:
+        return Mem(self.k.array(f"x{i}", NUMPY_NAMES[v.dtype.name]), v.shape)
+
+    def _prepare(self, n: Node) -> None:
+        for a in n.args:
+            if isinstance(a, Var) and a.value is not None:
+                self.constant(a)
+        if n.op.name == "scan":
+            for m in n.kw["body"].graph.nodes:
+                self._prepare(m)
+
+    def constant(self, v: Var) -> Any:
+        """A constant as a number, or as an array that every call brings, in the layout that it has."""
+        a = v.value
+        if _uniform(a):
+            x = a.flat[0].item()
+            return Num(x, v.shape)
+        if id(a) not in self.kept:
+            if _is_range(a):
+                return None
+            order = sorted(range(a.ndim), key=lambda d: -abs(a.strides[d]))
+            base = np.ascontiguousarray(a.transpose(order))
+            m = Mem(self.k.array(f"c{len(self.constants)}", NUMPY_NAMES[a.dtype.name]), base.shape)
+            back = [order.index(d) for d in range(a.ndim)]
+            self.kept[id(a)] = viewed(m, lambda t: t.transpose(back), a.shape)
+            self.constants.append(base)
+        return self.kept[id(a)]
+
+
+class Body:
+    """Renders the nodes of one graph, of the function or of a loop in it."""
+
+    def __init__(self, low: Lowering, graph: Graph, ins: list[Any]) -> None:
+        self.low, self.graph, self.nests, self.k = low, graph, low.nests, low.k
+        self.env: dict[Var, Any] = dict(zip(graph.inputs, ins, strict=True))
+        self.readers: dict[Var, int] = {}
+        for n in graph.nodes:
+            for a in n.args:
+                if isinstance(a, Var):
+                    self.readers[a] = self.readers.get(a, 0) + 1
+        for v in graph.outputs:
+            self.readers[v] = self.readers.get(v, 0) + 1
+        self.places: dict[Var, Mem] = {}
+        self.transposed: dict[Var, Mem] = {}
+
+    def run(self, outs: list[Mem]) -> None:
+        """All nodes, and the outputs where they belong."""
+        self.nodes(dict(zip(reversed(self.graph.outputs), reversed(outs), strict=True)))
+        for v, m in zip(self.graph.outputs, outs, strict=True):
+            self.finish(v, m)
+
+    def nodes(self, places: dict[Var, Mem]) -> None:
+        """All nodes; those whose place is known are put there if they are put anywhere."""
+        self.places.update((v, m) for v, m in places.items() if v.node is not None)
+        for n in self.graph.nodes:
+            getattr(self, "do_" + n.op.name, self.do_pointwise)(n)
+
+    def finish(self, v: Var, m: Mem) -> None:
+        """An output where it belongs."""
+        got = self.value(v)
+        if not (isinstance(got, Mem) and got.array is m.array):
+            self.nests.put(broadcast(got, v.shape), m)
+        elif not got.is_contiguous():
+            raise Unrenderable("an output of another layout")
+
+    def value(self, a: Any) -> Any:
+        """What stands for an argument."""
+        if not isinstance(a, Var):
+            return Num(a, ())
+        if a.value is not None:
+            return self.low.constant(a)
+        return self.env[a]
+
+    def place(self, v: Var) -> Mem:
+        """Where a value is put: where the output is to be, or anywhere."""
+        return self.places.pop(v, None) or self.nests.temp(v.shape, v.dtype)
+
+    def memory(self, a: Any) -> Mem:
+        """An argument in memory; who reads it later finds it there."""
+        x = self.value(a)
+        if isinstance(x, Mem):
+            return x
+        dtype = a.dtype if isinstance(a, Var) else self.low.compute
+        m = self.nests.put(
+            x, self.place(a) if isinstance(a, Var) and a.value is None else self.nests.temp(x.shape, dtype)
+        )
+        if isinstance(a, Var) and a.value is None:
+            self.env[a] = m
+        return m
+
+    def keep(self, v: Var, x: Any) -> None:
+        """Note a value; in memory at once where it is costly and read more than once, or long."""
+        if isinstance(x, Ex | Pad) and ((self.readers.get(v, 0) > 1 and x.cost > CHEAP) or x.cost > LONG):
+            x = self.nests.put(x, self.place(v))
+        self.env[v] = x
+
+    # -- nodes ------------------------------------------------------------------------------------------------------------
+    def do_pointwise(self, n: Node) -> None:
+        out = n.outs[0]
+        # An integer here is a constant or a loop's index: in a float's company it counts as one.
+        kinds = ["f" if isinstance(a, Var) and a.dtype.kind == "i" else _kind(a) for a in n.args]
+        found = element(n, kinds)
+        if found is None:
+            raise Unrenderable(n.op.name)
+        f, cost = found
+        add = n.op.name == "add" and out.dtype == self.low.compute
+        args = []
+        for a in n.args:
+            x = self.value(a)
+            if (
+                (isinstance(x, Pad) and not (add and x.shape == out.shape))
+                or (isinstance(x, Ex) and x.cost >= 4 and prod(x.shape) < out.size)
+                or (isinstance(x, Ex) and x.kind == "add" and not add and _padded(x))
+                or (add and isinstance(x, Ex) and _padded(x) and x.shape != out.shape)
+            ):
+                x = self.memory(a)
+            args.append(x)
+        total = cost + sum(x.cost for x in args)
+        self.keep(out, Ex(f, args, out.shape, total, "add" if add else ""))
+
+    def do_clone(self, n: Node) -> None:
+        self.env[n.outs[0]] = self.value(n.args[0])
+
+    do_detach = do_alias = do_clone
+
+    def do_to(self, n: Node) -> None:
+        x, out = self.value(n.args[0]), n.outs[0]
+        if isinstance(x, Num) or n.args[0].dtype == out.dtype:
+            self.env[out] = x
+            return
+        compute = self.k.compute
+        self.keep(out, Ex(lambda k, v: v.to(compute), [x], out.shape, 1 + x.cost))
+
+    def view(self, n: Node, view: Any) -> None:
+        out, a = n.outs[0], n.args[0]
+        x = self.value(a)
+        if isinstance(x, Ex) and (_padded(x) or (out.size > prod(x.shape) and x.cost >= 4)):
+            x = self.memory(a)
+        got = viewed(x, view, out.shape)
+        if got is None:
+            x = self.memory(a)
+            got = viewed(x, view, out.shape)
+            if got is None:
+                got = viewed(self.nests.put(x, self.nests.temp(x.shape, a.dtype)), view, out.shape)
+        if got is None:
+            raise Unrenderable(n.op.name)
+        self.env[out] = got
+
+    def do_reshape(self, n: Node) -> None:
+        op, kw = n.op, n.kw
+        self.view(n, lambda a: op.body(a, **kw))
+
+    do_expand = do_permute = do_slice = do_unsum = do_diagonal = do_reshape
+
+    def do_flip(self, n: Node) -> None:
+        raise Unrenderable("flip")
+
+    def do_unslice(self, n: Node) -> None:
+        out, kw = n.outs[0], n.kw
+        cut = OPS["slice"].body
+        inner = self.value(n.args[0])
+        if isinstance(inner, Pad) or _padded(inner):
+            inner = self.memory(n.args[0])
+        self.keep(out, Pad(inner, out.shape, lambda a: cut(a, key=kw["key"], old=kw["old"])))
+
+    def do_cat(self, n: Node) -> None:
+        out, dim = n.outs[0], n.kw["dim"]
+        target = self.place(out)
+        at = 0
+        for a in n.args:
+            size = a.shape[dim]
+            key = (..., slice(at, at + size), *[slice(None)] * (-dim - 1))
+            part = viewed(target, itemgetter(key), a.shape)
+            if part is None:
+                raise Unrenderable("cat")
+            self.nests.put(self.value(a), part)
+            at += size
+        self.env[out] = target
+
+    def do_sum(self, n: Node) -> None:
+        out, a = n.outs[0], n.args[0]
+        x = self.value(a)
+        axes = tuple(sorted(len(a.shape) + d for d in n.kw["dim"]))
+        if isinstance(x, Num):
+            self.env[out] = Num(x.number * prod(a.shape[d] for d in axes), out.shape)
+            return
+        if isinstance(x, Pad) or _padded(x):
+            x = self.memory(a)
+        target = self.place(out)
+        flat = tuple(s for d, s in enumerate(a.shape) if d not in axes)
+        plain = viewed(target, lambda t: t.reshape(flat), flat) if n.kw["keepdim"] else target
+        self.nests.reduce(x, axes, plain)
+        self.env[out] = target
+
+    def do_outer(self, n: Node) -> None:
+        out = n.outs[0]
+        x = self._shaped(n.args[0], lambda a: a[..., None], (*n.args[0].shape, 1))
+        y = self._shaped(n.args[1], lambda a: a[..., None, :], (*n.args[1].shape[:-1], 1, n.args[1].shape[-1]))
+        self.keep(out, Ex(lambda k, a, b: a * b, [x, y], out.shape, 1 + x.cost + y.cost))
+
+    def _shaped(self, a: Any, view: Any, shape: tuple[int, ...]) -> Any:
+        x = self.value(a)
+        if (isinstance(x, Ex) and x.cost >= 4) or isinstance(x, Pad) or _padded(x):
+            x = self.memory(a)
+        got = viewed(x, view, shape)
+        return got if got is not None else viewed(self.memory(a), view, shape)
+
+    def do_dot(self, n: Node) -> None:
+        x, y = [self._shaped(a, lambda t: t, a.shape) for a in n.args]
+        self._contract(n, x, y, -1)
+
+    def do_matvec(self, n: Node) -> None:
+        a, x = n.args
+        if a in self.transposed and len(x.shape) == 1:
+            left = self._shaped(x, lambda t: t[:, None], (*x.shape, 1))
+            return self._contract(n, left, self.transposed[a], -2)
+        right = self._shaped(x, lambda t: t[..., None, :], (*x.shape[:-1], 1, x.shape[-1]))
+        if len(a.shape) == 2 and len(x.shape) > 1:  # many vectors: one product with the transposed matrix
+            m = viewed(self.memory(a), lambda t: t.transpose(1, 0), a.shape[::-1])
+            v = self.memory(x)
+            rows = prod(x.shape[:-1])
+            flat = viewed(v, lambda t: t.reshape(rows, x.shape[-1]), (rows, x.shape[-1]))
+            if flat is not None:
+                return self._product(n, flat, m, (rows, a.shape[0]))
+        return self._contract(n, self._shaped(a, lambda t: t, a.shape), right, -1)
+
+    def do_vecmat(self, n: Node) -> None:
+        x, a = n.args
+        if len(a.shape) == 2 and len(x.shape) > 1:
+            rows = prod(x.shape[:-1])
+            flat = viewed(self.memory(x), lambda t: t.reshape(rows, x.shape[-1]), (rows, x.shape[-1]))
+            if flat is not None:
+                return self._product(n, flat, self.memory(a), (rows, a.shape[1]))
+        left = self._shaped(x, lambda t: t[..., :, None], (*x.shape, 1))
+        return self._contract(n, left, self._shaped(a, lambda t: t, a.shape), -2)
+
+    def _contract(self, n: Node, a: Any, b: Any, axis: int) -> None:
+        shape = tuple(np.broadcast_shapes(a.shape, b.shape))
+        target = self.place(n.outs[0])
+        both = Ex(
+            lambda k, x, y: x * y, [broadcast(a, shape), broadcast(b, shape)], shape, 1 + a.cost + b.cost, "product"
+        )
+        self.nests.reduce(both, (len(shape) + axis,), target)
+        self.env[n.outs[0]] = target
+
+    def _product(self, n: Node, a: Mem, b: Mem, shape: tuple[int, ...]) -> None:
+        out = n.outs[0]
+        target = self.place(out)
+        self.nests.product(a, b, viewed(target, lambda t: t.reshape(shape), shape))
+        self.env[out] = target
+
+    def do_matmul(self, n: Node) -> None:
+        a, b = n.args
+        out = n.outs[0]
+        x, y = self.value(a), self.value(b)
+        if isinstance(x, Num) or isinstance(y, Num):  # rows or columns that are all alike
+            one, other, axis = (x, b, -2) if isinstance(x, Num) else (y, a, -1)
+            part = self._shaped(other, lambda t: t, other.shape)
+            shape = (*part.shape[:axis], *part.shape[len(part.shape) + axis + 1 :])
+            row = self.nests.temp(shape, out.dtype)
+            number = one.number
+            self.nests.reduce(
+                Ex(lambda k, v: v * number, [part], part.shape, 1 + part.cost), (len(part.shape) + axis,), row
+            )
+            wide = viewed(
+                row,
+                lambda t: np.expand_dims(t, axis),
+                (*shape[: len(shape) + axis + 1], 1, *shape[len(shape) + axis + 1 :]),
+            )
+            self.env[out] = broadcast(wide, out.shape)
+            return
+        target = self.place(out)
+        self.nests.product(self.memory(a), self.memory(b), target)
+        self.env[out] = target
+
+    def do_scan(self, n: Node) -> None:
+        from .machine_loops import batch_size, batched_scan, scan
+
+        if b := batch_size(n):
+            batched_scan(self, n, b)
+        else:
+            scan(self, n)
+
+
+def _padded(x: Any) -> bool:
+    return isinstance(x, Pad) or (isinstance(x, Ex) and any(map(_padded, x.args)))

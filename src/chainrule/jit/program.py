@@ -1,0 +1,167 @@
+"""A recorded function as one op: its rules are recordings of the replayed graph's tangents, cotangents and batches.
+
+So ``grad(jit(f))``, ``jvp`` and ``vmap`` of it run compiled as well, to any order. Inside another recording the op is replayed, and so
+becomes a part of that one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from sys import getrefcount
+from typing import Any
+
+import numpy as np
+
+from ..core import dtypes as dt
+from ..core.batching import Batching
+from ..core.derive import jvp_through, vjp_through
+from ..core.dispatch import CUT, living
+from ..core.op import Op
+from ..core.tensor import Tensor
+from ..core.views import grow
+from .graph import Graph, replay
+from .record import JitError, NotRecorded, Recorder, example
+from .simplify import simplify
+
+
+class Program:
+    """A graph that runs, and its derivatives, made when they are asked for."""
+
+    def __init__(self, graph: Graph, name: str) -> None:
+        self.graph, self.name = graph, name
+        self._derived: dict[Any, Any] = {}
+        self.base: Program | None = None  # the same without further outputs
+        self.examples: list[np.ndarray] = []  # of the inputs, where the program is a part of another
+        self._lock = threading.RLock()
+        self.draws = any(n.op.name == "draw" for n in graph.nodes)
+        self._run: Callable[..., Any] | None = None
+
+    def __call__(self, *xs: Any) -> tuple[Any, ...]:
+        """The outputs on tensors of any level."""
+        return CALL.bind(*xs, program=self)
+
+    def arrays(self, *xs: Any) -> tuple[np.ndarray, ...]:
+        """The outputs on arrays."""
+        run = self._run
+        if run is None:
+            from .run import compiled
+
+            with self._lock:
+                run = self._run = self._run or compiled(self.graph, self.name)
+        return run(*xs)
+
+    def derived(self, key: Any, f: Callable[..., Any], xs: list[Any]) -> Any:
+        """``f(*xs)`` from a recording made when first asked for. f returns tensors, or None for what is zero."""
+        try:
+            program, pattern = self.made(key, f, xs)
+        except NotRecorded:
+            return tuple(f(*xs))
+        it = iter(program(*xs))
+        return tuple([next(it) if p else None for p in pattern])
+
+    def made(self, key: Any, f: Callable[..., Any], xs: list[Any]) -> tuple[Program, tuple[bool, ...]]:
+        """The program of ``f(*xs)``, recorded when first asked for, and which of its results are not None."""
+        found = self._derived.get(key)
+        if found is None:
+            with self._lock:
+                found = self._derived.get(key)
+                if found is None:
+                    found = self._derived[key] = record(f, xs, f"{self.name}.{key[0]}")
+        return found
+
+
+def record(f: Callable[..., Any], xs: list[Any], name: str) -> tuple[Program, tuple[bool, ...]]:
+    """``f(*xs)`` as a program, and which of its results are not None."""
+    token = CUT.set(-1.0)
+    try:
+        with Recorder() as level:
+            args = [level.argument(x) for x in xs]
+            ys = list(f(*args))
+            pattern = tuple([y is not None for y in ys])
+            outs = [level.settle(y) for y in ys if y is not None]
+            graph = level.graph(outs)
+    finally:
+        CUT.reset(token)
+    assert not level.foreign
+    return Program(simplify(graph), name), pattern
+
+
+def capture(f: Callable[..., Any], xs: list[Any], name: str) -> tuple[Program, list[Tensor]]:
+    """``f(*xs)``, a part of a function, as a program; the tensors around that it reads are further inputs."""
+    with Recorder() as level:
+        args = [level.argument(x) for x in xs]
+        boxes = {id(a) for a in args}
+        ys = list(f(*args))
+        returned = {id(y) for y in ys}
+        graph = level.graph([level.settle(y) for y in ys])
+        for x in living(level.touched):
+            if id(x) not in boxes | returned and getrefcount(x) > 3:
+                raise JitError(
+                    f"{name}: a tensor of shape {tuple(x.shape)} from outside was written to in its body. Carry it: pass it in and "
+                    f"return its new value."
+                )
+    program = Program(simplify(graph), name)
+    program.examples = [example(x) for x in (*xs, *level.foreign)]
+    return program, level.foreign
+
+
+def _body(*xs: Any, program: Program) -> Any:
+    return program.arrays(*xs)
+
+
+CALL = Op("jit_call", _body, batch=lambda op, size, args, flags, kw: _batch(size, args, flags, kw["program"]))
+
+
+def _spread(ys: Any, pattern: tuple[bool, ...]) -> tuple[Any, ...]:
+    it = iter(ys)
+    return tuple([next(it) if p else None for p in pattern])
+
+
+@CALL.jvp(sparse=True)
+def _(ts: Any, y: Any, *xs: Any, program: Program) -> Any:
+    have = tuple([t is not None for t in ts])
+    n = len(xs)
+
+    def push(*both: Any) -> Any:
+        got = jvp_through(_replayer(program), list(_spread(both[n:], have)), list(both[:n]), {})
+        return (None,) * len(program.graph.outputs) if got is None else got
+
+    return program.derived(("jvp", have), push, [*xs, *[t for t in ts if t is not None]])
+
+
+@CALL.vjp(sparse=True, keep=(False, None))
+def _(g: Any, y: Any, *xs: Any, program: Program, need: Any) -> Any:
+    have, need = tuple([v is not None for v in g]), tuple(need)
+    n = len(xs)
+
+    def pull(*both: Any) -> Any:
+        return vjp_through(_replayer(program), list(_spread(both[n:], have)), list(both[:n]), {}, list(need))
+
+    return program.derived(("vjp", have, need), pull, [*xs, *[v for v in g if v is not None]])
+
+
+CALL.asks_need = True
+
+
+def _replayer(program: Program) -> Callable[..., Any]:
+    return lambda *xs: tuple(replay(program.graph, xs))
+
+
+def _batch(size: int, args: list[Any], flags: list[bool], program: Program) -> Any:
+    def mapped(*xs: Any) -> Any:
+        with Batching(size, "different") as level:
+            ys = replay(program.graph, [Tensor(x, level) if b else x for x, b in zip(xs, flags, strict=True)])
+            ys = [level.settle(v) for v in ys]
+            return [v._value if v._interp is level else grow(v, size) for v in ys]
+
+    return program.derived(("vmap", size, tuple(flags)), mapped, args)
+
+
+def differentiable(graph: Graph) -> list[bool]:
+    """For each output whether it has a derivative in some input, as far as the ops on the way say."""
+    live: set[Any] = {v for v in graph.inputs if dt.FROM_NP[v.dtype].category >= dt.FLOAT}
+    for n in graph.nodes:
+        if n.op.differentiable and not live.isdisjoint(n.args):
+            live.update(v for v in n.outs if dt.FROM_NP[v.dtype].category >= dt.FLOAT)
+    return [v in live for v in graph.outputs]

@@ -1,0 +1,191 @@
+"""Recording: the fourth interpreter. It runs ops one level down on example values, and notes them.
+
+It is pushed before the function runs, so that it has the lowest level inside and sees what grad, vmap and jvp leave. A tensor of this
+level is a concrete tensor with the example's values and the value of the graph it stands for. An op whose arguments are all concrete
+never arrives here: its result is a constant. Whoever looks at elements is refused: what an example says holds for no other input.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+from typing import Any
+
+import numpy as np
+
+from ..core.declare import op as declare_op
+from ..core.dispatch import CUT, Interpreter, recorder_of
+from ..core.errors import ChainruleError
+from ..core.tensor import Tensor
+from ..core.views import pin
+from .graph import Graph, Node, Var, constant
+
+_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_KINDS = (bool, int, float, complex, np.generic, type(None))
+
+
+class JitError(ChainruleError):
+    """A function cannot be recorded."""
+
+
+class NotRecorded(Exception):
+    """A value that no recording speaks of (another payload than NumPy's): the function runs without jit."""
+
+
+def user_line() -> str:
+    """Where the innermost frame outside this library is: file, line and source."""
+    f: Any = sys._getframe(1)
+    while f is not None:
+        name = f.f_code.co_filename
+        if not name.startswith(_HERE) and "numpy" not in name and not name.startswith("<frozen"):
+            line = linecache.getline(name, f.f_lineno).strip()
+            return f"{name}:{f.f_lineno}" + (f": {line}" if line else "")
+        f = f.f_back
+    return ""
+
+
+@declare_op("look", differentiable=False)
+def look_p(x: Any, *, check: Any) -> Any:
+    """Looks at the elements and raises where they are not what they must be."""
+    check(x)
+    return np.zeros((), bool)
+
+
+look_p.effect = True
+
+
+def example(x: Tensor) -> np.ndarray:
+    """The elements that a tensor has for whoever calls a function with it; under vmap, those of the first example."""
+    axes = 0
+    while x._interp is not None:
+        x._interp.check("jit")
+        axes += x._interp.kind == "vmap"
+        x = x._value
+    v = x._value
+    if type(v) is not np.ndarray:
+        raise NotRecorded(f"a tensor that holds {type(v).__name__}")
+    return v[(0,) * axes] if axes and v.ndim > axes else np.asarray(v[(0,) * axes]) if axes else v
+
+
+class Recorder(Interpreter):
+    """The level of a function that is being recorded."""
+
+    kind = "record"
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.inputs: list[Var] = []
+        self.foreign: list[Tensor] = []  # tensors of levels around, met on the way: inputs beside the arguments
+        self._known: dict[tuple[int, int, int], tuple[Tensor, Var]] = {}
+
+    # -- values ---------------------------------------------------------------------------------------------------------
+    def argument(self, x: Tensor) -> Tensor:
+        """A new input of the graph, with the elements of `x` for an example."""
+        v = example(x)
+        var = Var(v.shape, v.dtype)
+        self.inputs.append(var)
+        return Tensor(pin(Tensor(v)), self, var)
+
+    def var_of(self, x: Tensor) -> tuple[Tensor, Var]:
+        """The concrete tensor and the value of the graph that `x` stands for here."""
+        if x._interp is self:
+            return x._value, x._aux
+        key = (id(x._value), id(x._interp), id(x._aux))
+        found = self._known.get(key)
+        if found is None:
+            v = example(x)
+            if x._interp is None:
+                held = pin(x)
+                low, var = Tensor(v), constant(v)
+            else:
+                held = pin(x)
+                low, var = Tensor(v), Var(v.shape, v.dtype)
+                self.inputs.append(var)
+                self.foreign.append(held)
+            # The key's numbers stay those of these objects as long as somebody holds them.
+            self._known[key] = (held, var)
+            low._aux = held
+            return low, var
+        return Tensor(example(found[0])), found[1]
+
+    # -- ops ------------------------------------------------------------------------------------------------------------
+    def run(self, op: Any, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
+        if not self.alive:
+            self.check(op.name)
+        if (graph := kw.get("program")) is not None and op.name == "jit_call":
+            from .graph import replay
+
+            return tuple(replay(graph.graph, args))
+        return self.note(op, args, kw)
+
+    def note(self, op: Any, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
+        """Run an op on the examples, and note it."""
+        low: list[Any] = []
+        ins: list[Any] = []
+        for a in args:
+            if isinstance(a, Tensor):
+                t, var = self.var_of(a)
+                low.append(t)
+                ins.append(var)
+            else:
+                if isinstance(a, np.ndarray):
+                    low.append(a)
+                    ins.append(constant(a))
+                    continue
+                if not isinstance(a, _KINDS):
+                    raise NotRecorded(f"{op.name} with an argument of type {type(a).__name__}")
+                low.append(a)
+                ins.append(a)
+        for k, v in kw.items():
+            if isinstance(v, Tensor):
+                raise JitError(
+                    f"jit: {op.name} has a tensor among its static data ({k}), which would be recorded as it is now"
+                )
+        y = self._run(op, low, kw)
+        node = Node(op, ins, kw, CUT.get() >= self.level)
+        outs = []
+        for t in y if type(y) is tuple else (y,):
+            if t._interp is not None or type(t._value) is not np.ndarray:
+                raise NotRecorded(f"{op.name}, whose result is no array")
+            outs.append(t._value)
+        node.results(tuple(outs) if type(y) is tuple else outs[0])
+        self.nodes.append(node)
+        new = [Tensor(t, self, v) for t, v in zip(y if type(y) is tuple else (y,), node.outs, strict=True)]
+        return tuple(new) if node.several else new[0]
+
+    def _run(self, op: Any, low: list[Any], kw: dict[str, Any]) -> Any:
+        if op.name == "draw":  # the generator stays where it is: the call that follows draws
+            state = kw["source"].get_state()
+            try:
+                return Tensor(np.asarray(kw["sample"](kw["source"].rng, kw["shape"])))
+            finally:
+                kw["source"].set_state(state)
+        if op is look_p:  # so does what is looked at
+            return Tensor(np.zeros((), bool))
+        return op.bind(*low, **kw)
+
+    def look(self, x: Tensor, check: Any) -> None:
+        """Let every call look at the elements of `x`, of this level or one above."""
+        while x._interp is not self:
+            x = x._value
+        self.note(look_p, (x,), {"check": check})
+
+    # -- refusals -------------------------------------------------------------------------------------------------------
+    def refusal(self, what: str) -> JitError:
+        """The error for whoever needs the elements."""
+        return JitError(
+            f"jit: {what} needs the elements of a tensor while the function is being recorded, at\n    {user_line()}\n"
+            f"What they are now would hold for every later call. Use where(), cond() or masked arithmetic instead of Python control "
+            f"flow on values, name the argument in static_argnums if it is a Python number, or do this outside of jit."
+        )
+
+    def restore(self, boxes: list[Tensor], failed: bool) -> None:
+        """Tensors that a write lifted to this level are looked at by whoever records."""
+
+    def graph(self, outputs: list[Tensor]) -> Graph:
+        """What was recorded, with these outputs (tensors of this level, or constants)."""
+        return Graph(self.inputs, self.nodes, [self.var_of(y)[1] for y in outputs])
+
+
+__all__ = ["JitError", "NotRecorded", "Recorder", "example", "look_p", "recorder_of", "user_line"]

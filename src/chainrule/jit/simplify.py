@@ -1,0 +1,141 @@
+"""Passes over a graph that need no thought of code: what is dead, what is computed twice, what does nothing.
+
+Each is a function from graph to graph; replaying the result gives what replaying the argument gave.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .graph import Graph, Node, Var, constant
+
+_SAME_SHAPE = {"reshape", "expand"}
+_SAME = {"alias"}
+
+
+def simplify(g: Graph) -> Graph:
+    """All passes, in order."""
+    return dead(identities(common(dead(g))))
+
+
+def dead(g: Graph) -> Graph:
+    """Without the nodes whose results nobody reads; those with an effect stay."""
+    live: set[Var] = set(g.outputs)
+    kept: list[Node] = []
+    for n in reversed(g.nodes):
+        if n.op.effect or not live.isdisjoint(n.outs):
+            kept.append(n)
+            live.update(a for a in n.args if isinstance(a, Var))
+    kept.reverse()
+    return Graph(g.inputs, kept, g.outputs)
+
+
+def frozen(v: Any) -> Any:
+    """A static datum as something to compare and hash; what cannot be is only equal to itself."""
+    if isinstance(v, tuple | list):
+        return (type(v), *[frozen(x) for x in v])
+    if isinstance(v, dict):
+        return (dict, *[(k, frozen(x)) for k, x in v.items()])
+    if isinstance(v, slice):
+        return (slice, frozen(v.start), frozen(v.stop), frozen(v.step))
+    if isinstance(v, np.ndarray):
+        return (np.ndarray, v.shape, v.dtype.str, v.tobytes()) if v.size <= 4096 else (np.ndarray, id(v))
+    if isinstance(v, float | complex):  # 0.0 and -0.0 are equal, and so are 1 and 1.0 and True
+        return (type(v), repr(v))
+    try:
+        hash(v)
+    except TypeError:
+        return (type(v), id(v))
+    return (type(v), v)
+
+
+def _rewired(g: Graph, swap: dict[Var, Var], nodes: list[Node]) -> Graph:
+    return Graph(g.inputs, nodes, [swap.get(v, v) for v in g.outputs])
+
+
+def _with_args(n: Node, swap: dict[Var, Var]) -> Node:
+    if not any(isinstance(a, Var) and a in swap for a in n.args):
+        return n
+    new = Node(n.op, [swap.get(a, a) if isinstance(a, Var) else a for a in n.args], n.kw, n.cut)
+    new.outs, new.several, new.place = n.outs, n.several, n.place
+    return new
+
+
+def common(g: Graph) -> Graph:
+    """Nodes with the same op, arguments and static data are one; equal small constants too. Effects are never merged."""
+    seen: dict[Any, Node] = {}
+    swap: dict[Var, Var] = {}
+    constants: dict[Any, Var] = {}
+    for c in g.constants():
+        if c.value.nbytes <= 4096:
+            key = (c.shape, c.dtype.str, c.value.strides, c.value.tobytes())
+            first = constants.setdefault(key, c)
+            if first is not c:
+                swap[c] = first
+    nodes: list[Node] = []
+    for n in g.nodes:
+        n = _with_args(n, swap)
+        if n.op.effect:
+            nodes.append(n)
+            continue
+        key = (
+            n.op,
+            n.cut,
+            tuple(id(a) if isinstance(a, Var) else frozen(a) for a in n.args),
+            tuple((k, frozen(n.kw[k])) for k in sorted(n.kw)),
+        )
+        first_node = seen.setdefault(key, n)
+        if first_node is n:
+            nodes.append(n)
+        else:
+            swap.update(zip(n.outs, first_node.outs, strict=True))
+    return _rewired(g, swap, nodes)
+
+
+def identities(g: Graph) -> Graph:
+    """Without ops that return their argument: reshapes and expansions to the same shape, aliases, x * 1, x / 1, x - 0."""
+    swap: dict[Var, Var] = {}
+    nodes: list[Node] = []
+    for n in g.nodes:
+        n = _with_args(n, swap)
+        x = _kept(n)
+        if x is not None and not n.cut:
+            swap[n.outs[0]] = x
+        else:
+            nodes.append(n)
+    return _rewired(g, swap, nodes)
+
+
+def _kept(n: Node) -> Var | None:
+    """The argument that a node returns as it is."""
+    if len(n.outs) != 1 or not n.args or n.op.effect:
+        return None
+    x, y = n.args[0], n.outs[0]
+    name = n.op.name
+    if isinstance(x, Var) and x.shape == y.shape and x.dtype == y.dtype:
+        if name in _SAME or (name in _SAME_SHAPE and len(n.args) == 1):
+            return x
+        if len(n.args) == 2 and y.dtype.kind == "f":
+            b = n.args[1]
+            if (name in ("mul", "div") and _is(b, 1)) or (name == "sub" and _is(b, 0)):
+                return x
+    if name == "mul" and len(n.args) == 2 and isinstance(n.args[1], Var) and _is(x, 1):
+        b = n.args[1]
+        if b.shape == y.shape and b.dtype == y.dtype and y.dtype.kind == "f":
+            return b
+    return None
+
+
+def _is(a: Any, number: int) -> bool:
+    """Whether an operand is this number, in every element."""
+    if not isinstance(a, Var):
+        return isinstance(a, int | float) and a == number and not (number == 0 and str(a).startswith("-"))
+    v = a.value
+    if v is None or v.size == 0 or (v.size > 1 and any(v.strides) and v.size > 4096):
+        return False
+    return bool((v == number).all()) and not (number == 0 and bool(np.signbit(v).any()))
+
+
+__all__ = ["common", "constant", "dead", "frozen", "identities", "simplify"]

@@ -1,0 +1,67 @@
+"""Arrays in, arrays out, for functions that are written on tensors."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core.tensor import Tensor
+from ..core.tree import flatten, tree_map
+from ..interop.numpy.transform import leave
+from ..interop.numpy.value import Array, as_constant, wrap
+
+
+def kind_of(*xs: Any) -> str:
+    """What results are to be: arrays of a transform, tensors, or plain arrays."""
+    leaves = flatten(list(xs))[0]
+    if any(type(x) is Array for x in leaves):
+        return "Array"
+    return "Tensor" if any(isinstance(x, Tensor) for x in leaves) else "ndarray"
+
+
+def hand_out(y: Any, kind: str) -> Any:
+    """Tensors as results of a kind."""
+    if kind == "Tensor":
+        return y
+    return tree_map(lambda t: wrap(t) if kind == "Array" and isinstance(t, Tensor) else leave(t), y)
+
+
+def floating(x: Any) -> Tensor:
+    """An argument as a floating tensor."""
+    t = as_constant(x)
+    return t if t.dtype.np.kind in "fc" else Tensor(t.concrete("a conversion").astype(np.float64))
+
+
+def on_tensors(n: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A function whose first `n` arguments are arrays, written on tensors."""
+
+    def declare(f: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(f)
+        def call(*args: Any, **kw: Any) -> Any:
+            kind = kind_of(*args[:n])
+            return hand_out(
+                f(*[tree_map(floating, a) if a is not None else a for a in args[:n]], *args[n:], **kw), kind
+            )
+
+        return call
+
+    return declare
+
+
+def value(y: Any) -> np.ndarray:
+    """The number beneath all levels, for SciPy's compiled code."""
+    t = y._t if type(y) is Array else y
+    return np.asarray(t.detach().concrete("a solver of SciPy's")) if isinstance(t, Tensor) else np.asarray(y)
+
+
+def seen_as(t: Tensor, kind: str) -> Any:
+    """A tensor as the user's function wants to see it."""
+    return t if kind == "Tensor" else wrap(t)
+
+
+def result(y: Any) -> Tensor:
+    """What a user's function returned, as a tensor; lists of numbers are stacked."""
+    return as_constant(y)

@@ -1,0 +1,134 @@
+"""scipy.linalg with derivatives: functions of matrices, Sylvester's equation, structured systems."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.registry import PUBLIC
+from ..core.tensor import Tensor
+from ..ops.linalg.matrix_functions import logm_p, sqrtm_p, sylvester_p
+from .kinds import on_tensors, result
+
+
+@on_tensors(1)
+def expm(A: Any) -> Any:
+    """The exponential of a matrix."""
+    return PUBLIC["linalg.matrix_exp"](A)
+
+
+@on_tensors(1)
+def logm(A: Any) -> Any:
+    """The principal logarithm of a matrix."""
+    return logm_p(A)
+
+
+@on_tensors(1)
+def sqrtm(A: Any) -> Any:
+    """The principal square root of a matrix."""
+    return sqrtm_p(A)
+
+
+@on_tensors(3)
+def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
+    """The solution of ``a x + x b = q``."""
+    return sylvester_p(a, b, q)
+
+
+@on_tensors(2)
+def solve_continuous_lyapunov(a: Any, q: Any) -> Any:
+    """The solution of ``a x + x a^H = q``."""
+    return sylvester_p(a, a.mT.conj() if a.dtype.is_complex else a.mT, q)
+
+
+@on_tensors(2)
+def solve(a: Any, b: Any, **kw: Any) -> Any:
+    """The solution of ``a x = b``."""
+    return PUBLIC["linalg.solve"](a, b.unsqueeze(-1)).squeeze(-1) if b.ndim == 1 else PUBLIC["linalg.solve"](a, b)
+
+
+def _transposed(a: Tensor, trans: Any) -> Tensor:
+    t = {"N": 0, "T": 1, "C": 2}.get(trans, trans)
+    return a if t == 0 else a.mT if t == 1 else a.mT.conj()
+
+
+@on_tensors(2)
+def solve_triangular(
+    a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False, **kw: Any
+) -> Any:
+    """The solution of ``a x = b`` for a triangular matrix."""
+    upper = not lower
+    if trans not in (0, "N"):
+        a, upper = _transposed(a, trans), lower
+    y = PUBLIC["linalg.solve_triangular"](
+        a, b.unsqueeze(-1) if b.ndim == 1 else b, upper=upper, unitriangular=unit_diagonal
+    )
+    return y.squeeze(-1) if b.ndim == 1 else y
+
+
+@on_tensors(1)
+def cholesky(a: Any, lower: bool = False, **kw: Any) -> Any:
+    """The triangular factor of a positive definite matrix; the upper one unless `lower`."""
+    return PUBLIC["linalg.cholesky"](a, upper=not lower)
+
+
+def cho_factor(a: Any, lower: bool = False, **kw: Any) -> Any:
+    """The Cholesky factor for `cho_solve`."""
+    return cholesky(a, lower), lower
+
+
+def cho_solve(c_and_lower: Any, b: Any, **kw: Any) -> Any:
+    """The solution of a positive definite system from its Cholesky factor."""
+    c, lower = c_and_lower
+    y = solve_triangular(c, b, 0 if lower else "C", lower)
+    return solve_triangular(c, y, "C" if lower else 0, lower)
+
+
+def _toeplitz(c: Tensor, r: Tensor) -> Tensor:
+    n, m = c.shape[-1], r.shape[-1]
+    line = PUBLIC["cat"]([c.flip(-1), r.narrow(-1, 1, m - 1)], -1)
+    at = np.arange(n - 1, -1, -1)[:, None] + np.arange(m)
+    return line[..., Tensor(at)]
+
+
+@on_tensors(1)
+def toeplitz(c: Any, r: Any = None) -> Any:
+    """The matrix with this first column and row on its diagonals."""
+    return _toeplitz(c, (c.conj() if c.dtype.is_complex else c) if r is None else result(r))
+
+
+@on_tensors(2)
+def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Any:
+    """The solution of a Toeplitz system, given by its first column, or column and row."""
+    c, r = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, c_or_cr.conj() if c_or_cr.dtype.is_complex else c_or_cr)
+    m = _toeplitz(c, r)
+    return PUBLIC["linalg.solve"](m, b.unsqueeze(-1)).squeeze(-1) if b.ndim == 1 else PUBLIC["linalg.solve"](m, b)
+
+
+def solve_banded(l_and_u: Any, ab: Any, b: Any, **kw: Any) -> Any:
+    """The solution of a system with a banded matrix in diagonal ordered form."""
+    return _banded(ab, b, *l_and_u)
+
+
+@on_tensors(2)
+def _banded(ab: Any, b: Any, low: int, up: int) -> Any:
+    n = ab.shape[-1]
+    m: Any = 0.0
+    for k in range(-low, up + 1):
+        row = ab.select(-2, up - k)
+        d = row.narrow(-1, k, n - k) if k >= 0 else row.narrow(-1, 0, n + k)
+        m = m + PUBLIC["diag_embed"](d, k)
+    return PUBLIC["linalg.solve"](m, b.unsqueeze(-1)).squeeze(-1) if b.ndim == 1 else PUBLIC["linalg.solve"](m, b)
+
+
+@on_tensors(1)
+def inv(a: Any, **kw: Any) -> Any:
+    """The inverse."""
+    return PUBLIC["linalg.inv"](a)
+
+
+@on_tensors(1)
+def det(a: Any, **kw: Any) -> Any:
+    """The determinant."""
+    return PUBLIC["linalg.det"](a)
