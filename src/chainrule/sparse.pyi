@@ -26,7 +26,7 @@ class check_sparse_tensor_invariants:
     def __init__(self, enable: _bool = True) -> None:
         ...
 def from_scipy(matrix: Any, requires_grad: _bool = False) -> Tensor:
-    """A sparse tensor that shares its arrays with one of scipy.sparse (coo, csr, csc or bsr; others are converted)."""
+    """A sparse tensor that shares its numbers with one of scipy.sparse, and but for coo its indices, which must not be written to."""
 def log_softmax(input: Tensor, dim: _int, *, dtype: DTypeLike | None = None) -> Tensor:
     """``x - log(sum(exp(x)))`` along `dim` over the stored numbers: what is not stored counts as minus infinity."""
 def mm(mat1: Tensor, mat2: Tensor, reduce: _str | None = None) -> Tensor:

@@ -223,6 +223,19 @@ def test_writes() -> None:
     assert w.grad is not None and w.grad.item() == A.sum()
 
 
+def test_index_data_cannot_be_changed_afterwards() -> None:
+    """Compiled loops trust what was checked: writes to tensors of indices go elsewhere."""
+    i = cr.tensor([[0, 1], [1, 0]])
+    s = cr.sparse_coo_tensor(i, [2.0, 3.0], (2, 2)).coalesce()
+    i.add_(100)
+    shown = s.indices()
+    shown.add_(100)
+    assert shown.tolist() == [[100, 101], [101, 100]]
+    c = s.to_sparse_csr()
+    c.col_indices().mul_(1000)
+    assert (s @ cr.ones(2)).tolist() == (c @ cr.ones(2)).tolist() == [2.0, 3.0]
+
+
 def test_printing() -> None:
     assert repr(cr.sparse_coo_tensor([[0, 1], [1, 0]], [2.0, 3.0], (2, 2))) == (
         "tensor(indices=tensor([[0, 1],\n                       [1, 0]]),\n       values=tensor([2., 3.]),\n"

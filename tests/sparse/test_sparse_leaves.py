@@ -237,3 +237,17 @@ def test_optimizers_move_a_sparse_leaf() -> None:
         ((y - 1) ** 2).sum().backward()
         same.step()
     np.testing.assert_allclose(x.detach().values().numpy(), y.detach().numpy())
+
+
+def test_sparse_adam_is_pytorchs() -> None:
+    def run(m: Any) -> np.ndarray:
+        w = m.tensor(np.arange(12.0).reshape(4, 3)).requires_grad_()
+        step = m.optim.SparseAdam([w], lr=0.1)
+        for k in range(4):
+            step.zero_grad()
+            rows = m.tensor([[0, 2, 0], [0, 1, 1]][k % 2])
+            (m.nn.functional.embedding(rows, w, sparse=True) ** 2).sum().backward()
+            step.step()
+        return w.detach().numpy()
+
+    np.testing.assert_allclose(run(cr), run(torch), atol=1e-12)

@@ -32,7 +32,8 @@ def index_data(name: str, what: str, i: Any) -> np.ndarray:
     a = np.asarray(i)
     if a.size and a.dtype.kind not in "iu":
         raise TypeError(f"{name}: {what} must be integers, got {a.dtype}")
-    return a if a.dtype in (np.dtype(np.int32), np.dtype(np.int64)) else a.astype(np.int64)
+    # A copy: what was checked stays as it is, whatever is written to the tensor later.
+    return a.copy() if a.dtype in (np.dtype(np.int32), np.dtype(np.int64)) else a.astype(np.int64)
 
 
 def _numbers(values: Any, dtype: Any) -> Tensor:
@@ -102,10 +103,21 @@ def sparse_coo_tensor(indices: Any, values: Any = None, size: Sequence[int] | No
 
 
 def _compressed(
-    name: str, layout: str, compressed: Any, plain: Any, values: Any, size: Any, dtype: Any, requires_grad: bool
+    name: str,
+    layout: str,
+    compressed: Any,
+    plain: Any,
+    values: Any,
+    size: Any,
+    dtype: Any,
+    requires_grad: bool,
+    shared: bool = False,
 ) -> Tensor:
     words = NAMES[layout]
-    a, b, v = index_data(name, words[0], compressed), index_data(name, words[1], plain), _numbers(values, dtype)
+    a, b = (
+        (compressed, plain) if shared else (index_data(name, words[0], compressed), index_data(name, words[1], plain))
+    )
+    v = _numbers(values, dtype)
     batch = b.shape[:-1]
     blocked = layout in ("bsr", "bsc")
     k = len(batch)
@@ -199,7 +211,7 @@ def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values
 
 @public("sparse.from_scipy", out=False)
 def from_scipy(matrix: Any, requires_grad: bool = False) -> Tensor:
-    """A sparse tensor that shares its arrays with one of scipy.sparse (coo, csr, csc or bsr; others are converted).
+    """A sparse tensor that shares its numbers with one of scipy.sparse, and but for coo its indices, which must not be written to.
 
     >>> import scipy.sparse
     >>> chainrule.sparse.from_scipy(scipy.sparse.eye_array(2, format="csr")).to_dense()
@@ -209,10 +221,14 @@ def from_scipy(matrix: Any, requires_grad: bool = False) -> Tensor:
     m = matrix if matrix.format in ("coo", "csr", "csc", "bsr") else matrix.tocsr()
     v = Tensor(m.data)
     if m.format == "coo":
-        p = Pattern("coo", tuple(m.shape), (np.stack([m.row, m.col]),), 0, None, bool(m.has_canonical_format))
-        return _done(v, p, requires_grad)
-    block = tuple(m.blocksize) if m.format == "bsr" else None
-    return _done(v, Pattern(m.format, tuple(m.shape), (m.indptr, m.indices), 0, block), requires_grad)
+        return sparse_coo_tensor(
+            np.stack([m.row, m.col]),
+            v,
+            m.shape,
+            requires_grad=requires_grad,
+            is_coalesced=m.has_canonical_format or None,
+        )
+    return _compressed("sparse.from_scipy", m.format, m.indptr, m.indices, v, m.shape, None, requires_grad, shared=True)
 
 
 @public("sparse.to_scipy", out=False)

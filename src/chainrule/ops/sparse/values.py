@@ -27,7 +27,7 @@ detach_p.on(SparseArray)(lambda x: x)
 alias_p.on(SparseArray)(lambda x: x)
 
 
-@op("sparse_values", view=True, linear="each")
+@op("sparse_values", view=True)
 def values_p(x: Any, *, pattern: Pattern) -> Any:
     """The numbers of `x`, sparse or dense, at the places of a pattern."""
     return pick(x, pattern)
@@ -38,7 +38,7 @@ def _(x: Any, *, pattern: Pattern) -> Any:
     return x.values if x.pattern.same(pattern) else relocate(x.values, x.pattern, pattern)
 
 
-@op("with_values", view=True, linear="each")
+@op("with_values", view=True)
 def with_values_p(v: Any, *, pattern: Pattern) -> Any:
     """The sparse tensor of a pattern with the numbers `v`."""
     want = pattern.values_shape
@@ -49,8 +49,15 @@ def with_values_p(v: Any, *, pattern: Pattern) -> Any:
     return SparseArray(v, pattern)
 
 
+def _at(g: Tensor, pattern: Pattern) -> Tensor:
+    """The numbers of a tangent or cotangent at a pattern's places: of a dense one by the op whose transpose is dense too."""
+    return (values_p if is_sparse(g) else pick_p).bind(g, pattern=pattern)
+
+
+values_p.jvp([lambda t, y, x, *, pattern: _at(t, pattern)])
 values_p.vjp([lambda g, y, x, *, pattern: with_values_p.bind(g, pattern=pattern)])
-with_values_p.vjp([lambda g, y, v, *, pattern: values_p.bind(g, pattern=pattern)])
+with_values_p.jvp([lambda t, y, v, *, pattern: with_values_p.bind(t, pattern=pattern)])
+with_values_p.vjp([lambda g, y, v, *, pattern: _at(g, pattern)])
 
 
 def _written(root: Tensor, chain: tuple[Any, ...], new: Tensor) -> Tensor:

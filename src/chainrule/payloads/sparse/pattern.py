@@ -17,6 +17,14 @@ ndarray = np.ndarray
 COMPRESSED = ("csr", "csc", "bsr", "bsc")
 
 
+def _fixed(i: ndarray) -> ndarray:
+    """Index data that nobody writes to through this array: compiled loops trust them."""
+    if i.flags.writeable:
+        i = i.view()
+        i.flags.writeable = False
+    return i
+
+
 class Pattern:
     """Coordinates ``index[0][sparse_dim, nnz]`` (coo), or compressed and plain indices ``index`` of rows or columns, of numbers or blocks."""
 
@@ -31,7 +39,8 @@ class Pattern:
         block: tuple[int, int] | None = None,
         coalesced: bool = True,
     ) -> None:
-        self.layout, self.shape, self.index, self.dense, self.block = layout, shape, index, dense, block
+        self.layout, self.shape, self.dense, self.block = layout, shape, dense, block
+        self.index = tuple([_fixed(i) for i in index])
         self.coalesced = coalesced  # sorted, and no coordinate twice
         self.memo: dict[Any, Any] = {}
         self.plans: Any = weakref.WeakKeyDictionary()
