@@ -16,14 +16,18 @@ _keep_freed_memory()
 
 from . import autograd, func  # noqa: E402
 from . import ops as _ops  # noqa: E402
+from .as_torch import install_as_torch  # noqa: E402
 from .core import dtypes as _dt  # noqa: E402
 from .core import imperative as _imperative  # noqa: E402
+from .core import overriding as _overriding  # noqa: E402
 from .core.device import (  # noqa: E402
     channels_last,
     channels_last_3d,
     contiguous_format,
     device,
     jagged,
+    layout,
+    memory_format,
     preserve_format,
     sparse_bsc,
     sparse_bsr,
@@ -50,6 +54,7 @@ from .custom import custom_op  # noqa: E402
 from .func import vmap  # noqa: E402
 from .interop import einops as _einops  # noqa: E402
 from .interop import exchange as _exchange  # noqa: E402
+from .interop import inner as _inner  # noqa: E402
 from .interop import system as _system  # noqa: E402
 from .interop.numpy import door as _door  # noqa: E402
 from .jit import api as _jit  # noqa: E402
@@ -58,7 +63,7 @@ from .ops.random.generator import Generator, default_generator  # noqa: E402
 
 __version__ = "0.1.0"
 
-for _d in _dt.ALL:
+for _d in (*_dt.ALL, *_dt.FLOAT8):
     globals()[_d.name] = _d
 for _alias in ("half", "float", "double", "short", "int", "long", "chalf", "cfloat", "cdouble"):
     globals()[_alias] = _dt.NAMES[_alias]
@@ -71,6 +76,9 @@ _fill(__import__("sys").modules[__name__], "")
 from . import namespaces as _namespaces  # noqa: E402
 
 _namespaces.install(__import__("sys").modules[__name__])
+from .world import torchscript as _torchscript  # noqa: E402
+
+_torchscript.lend(__import__("sys").modules[__name__].jit)
 
 
 def is_inference(x: Tensor) -> bool:
@@ -80,13 +88,49 @@ def is_inference(x: Tensor) -> bool:
 
 def typename(obj: _Any) -> str:
     """The type's name, as PyTorch prints it."""
-    return "chainrule.Tensor" if isinstance(obj, Tensor) else type(obj).__name__
+    if isinstance(obj, Tensor):
+        return obj.type() if type(obj) is Tensor else f"{type(obj).__module__}.{type(obj).__qualname__}"
+    return (
+        f"{type(obj).__module__}.{type(obj).__name__}"
+        if not isinstance(obj, int | float | str | list | dict)
+        else type(obj).__name__
+    )
 
 
 # Imported when first used, so that ``import chainrule`` stays quick.
-_LAZY = ("array_api", "distributions", "nested", "numpy", "optim", "scipy", "testing", "tree", "typing", "utils")
+_LAZY = (
+    "amp",
+    "array_api",
+    "distributions",
+    "nested",
+    "numpy",
+    "optim",
+    "overrides",
+    "quasirandom",
+    "scipy",
+    "testing",
+    "tree",
+    "typing",
+    "utils",
+)
+_WORLD = ("accelerator", "backends", "compiler", "cpu", "cuda", "distributed", "futures", "fx", "hub", "library", "mps", "mtia",
+          "multiprocessing", "profiler", "serialization", "torch_version", "types", "version", "xpu")  # fmt: skip
+# Functions of parts that are imported on demand.
+_FROM = dict.fromkeys(
+    """autocast GradScaler is_autocast_enabled is_autocast_cpu_enabled is_autocast_available get_autocast_dtype set_autocast_dtype
+    get_autocast_cpu_dtype get_autocast_gpu_dtype set_autocast_cpu_dtype set_autocast_gpu_dtype set_autocast_enabled set_autocast_cpu_enabled
+    is_autocast_cache_enabled set_autocast_cache_enabled clear_autocast_cache autocast_increment_nesting autocast_decrement_nesting""".split(),
+    "amp",
+) | dict.fromkeys(
+    """UntypedStorage TypedStorage FloatStorage DoubleStorage HalfStorage BFloat16Storage ByteStorage CharStorage ShortStorage IntStorage
+    LongStorage BoolStorage ComplexFloatStorage ComplexDoubleStorage""".split(),
+    "world.storages",
+) | {
+    "DisableTorchFunction": "core.overriding", "DisableTorchFunctionSubclass": "core.overriding", "Stream": "world.devices",
+    "Event": "world.devices", "OutOfMemoryError": "world.cuda", "AcceleratorError": "world.cuda",
+}  # fmt: skip
 _PARTS = ("autograd", "fft", "func", "linalg", "masked", "nn", "random", "return_types", "signal", "sparse", "special")
-__all__ = _namespaces.public_names(__import__("sys").modules[__name__], _PARTS + _LAZY)
+__all__ = _namespaces.public_names(__import__("sys").modules[__name__], _PARTS + _LAZY + _WORLD + tuple(_FROM))
 
 
 def __getattr__(name: str) -> _Any:
@@ -95,6 +139,15 @@ def __getattr__(name: str) -> _Any:
         import importlib
 
         return importlib.import_module(f"{__name__}.{name}")
+    if name in _WORLD:
+        import importlib
+
+        return importlib.import_module(f"{__name__}.world.{name}")
+    if name in _FROM:
+        import importlib
+
+        value = globals()[name] = getattr(importlib.import_module(f"{__name__}.{_FROM[name]}"), name)
+        return value
     # With the module, so that Python can suggest a name that is meant.
     raise AttributeError(
         f"module {__name__!r} has no attribute {name!r}", name=name, obj=__import__("sys").modules[__name__]

@@ -1,4 +1,4 @@
-"""``python -m chainrule COMMAND``: coverage, info."""
+"""``python -m chainrule COMMAND``: as-torch, coverage, info."""
 
 from __future__ import annotations
 
@@ -8,11 +8,17 @@ import sys
 
 def main(argv: list[str] | None = None) -> int:
     """Run a command; returns the exit status."""
+    given = sys.argv[1:] if argv is None else argv
+    if given[:1] == ["as-torch"]:  # what follows belongs to the script
+        from .as_torch import run_script
+
+        return run_script(given[1:])
     parser = argparse.ArgumentParser(prog="python -m chainrule", description="Differentiable NumPy.")
     commands = parser.add_subparsers(dest="command", required=True)
     cover = commands.add_parser(
         "coverage", help="list the public names that PyTorch has and chainrule does not, with the reason"
     )
+    cover.add_argument("what", nargs="?", default="torch", choices=["torch"], help="whose names: those of torch")
     cover.add_argument(
         "library",
         nargs="?",
@@ -24,6 +30,9 @@ def main(argv: list[str] | None = None) -> int:
         "--all", action="store_true", help="list what is out of scope too, not only what is still to come"
     )
     cover.add_argument("--namespace", default="", help="only this namespace, e.g. nn.functional or Tensor")
+    commands.add_parser(
+        "as-torch", help="run a script with chainrule under the name torch: as-torch script.py [args...]"
+    )
     commands.add_parser(
         "info", help="version, number of ops and methods, whether kernels are compiled here and, if not, why"
     )

@@ -15,9 +15,8 @@ from .transforms.jacobian import hessian, jacfwd, jacrev
 from .transforms.reverse import elementwise_grad, grad, grad_and_value, value_and_grad, vjp
 
 __all__ = [
-    "associative_scan", "cond", "debug_unwrap", "elementwise_grad", "fori_loop", "functional_call", "functionalize", "grad",
-    "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "map", "scan", "stack_module_state", "switch", "value_and_grad",
-    "vjp", "vmap", "while_loop",
+    "associative_scan", "cond", "debug_unwrap", "elementwise_grad", "fori_loop", "functional_call", "functionalize", "grad", "grad_and_value",
+    "hessian", "jacfwd", "jacrev", "jvp", "linearize", "map", "scan", "stack_module_state", "switch", "value_and_grad", "vjp", "vmap", "while_loop",
 ]  # fmt: skip
 
 

@@ -14,6 +14,7 @@ import ml_dtypes
 import numpy as np
 
 BOOL, INT, FLOAT, COMPLEX = range(4)
+PREFIX = ["chainrule"]  # what names are printed under; "torch" where chainrule stands in for PyTorch
 
 
 class DType:
@@ -35,13 +36,13 @@ class DType:
         self.itemsize = self.np.itemsize
 
     def __repr__(self) -> str:
-        return f"chainrule.{self.name}"
+        return f"{PREFIX[0]}.{self.name}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_by_name, (self.name,))
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> Any:
         """NumPy's type: ``np.dtype(chainrule.float32)`` asks for it."""
         return self.np
 
@@ -92,19 +93,26 @@ ALL = (
     bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64, float16, bfloat16, float32, float64,
     complex32, complex64, complex128,
 )  # fmt: skip
-NAMES: dict[str, DType] = {d.name: d for d in ALL} | {
+# Numbers of 8 bits are stored, compared by conversion and computed with in float32; they take no part in promotion.
+FLOAT8 = tuple(
+    DType(name, getattr(ml_dtypes, name), FLOAT, 0)
+    for name in ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu")
+)
+NAMES: dict[str, DType] = {d.name: d for d in (*ALL, *FLOAT8)} | {
     "half": float16, "float": float32, "double": float64, "short": int16, "int": int32, "long": int64,
     "chalf": complex32, "cfloat": complex64, "cdouble": complex128,
 }  # fmt: skip
-FROM_NP: dict[np.dtype, DType] = {d.np: d for d in ALL}
+FROM_NP: dict[np.dtype, DType] = {d.np: d for d in (*ALL, *FLOAT8)}
 HALVES = frozenset((float16.np, bfloat16.np))
 # What 16-bit parts are computed in, and what a result computed so becomes.
-WORK = {float16.np: float32.np, bfloat16.np: float32.np, complex32.np: complex64.np}
+WORK = {float16.np: float32.np, bfloat16.np: float32.np, complex32.np: complex64.np} | {
+    d.np: float32.np for d in FLOAT8
+}
 NARROW = {
     float16.np: {float32.np: float16.np, complex64.np: complex32.np},
     bfloat16.np: {float32.np: bfloat16.np},
     complex32.np: {complex64.np: complex32.np, float32.np: float16.np},
-}
+} | {d.np: {float32.np: d.np} for d in FLOAT8}
 
 _default = float32
 
@@ -154,6 +162,8 @@ def promote_types(a: DType, b: DType) -> DType:
         return a
     if a.category > b.category:
         a, b = b, a
+    if (a in FLOAT8 or b in FLOAT8) and a.category == b.category:
+        raise RuntimeError(f"Promotion for Float8 Types is not supported, attempted to promote {a} and {b}")
     if a.category == b.category:
         if a.category == INT:
             if "uint8" in (a.name, b.name):
@@ -233,18 +243,44 @@ def can_cast(from_: DType, to: DType) -> bool:
 class finfo:
     """Machine limits of a floating type: eps, max, min, tiny, bits."""
 
-    def __init__(self, dtype: DType | None = None) -> None:
-        d = (dtype or _default).to_real()
+    def __init__(self, type: Any = None) -> None:
+        d = (_default if type is None else as_dtype(type)).to_real()
+        if d.category != FLOAT:
+            raise TypeError(f"finfo: requires a floating point input type; use iinfo to handle {d}")
         info = ml_dtypes.finfo(d.np)
         self.bits, self.dtype = int(info.bits), d.name
         self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
         self.tiny = self.smallest_normal = float(info.smallest_normal)
         self.resolution = float(info.resolution)
 
+    def __repr__(self) -> str:
+        return (
+            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
+            f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, finfo) and self.dtype == other.dtype
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)
+
 
 class iinfo:
     """Limits of an integer type: max, min, bits."""
 
-    def __init__(self, dtype: DType) -> None:
-        info = np.iinfo(dtype.np)
-        self.bits, self.max, self.min, self.dtype = info.bits, int(info.max), int(info.min), dtype.name
+    def __init__(self, type: Any) -> None:
+        d = as_dtype(type)
+        if d.category != INT:
+            raise TypeError(f"iinfo: requires an integer input type; use finfo to handle {d}")
+        info = np.iinfo(d.np)
+        self.bits, self.max, self.min, self.dtype = info.bits, int(info.max), int(info.min), d.name
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, iinfo) and self.dtype == other.dtype
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)

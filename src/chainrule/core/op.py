@@ -48,14 +48,14 @@ class Op:
     rules: Any = ()  # one forward rule an input, where the op has them
     none_is_zero = True  # a cotangent None from the reverse rule: the derivative is zero, not "there is none"
     again: Callable[..., Any] | None = None  # instead of a rule: the cotangents from a second run (checkpoints)
+    packs: Callable[..., Any] | None = None  # which inputs and results a node saves, where `keeps` keeps more
     scatter: Callable[..., Any] | None = (
         None  # how a write through this view reaches its base, where it is no choice of elements
     )
     linear = ""
     kernel: Callable[..., Any] | None = None
-    even = (
-        True  # whether arguments and results of equal ranks have equal leading axes: not where their core ranks differ
-    )
+    # Whether arguments and results of equal ranks have equal leading axes: not where their core ranks differ.
+    even = True
     effect = False  # whether it must run, in order, even where nobody reads its result
     arity = 0  # the number of operands of a pointwise op
     operator: Any = None  # `bind` as Python's operator, for pointwise ops

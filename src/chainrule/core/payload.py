@@ -27,6 +27,7 @@ class Payload:
     array: type = ndarray
     layout = "strided"
     device = "cpu"
+    empty = False  # whether there are no elements
 
     def body(self, op: Op) -> Callable[..., Any]:
         """How `op` runs on arrays of this type: the body declared for it, or by default the op's own."""
@@ -64,11 +65,14 @@ class Payload:
 
 STRIDED = Payload()
 PAYLOADS: dict[type, Payload] = {}  # beside NumPy's
+EMPTY: set[type] = set()  # of these, arrays without elements: a write changes nothing
 
 
 def register(payload: Payload) -> Payload:
     """Let tensors hold arrays of ``payload.array``."""
     PAYLOADS[payload.array] = payload
+    if payload.empty:
+        EMPTY.add(payload.array)
     return payload
 
 

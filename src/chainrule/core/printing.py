@@ -109,6 +109,9 @@ def tensor_repr(x: Tensor) -> str:
     if type(v) is np.ndarray:
         name += "tensor"
         body = array_text(v.astype(dt.WORK[v.dtype]) if v.dtype in dt.WORK else v, 7)
+    elif x.is_meta:
+        name += "tensor"
+        body = f"..., device='meta', size={tuple(v.shape)}"
     else:
         name += getattr(v, "printed_as", "nested_tensor")
         body = v.text()

@@ -66,10 +66,15 @@ def with_out(f: Callable[..., Any], fresh: bool = False, fill: bool = False) -> 
     `fill` is for ranges: an `out` of another shape with as many elements is filled.
     """
 
+    names = parameters_of(f)
+    most = LEGACY[f.__name__][1] if f.__name__ in LEGACY else 99  # positional arguments of the newer form
+
     @functools.wraps(f)
     def call(*args: Any, out: Any = None, **kw: Any) -> Any:
+        if kw and not kw.keys() <= names:
+            kw = renamed(f.__name__, names, kw)
         if out is None:
-            return f(*args, **kw)
+            return f(*args, **kw) if len(args) <= most else modern(f, args, kw)
         check_out(f.__name__, out, (*args, *kw.values()), fresh)
         y = f(*args, **kw)
         if fresh and isinstance(out, Tensor) and out.dtype is not y.dtype:
@@ -81,13 +86,106 @@ def with_out(f: Callable[..., Any], fresh: bool = False, fill: bool = False) -> 
     return signed(call, f, out=True)
 
 
+# What NumPy calls the arguments: PyTorch takes these names too.
+ALIASES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
+# Functions whose older form has a factor among the tensors, ``addcmul(a, 2, b, c)``: its name now, and how many tensors there are.
+LEGACY = {
+    "add": ("alpha", 2),
+    "sub": ("alpha", 2),
+    "addcmul": ("value", 3),
+    "addcdiv": ("value", 3),
+    "addmm": ("alpha", 3),
+}
+
+
+def modern(f: Any, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
+    """Call `f` with arguments in the older form."""
+    factor, n = LEGACY[f.__name__]
+    if len(args) == n + 1 and f.__name__ != "addmm":
+        return f(args[0], *args[2:], **{factor: args[1]}, **kw)
+    if (
+        f.__name__ == "addmm" and len(args) in (4, 5) and not isinstance(args[0], Tensor)
+    ):  # addmm(beta, input, alpha, mat1, mat2), addmm(beta, input, mat1, mat2)
+        rest = args[3:] if len(args) == 5 else args[2:]
+        return f(args[1], *rest, beta=args[0], alpha=args[2] if len(args) == 5 else 1, **kw)
+    return f(*args, **kw)
+
+
+def parameters_of(f: Any) -> Any:
+    """The names of a function's parameters that can be given by name; all names, if it takes any."""
+    try:
+        ps = inspect.signature(f).parameters.values()
+    except (TypeError, ValueError):
+        return _Everything()
+    if any(p.kind is _VAR_KEYWORD for p in ps):
+        return _Everything()
+    return frozenset(p.name for p in ps if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY))
+
+
+class _Everything(frozenset[str]):
+    def __ge__(self, other: Any) -> bool:
+        return True
+
+
+def renamed(name: str, names: Any, kw: dict[str, Any]) -> dict[str, Any]:
+    """Keyword arguments with NumPy's names replaced by ours; what is unknown all the same is left for the function to refuse."""
+    new: dict[str, Any] = {}
+    for k, v in kw.items():
+        to = ALIASES.get(k, k) if k not in names else k
+        to = to if to in names else k
+        if to == "input" and to not in names and "self" in names:
+            to = "self"
+        if to in new or (to != k and to in kw):
+            raise TypeError(f"{name}() got multiple values for argument {to!r} ({k!r} is another name of it)")
+        new[to] = v
+    return new
+
+
+def aliased(f: F) -> F:
+    """`f` that takes NumPy's names of its arguments too, if it has arguments that have such names."""
+    names = parameters_of(f)
+    most = LEGACY[f.__name__][1] if f.__name__ in LEGACY else 99
+    if isinstance(f, type) or (
+        most == 99 and (isinstance(names, _Everything) or names.isdisjoint(("dim", "keepdim", "other")))
+    ):
+        return f
+
+    @functools.wraps(f)
+    def call(*args: Any, **kw: Any) -> Any:
+        if kw and not kw.keys() <= names:
+            kw = renamed(f.__name__, names, kw)
+        return f(*args, **kw) if len(args) <= most else modern(f, args, kw)
+
+    return call  # type: ignore[return-value]
+
+
+def _unnamed(name: str, given: tuple[Any, ...], kw: dict[str, Any]) -> tuple[Any, ...]:
+    """The operands of a pointwise op, of which some came under NumPy's names."""
+    wanted = ("input", "other")[: len(given)]
+    new = renamed(name, frozenset((*wanted, "out")), kw)
+    operands = []
+    for n, v in zip(wanted, given, strict=True):
+        v = new.pop(n) if v is MISSING and n in new else v
+        if v is MISSING:
+            raise TypeError(f"{name}() missing 1 required positional argument: {n!r}")
+        operands.append(v)
+    if new:
+        raise TypeError(f"{name}() got an unexpected keyword argument {next(iter(new))!r}")
+    return tuple(operands)
+
+
+MISSING: Any = inspect.Parameter.empty
+
+
 def pointwise_function(p: Op) -> Callable[..., Any]:
     """A pointwise op as a function with PyTorch's argument names and ``out=``."""
     call = p.bind
     n = p.arity
     if n == 1:
 
-        def function(input: Operand, *, out: Tensor | None = None) -> Tensor:
+        def function(input: Operand = MISSING, *, out: Tensor | None = None, **kw: Any) -> Tensor:
+            if kw or input is MISSING:
+                (input,) = _unnamed(p.name, (input,), kw)
             if out is None:
                 return call(input)
             check_out(p.name, out, (input,), fresh=False)
@@ -95,7 +193,11 @@ def pointwise_function(p: Op) -> Callable[..., Any]:
 
     elif n == 2:
 
-        def function(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:  # type: ignore[misc]
+        def function(  # type: ignore[misc]
+            input: Operand = MISSING, other: Operand = MISSING, *, out: Tensor | None = None, **kw: Any
+        ) -> Tensor:
+            if kw or other is MISSING:
+                input, other = _unnamed(p.name, (input, other), kw)
             if out is None:
                 return call(input, other)
             check_out(p.name, out, (input, other), fresh=False)
@@ -106,7 +208,15 @@ def pointwise_function(p: Op) -> Callable[..., Any]:
     function.__name__ = function.__qualname__ = p.name
     function.__doc__ = p.__doc__
     function.op = p  # type: ignore[attr-defined]
+    function.__signature__ = _FUNCTION_SIGNATURES[n]  # type: ignore[attr-defined]
     return function
+
+
+def _unary(input: Operand, *, out: Tensor | None = None) -> Tensor: ...  # type: ignore[empty-body]
+def _binary(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor: ...  # type: ignore[empty-body]
+
+
+_FUNCTION_SIGNATURES = {1: inspect.signature(_unary), 2: inspect.signature(_binary)}
 
 
 def is_pointwise(f: Any) -> TypeGuard[Op]:
@@ -153,8 +263,17 @@ def _allocation(a: Any) -> int:
 def in_place(f: Callable[..., Any], name: str) -> Callable[..., Tensor]:
     """The method that writes ``f(self, ...)`` to self and returns self."""
 
-    def method(self: Tensor, *args: Any, **kw: Any) -> Tensor:
-        return assign(self, f(self, *args, **kw), name)
+    if name.startswith("__"):
+        from .fast import is_operand
+
+        def method(self: Tensor, other: Any) -> Any:
+            # What is no operand is left to Python, and so to the other's own operator.
+            return assign(self, f(self, other), name) if is_operand(other) else NotImplemented
+
+    else:
+
+        def method(self: Tensor, *args: Any, **kw: Any) -> Any:
+            return assign(self, f(self, *args, **kw), name)
 
     method.__doc__ = f"In-place version of :meth:`{name.rstrip('_')}`."
     return signed(method, f, returns="Tensor")
@@ -167,6 +286,8 @@ def public(
 
     def register(f: F) -> F:
         target: Any = pointwise_function(f) if is_pointwise(f) else with_out(f, fresh, fill) if out else f
+        if target is f and names and not names.startswith("nn."):
+            target = aliased(f)
         for n in names.split():
             claim(n, f)
             PUBLIC[n] = target
@@ -174,10 +295,11 @@ def public(
         if hasattr(target, "op"):
             show_declaration(target)
         as_method: Any = _pointwise_method(f) if is_pointwise(f) else _bindable(f) if isinstance(f, Op) else f
+        named = as_method if is_pointwise(f) or isinstance(f, Op) or not (methods or inplace) else aliased(f)
         for n in methods.split():
-            attach(n, _operator(f, as_method) if n in OPERATORS else as_method, f)
+            attach(n, _operator(f, as_method) if n in OPERATORS else named, f)
         for n in inplace.split():
-            attach(n, method := in_place(as_method, n), f)
+            attach(n, method := in_place(named, n), f)
             show_declaration(method)
         return f
 
@@ -254,6 +376,23 @@ def prop(name: str) -> Callable[[F], F]:
         return f
 
     return register
+
+
+def interpose(name: str, wrap: Callable[[Any], Any]) -> None:
+    """Put ``wrap(f)`` in the place of a published function (``"linalg.inv"``) or method (``"Tensor.mm"``), where there is one."""
+    if name.startswith("Tensor."):
+        tail = name[7:]
+        if tail in METHODS:
+            METHODS[tail] = new = wrap(METHODS[tail])
+            setattr(Tensor, tail, new)
+        return
+    if (f := PUBLIC.get(name)) is None:
+        return
+    PUBLIC[name] = new = wrap(f)
+    head, _, tail = name.rpartition(".")
+    module = sys.modules.get(f"chainrule.{head}" if head else "chainrule")
+    if module is not None and module.__dict__.get(tail) is f:
+        setattr(module, tail, new)
 
 
 def house(module: str, names: list[str]) -> None:

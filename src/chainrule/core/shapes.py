@@ -69,7 +69,7 @@ def wrap_dim(dim: Any, n: int, what: str = "dim") -> int:
         raise TypeError(f"{what} must be an int, got {type(dim).__name__}") from None
     m = max(n, 1)
     if not -m <= d < m:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-m}, {m - 1}], but {what} is {d})")
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-m}, {m - 1}], but got {d} for {what})")
     return d - m if d >= 0 else d
 
 

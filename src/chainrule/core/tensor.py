@@ -42,7 +42,15 @@ class Size(tuple[Any, ...]):  # a ragged size is no int
         return n
 
     def __repr__(self) -> str:
-        return f"chainrule.Size([{', '.join(map(str, self))}])"
+        return f"{dt.PREFIX[0]}.Size([{', '.join(map(str, self))}])"
+
+    def __mul__(self, n: SupportsIndex) -> Size:
+        return Size(tuple.__mul__(self, n))
+
+    __rmul__ = __mul__
+
+    def __radd__(self, other: Any) -> Size:
+        return Size(tuple(other) + tuple(self))
 
     @overload
     def __getitem__(self, i: SupportsIndex) -> Any: ...
@@ -63,6 +71,7 @@ class Meta:
     base: Tensor | None = None
     chain: tuple[Any, ...] = ()
     views: list[weakref.ref[Tensor]] | None = None
+    version = 0  # how many writes there were, of the root of a family
     pinned = False  # whether others may hold the memory: then a write goes to a copy
     grad: Any = None
     hooks: dict[int, Any] | None = None
@@ -173,7 +182,13 @@ class Tensor(Methods):
         if self.is_nested or self.layout.name.startswith("sparse"):
             return True  # packed rows, and stored numbers, always do
         expected = 1
-        for n, s in zip(reversed(self.shape), reversed(self.stride()), strict=True):
+        order = list(zip(self.shape, self.stride(), strict=True))
+        if memory_format is not None and memory_format.name.startswith("channels_last"):
+            rank = 4 if memory_format.name == "channels_last" else 5
+            if len(order) != rank:
+                return False
+            order = [order[0], *order[2:], order[1]]
+        for n, s in reversed(order):
             if n != 1:
                 if s != expected:
                     return self.numel() == 0
@@ -205,7 +220,14 @@ class Tensor(Methods):
         """Whether the tensor is sparse, by rows."""
         return getattr(innermost(self), "layout", None) == "sparse_csr"
 
-    is_cuda = is_quantized = is_meta = is_mkldnn = is_xla = False
+    is_cuda = is_quantized = is_mkldnn = is_xla = is_xpu = is_ipu = is_hpu = is_mps = is_mtia = is_maia = is_vulkan = (
+        False
+    )
+
+    @property
+    def is_meta(self) -> bool:
+        """Whether the tensor has a shape and a type, and no elements."""
+        return payload_of(innermost(self)).device == "meta"
 
     def is_conj(self) -> bool:
         """Whether conjugation is pending: never, it is applied at once."""
@@ -222,9 +244,9 @@ class Tensor(Methods):
     @property
     def device(self) -> Any:
         """Where the elements are."""
-        from .device import CPU
+        from .device import CPU, META
 
-        return CPU
+        return META if self.is_meta else CPU
 
     @property
     def layout(self) -> Any:
@@ -269,7 +291,7 @@ class Tensor(Methods):
         """The elements as a NumPy array that shares this tensor's memory."""
         if not force and self.requires_grad:
             raise ChainruleError(
-                "numpy() on a tensor that requires grad would lose the gradient: write x.detach().numpy() if that is meant."
+                "numpy(): Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead. (It would lose the gradient.)"
             )
         v = self.concrete("numpy()")
         if not force and self.dtype.category >= dt.FLOAT and self._has_tangent():
@@ -303,18 +325,26 @@ class Tensor(Methods):
     def __bool__(self) -> bool:
         if self.numel() != 1:
             raise ChainruleError(
-                f"the truth of a tensor of shape {tuple(self.shape)} is ambiguous: use .any(), .all() or where()"
+                f"bool(): Boolean value of Tensor with {'more than one value' if self.numel() else 'no values'} is ambiguous (shape "
+                f"{list(self.shape)}): use .any(), .all() or where()"
             )
         return bool(self.concrete("bool()").reshape(()))
 
     def __float__(self) -> float:
-        return float(self.item())
+        return float(self._only())
 
     def __int__(self) -> int:
-        return int(self.item())
+        return int(self._only())
 
     def __complex__(self) -> complex:
-        return complex(self.item())
+        return complex(self._only())
+
+    def _only(self) -> Any:
+        if self.numel() != 1:
+            raise ValueError(
+                f"only one element tensors can be converted to Python scalars, this one has {self.numel()}"
+            )
+        return self.item()
 
     def __index__(self) -> int:
         if self.dtype.category > dt.INT:

@@ -17,7 +17,7 @@ import numpy as np
 from . import dtypes as dt
 from .dispatch import CUT, grad_enabled, innermost
 from .errors import ChainruleError
-from .payload import COMPOSED, PAYLOADS
+from .payload import COMPOSED, EMPTY, PAYLOADS
 from .tensor import Meta, Tensor
 
 DETACH = object()
@@ -141,17 +141,21 @@ def assign(x: Tensor, new: Any, what: str = "in-place write") -> Tensor:
         if not dt.can_cast(new.dtype, d):
             raise ChainruleError(f"{what}: result type {new.dtype} can't be cast to the tensor's type {d}")
         new = new.to(d)
+    if EMPTY and type(innermost(x)) in EMPTY:
+        return x
     if x._interp is not None or new._interp is not None:
         new = compact(new)
     _check_leaf(x, what)
     _check_overlap(x, what)
+    m = meta(root_of(x))
+    m.version += 1
     if x._interp is None and new._interp is None and not (PAYLOADS and _holds_other(x)) and not _saved_below(x):
         _write_memory(x, new._value)
         return x
     if x._interp is not None and x._interp.level <= CUT.get() and _write_leaf(x, new):
         return x
-    m = x._meta
-    if m is None or (m.base is None and not m.views):
+    m = meta(x)
+    if m.base is None and not m.views:
         adopt(x, _with_history(x, new))
         return x
     root = root_of(x)

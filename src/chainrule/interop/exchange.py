@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes as dt
-from ..core.device import strided
 from ..core.registry import prop, public
 from ..core.tensor import Size, Tensor
 from ..ops.shape.create import empty, finish, tensor
@@ -80,7 +79,7 @@ class _OfType(type):
         d = cls.dtype  # type: ignore[attr-defined]
         if len(args) == 1 and not isinstance(args[0], int):
             return tensor(args[0], dtype=d, device=device)
-        return empty(*args, dtype=d, device=device)
+        return empty(*(args or (0,)), dtype=d, device=device)
 
     def __instancecheck__(cls, x: Any) -> bool:
         return isinstance(x, Tensor) and x.dtype is cls.dtype  # type: ignore[attr-defined]
@@ -116,8 +115,4 @@ def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
     """A tensor of this one's type from data or from sizes; ``new_tensor`` and ``new_empty`` say which."""
     if len(args) == 1 and not isinstance(args[0], int | Size):
         return self.new_tensor(args[0], device=device)
-    return self.new_empty(*args, device=device)
-
-
-public("layout", out=False)(type(strided))
-public("memory_format", out=False)(type(strided))
+    return self.new_empty(*(args or (0,)), device=device)

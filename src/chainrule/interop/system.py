@@ -24,6 +24,9 @@ def save(obj: Any, f: Any, pickle_module: Any = pickle, pickle_protocol: int = 4
         pickle_module.dump(obj, f, pickle_protocol)
 
 
+SAFE: list[Any] = []  # what serialization.add_safe_globals was given
+
+
 class _Safe(pickle.Unpickler):
     """Loads tensors and plain containers; anything else could run code and is refused."""
 
@@ -40,6 +43,9 @@ class _Safe(pickle.Unpickler):
         ) or (module, name) == ("ml_dtypes", "bfloat16")
         if plain or ours or arrays:
             return super().find_class(module, name)
+        for c in SAFE:
+            if (c.__module__, c.__qualname__) == (module, name):
+                return c
         raise pickle.UnpicklingError(
             f"load: {module}.{name} is neither a tensor nor a plain container; pass weights_only=False if you trust the file"
         )
@@ -65,11 +71,20 @@ def load(
         return load_file(str(f))
 
     def read(file: Any) -> Any:
-        from .checkpoint import is_zip, read_zip
+        from .checkpoint import CheckpointError, is_zip, read_zip
 
         if getattr(file, "seekable", bool)() and is_zip(file):
             return read_zip(file)
-        return (pickle_module or pickle).load(file) if weights_only is False else _Safe(file).load()
+        if weights_only is False:
+            return (pickle_module or pickle).load(file)
+        try:
+            return _Safe(file).load()
+        except (pickle.UnpicklingError, OSError):
+            raise
+        except Exception as e:
+            raise CheckpointError(
+                f"load: the file is broken or no pickle of tensors ({type(e).__name__}: {str(e)[:200]})"
+            ) from None
 
     if isinstance(f, str | os.PathLike):
         with open(f, "rb") as file:
@@ -98,24 +113,23 @@ def set_num_threads(n: int) -> None:
 @public("get_default_device", out=False)
 def get_default_device() -> Any:
     """The device on which new tensors are made."""
-    from ..core.device import CPU
+    from ..core.device import CPU, DEFAULT
 
-    return CPU
+    return DEFAULT.get() or CPU
 
 
 @public("set_default_device", out=False)
 def set_default_device(device: Any) -> None:
-    """Accepts the CPU, the only device."""
-    from ..core.device import device as make
+    """Make new tensors on this device: the CPU or ``meta``, the only ones there are; None takes it back."""
+    from ..core.device import DEFAULT, place
 
-    if device is not None:
-        make(device)
+    DEFAULT.set(None if device is None else place(device))
 
 
 class _Settings:
     """What code written for PyTorch sets: nothing here depends on it, results are the same every time."""
 
-    deterministic = warn_only = False
+    deterministic = warn_only = warn_always = False
     matmul_precision = "highest"
 
 
@@ -183,7 +197,7 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
 
 @public("", methods="get_device", out=False)
 def get_device(self: Tensor) -> int:
-    """-1: the CPU."""
+    """-1: the CPU, which has no number."""
     return -1
 
 
@@ -231,3 +245,49 @@ def _publish_in_place(names: str) -> None:
 
 
 _publish_in_place("erf_ erfc_ i0_ logit_ sinc_ addmv_ index_put_")
+
+
+@public("get_num_interop_threads", out=False)
+def get_num_interop_threads() -> int:
+    """1: operations follow one another."""
+    return 1
+
+
+@public("set_num_interop_threads", out=False)
+def set_num_interop_threads(n: int) -> None:
+    """Accepted: operations follow one another."""
+
+
+@public("set_warn_always", out=False)
+def set_warn_always(b: bool) -> None:
+    """Remember the wish: warnings go through Python's filters."""
+    _Settings.warn_always = bool(b)
+
+
+@public("is_warn_always_enabled", out=False)
+def is_warn_always_enabled() -> bool:
+    """What was asked for with ``set_warn_always``."""
+    return _Settings.warn_always
+
+
+@public("is_storage", out=False)
+def is_storage(obj: Any) -> bool:
+    """Whether an object is a storage."""
+    from ..world.storages import TypedStorage, UntypedStorage
+
+    return isinstance(obj, TypedStorage | UntypedStorage)
+
+
+def _elsewhere(kind: str) -> None:
+    def method(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
+        from ..core.device import place
+
+        place(kind)
+        return self
+
+    method.__name__, method.__doc__ = kind, f"Raises: there is no device {kind} here."
+    public("", methods=kind, out=False)(method)
+
+
+for _kind in ("cuda", "xpu", "hpu", "ipu", "mtia"):
+    _elsewhere(_kind)

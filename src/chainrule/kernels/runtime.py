@@ -223,6 +223,7 @@ finish:
 }}
 """
 
+MOST_THREADS = 1 << 12  # more than any machine has use for
 _lock = threading.Lock()
 _pools: dict[int, int] = {}
 _functions: dict[str, int] | None = None
@@ -231,10 +232,11 @@ _configured: int | None = None
 
 
 def default_threads() -> int:
-    """CHAINRULE_NUM_THREADS, or the number of cores this process may use."""
-    env = os.environ.get("CHAINRULE_NUM_THREADS", "")
-    if env.isdigit() and int(env) > 0:
-        return int(env)
+    """CHAINRULE_NUM_THREADS, or OMP_NUM_THREADS, or the number of cores this process may use."""
+    for name in ("CHAINRULE_NUM_THREADS", "OMP_NUM_THREADS"):
+        env = os.environ.get(name, "").partition(",")[0].strip()
+        if env.isdigit() and int(env) > 0:
+            return int(env)
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
@@ -253,7 +255,11 @@ def _start(n: int) -> int:
     ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_functions["setup"])(address)
     worker = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_functions["worker"])
     for i in range(n - 1):
-        threading.Thread(target=worker, args=(address,), name=f"chainrule-{i + 1}", daemon=True).start()
+        try:
+            threading.Thread(target=worker, args=(address,), name=f"chainrule-{i + 1}", daemon=True).start()
+        except RuntimeError:  # the system gives no more: those that run share the work
+            ctypes.c_int64.from_address(address + THREADS).value = i + 1
+            break
     return address
 
 
@@ -273,8 +279,8 @@ def pool() -> int:
 def set_num_threads(n: int) -> None:
     """Use n threads from now on. Results do not depend on it."""
     global _configured, _current
-    if n < 1:
-        raise ValueError(f"set_num_threads: expected at least 1, got {n}")
+    if not 1 <= n < MOST_THREADS:
+        raise ValueError(f"set_num_threads: expected a number from 1 to {MOST_THREADS - 1}, got {n}")
     _configured, _current = n, None
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..core import dtypes as dt
 from ..core.dispatch import Interpreter
+from ..core.overriding import disabled
 from ..core.printing import tensor_repr
 from ..core.tensor import Tensor
 from ..core.views import root_of
@@ -46,6 +47,7 @@ class Parameter(Tensor, metaclass=_Marked):
     """A tensor that is a weight: ``Parameter(data, requires_grad=True)``."""
 
     mark = "_is_param"
+    __torch_function__ = disabled  # what is computed from a parameter is a plain tensor
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
         """A leaf that shares the memory of `data`."""
@@ -103,6 +105,7 @@ class Buffer(Tensor, metaclass=_Marked):
     """A tensor that is state but no weight: ``Buffer(data, persistent=True)``."""
 
     mark = "_is_buffer"
+    __torch_function__ = disabled
     persistent: bool
 
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
@@ -209,7 +212,7 @@ def is_lazy(x: Any) -> bool:
     return isinstance(x, UninitializedTensorMixin)
 
 
-class UninitializedParameter(UninitializedTensorMixin, Parameter):
+class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[misc]
     """A parameter whose shape is not known yet."""
 
     cls_to_become = Parameter
@@ -221,8 +224,10 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
         return x
 
 
-class UninitializedBuffer(UninitializedTensorMixin, Tensor):
+class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # type: ignore[misc]
     """A buffer whose shape is not known yet."""
+
+    __torch_function__ = disabled
 
     def __new__(
         cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
+from ...core.registry import PUBLIC
 from ...core.tensor import Tensor
 from ...core.views import assign
 from .. import functional as F
@@ -57,9 +58,10 @@ class _NormBase(_Affine):
         self.register_parameter("weight", blank(num_features, dtype=d, device=device) if affine else None)
         self.register_parameter("bias", blank(num_features, dtype=d, device=device) if affine and bias else None)
         track = track_running_stats
-        self.register_buffer("running_mean", Tensor(np.zeros(num_features, d.np)) if track else None)
-        self.register_buffer("running_var", Tensor(np.ones(num_features, d.np)) if track else None)
-        self.register_buffer("num_batches_tracked", Tensor(np.zeros((), np.int64)) if track else None)
+        zeros, ones = PUBLIC["zeros"], PUBLIC["ones"]
+        self.register_buffer("running_mean", zeros(num_features, dtype=d, device=device) if track else None)
+        self.register_buffer("running_var", ones(num_features, dtype=d, device=device) if track else None)
+        self.register_buffer("num_batches_tracked", zeros((), dtype=dt.int64, device=device) if track else None)
         self.reset_parameters()
 
     def reset_running_stats(self) -> None:
@@ -242,7 +244,7 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
         if self.num_features and not self.has_uninitialized_params():
             super().reset_parameters()
 
-    def initialize_parameters(self, input: Tensor, *args: Any, **kw: Any) -> None:  # type: ignore[override]
+    def initialize_parameters(self, input: Tensor, *args: Any, **kw: Any) -> None:
         """Take the number of channels from the input."""
         if self.has_uninitialized_params():
             self.num_features = input.shape[1]

@@ -52,6 +52,16 @@ def _invert(x: Any) -> Any:
     return np.invert(x)
 
 
-bitwise_not = public("bitwise_not", methods="bitwise_not __invert__", inplace="bitwise_not_")(
+bitwise_not = public("bitwise_not", methods="bitwise_not", inplace="bitwise_not_")(
     pointwise("bitwise_not", _invert, doc="An integer with every bit turned around, or the other truth value.")
 )
+
+
+@public("", methods="__invert__", out=False)
+def invert(self: Tensor) -> Tensor:
+    """``~x``: an integer with every bit turned around, or the other truth value."""
+    if self.dtype.category > dt.INT:
+        raise TypeError(
+            f"~ (operator.invert) is only implemented on integer and Boolean-type tensors, got {self.dtype}"
+        )
+    return bitwise_not(self)

@@ -58,6 +58,8 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     tensor([2., 3.])
     tensor([1., 2.])
     """
+    if memory_format is not None and memory_format.name.startswith("channels_last"):
+        return input.contiguous(memory_format=memory_format).clone()
     return clone_p.bind(input, order="K" if memory_format is None or memory_format.name == "preserve_format" else "C")
 
 
@@ -104,23 +106,32 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_bloc
        memory_format: Any = None, other: Any = None) -> Tensor:  # fmt: skip
     """`self` converted to a type: ``x.to(chainrule.float64)``, ``x.to(other)``; itself where nothing changes."""
     from ...core.device import device as device_type
+    from ...core.device import place
 
     for a in args:
         if isinstance(a, dt.DType):
             dtype = a
         elif isinstance(a, Tensor):
-            dtype = a.dtype
-        elif isinstance(a, str | device_type):
+            dtype, device = a.dtype, a.device
+        elif isinstance(a, str | device_type) or (isinstance(a, int) and not isinstance(a, bool)):
             device = a
         elif isinstance(a, bool):
             pass
         elif a is not None:
             dtype = dt.as_dtype(a)
     if other is not None:
-        dtype = other.dtype
-    if device is not None:
-        device_type(device)
+        dtype, device = other.dtype, other.device
+    if device is not None and (place(device) is not None) != self.is_meta:
+        if self.is_meta:
+            raise NotImplementedError(
+                "to: Cannot copy out of meta tensor; no data! Use Module.to_empty() to move a module from meta to another device."
+            )
+        from ...payloads.meta import on_meta
+
+        self = on_meta(self)
     d = self.dtype if dtype is None else dt.as_dtype(dtype)
+    if memory_format is not None and memory_format.name.startswith("channels_last"):
+        return cast(self, d).contiguous(memory_format=memory_format)
     if self.dtype is d:
         return clone(self) if copy else self
     return cast(self, d)
@@ -163,7 +174,7 @@ def type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **kw: Any)
         if short not in names:
             raise ValueError(f"type: dtype {dtype!r} is no type's name; write chainrule.float32 or 'torch.FloatTensor'")
         return cast(self, dt.NAMES[names[short]])
-    return cast(self, dt.as_dtype(dtype))
+    return cast(self, dt.as_dtype(getattr(dtype, "dtype", dtype)))  # FloatTensor and its like have one
 
 
 @public("", methods="cpu", out=False)

@@ -356,7 +356,10 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
         if not -n <= padding_idx < n:
             raise AssertionError(f"padding_idx must be within num_embeddings ({n}), got {padding_idx}")
         padding_idx %= n
-    i = check_range_p.bind(input, n=n, name="embedding", dim=0)
+    try:
+        i = check_range_p.bind(input, n=n, name="embedding", dim=0)
+    except RuntimeError as e:
+        raise IndexError(f"index out of range in self: {e}") from None
     if max_norm is not None:
         weight = _limit_rows(weight, i, max_norm, norm_type)
     if sparse:

@@ -26,9 +26,8 @@ from .generator import draw, quantised
 
 def _fill(self: Tensor, name: str, sample: Any, generator: Any) -> Tensor:
     d = self.dtype.np
-    return assign(
-        self, draw(name, tuple(self.shape), lambda rng, s: np.asarray(sample(rng, s)).astype(d), generator), name
-    )
+    drawn = draw(name, tuple(self.shape), lambda rng, s: np.asarray(sample(rng, s)).astype(d), generator, self.device)
+    return assign(self, drawn, name)
 
 
 def _floating(name: str, x: Tensor, complex_too: bool = False) -> None:
@@ -153,7 +152,11 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
             raise TypeError("normal: with numbers for mean and std, argument size must be given")
         d = dt.get_default_dtype() if dtype is None else dt.as_dtype(dtype)
         t = draw(
-            "normal", sizes((size,)), lambda rng, s: np.asarray(mean + std * _normal(rng, s, d)).astype(d.np), generator
+            "normal",
+            sizes((size,)),
+            lambda rng, s: np.asarray(mean + std * _normal(rng, s, d)).astype(d.np),
+            generator,
+            device,
         )
         return t.requires_grad_() if requires_grad else t
     d = given[0].dtype

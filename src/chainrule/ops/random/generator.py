@@ -10,6 +10,7 @@ import numpy as np
 
 from ...core import dtypes as dt
 from ...core.declare import op
+from ...core.device import DEFAULT, place
 from ...core.dispatch import active_vmaps, recorder
 from ...core.errors import ChainruleError
 from ...core.registry import check_out, public
@@ -155,11 +156,17 @@ def fork_rng(devices: Any = None, enabled: bool = True, **_: Any) -> Iterator[No
             default_generator.set_state(state)
 
 
-def draw(name: str, shape: tuple[int, ...], sample: Any, generator: Generator | None = None) -> Tensor:
+def draw(
+    name: str, shape: tuple[int, ...], sample: Any, generator: Generator | None = None, device: Any = None
+) -> Tensor:
     """Draw an array of `shape` with ``sample(rng, shape)``, as the active vmaps' randomness asks.
 
     "same" draws once for all examples, "different" draws one batch axis for every such vmap, "error" refuses.
     """
+    if (DEFAULT.get() if device is None else place(device)) is not None:
+        from ...payloads.meta import MetaArray
+
+        return Tensor(MetaArray(shape, sample(np.random.default_rng(0), (0, *shape[-1:])).dtype))
     lead = []
     for level in active_vmaps():
         if level.randomness == "error":
@@ -230,7 +237,7 @@ def _random(name: str, kind: str, doc: str) -> Any:
     def f(*size: Any, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
           pin_memory: Any = None) -> Tensor:  # fmt: skip
         d = _dtype(dtype)
-        t = draw(name, sizes(size), lambda rng, s: _complex_or_real(rng, s, d, kind), generator)
+        t = draw(name, sizes(size), lambda rng, s: _complex_or_real(rng, s, d, kind), generator, device)
         return t.requires_grad_() if requires_grad else t
 
     def like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
@@ -240,6 +247,7 @@ def _random(name: str, kind: str, doc: str) -> Any:
             dtype=input.dtype if dtype is None else dtype,
             requires_grad=requires_grad,
             generator=generator,
+            device=input.device if device is None else device,
         )
 
     def into(*size: Any, out: Any = None, dtype: Any = None, **kw: Any) -> Tensor:
@@ -277,15 +285,24 @@ def randint(*args: Any, low: int | None = None, high: int | None = None, size: A
     if lo >= high:
         raise RuntimeError(f"randint expects 'from' to be less than 'to', but got from={lo} >= to={high}")
     d = dt.int64 if dtype is None else dt.as_dtype(dtype)
-    return draw("randint", tuple(size), lambda rng, s: rng.integers(lo, high, s).astype(d.np), generator)
+    t = draw("randint", sizes((size,)), lambda rng, s: rng.integers(lo, high, s).astype(d.np), generator, device)
+    return t.requires_grad_() if requires_grad else t
 
 
 @public("randint_like", out=False)
 def randint_like(input: Tensor, *args: Any, low: int | None = None, high: int | None = None, dtype: Any = None, layout: Any = None,
                  device: Any = None, requires_grad: bool = False, memory_format: Any = None, generator: Any = None) -> Tensor:  # fmt: skip
     """Integers in [low, high) with the shape and type of `input`."""
-    d = input.dtype if dtype is None else dtype
-    return randint(*args, low=low, high=high, size=tuple(input.shape), dtype=d, generator=generator)
+    return randint(
+        *args,
+        low=low,
+        high=high,
+        size=tuple(input.shape),
+        dtype=input.dtype if dtype is None else dtype,
+        generator=generator,
+        device=input.device if device is None else device,
+        requires_grad=requires_grad,
+    )
 
 
 @public("randperm")
@@ -299,7 +316,7 @@ def randperm(n: int, *, generator: Any = None, dtype: Any = None, layout: Any = 
     def sample(rng: Any, shape: tuple[int, ...]) -> Any:
         return rng.permuted(np.broadcast_to(np.arange(n), shape).copy(), axis=-1).astype(d.np)
 
-    return draw("randperm", (n,), sample, generator)
+    return draw("randperm", (n,), sample, generator, device)
 
 
 __all__ = ["Generator", "default_generator", "draw", "finish"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import math
 import weakref
 from collections.abc import Sequence
@@ -11,7 +12,8 @@ import numpy as np
 
 from ...core import dtypes as dt
 from ...core.declare import pointwise
-from ...core.device import device as device_type
+from ...core.device import DEFAULT, place
+from ...core.dispatch import innermost
 from ...core.errors import ZERO, ChainruleError
 from ...core.payload import COMPOSED
 from ...core.primitives import overwrite_p
@@ -26,9 +28,13 @@ from ..elementwise.numbers import varies
 
 def finish(a: Any, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
     """A tensor around an array, converted and marked as asked."""
-    if device is not None:
-        device_type(device)
-    t = Tensor(a if dtype is None else a.astype(dt.as_dtype(dtype).np, copy=False))
+    if dtype is not None:
+        a = a.astype(dt.as_dtype(dtype).np, copy=False)
+    if (DEFAULT.get() if device is None else place(device)) is not None:
+        from ...payloads.meta import MetaArray
+
+        a = MetaArray(a.shape, a.dtype)
+    t = Tensor(a)
     return t.requires_grad_() if requires_grad else t
 
 
@@ -63,7 +69,7 @@ def infer(data: Any) -> dt.DType:
         return data.dtype
     if isinstance(data, np.ndarray | np.generic):
         return dt.FROM_NP[data.dtype]
-    if isinstance(data, list | tuple):
+    if isinstance(data, SEQUENCES):
         out: dt.DType | None = None
         for d in data:
             k = infer(d)
@@ -71,13 +77,49 @@ def infer(data: Any) -> dt.DType:
         return out or dt.get_default_dtype()
     if isinstance(data, bool | int | float | complex):
         return dt.scalar_dtype(data)
+    if (a := _foreign(data)) is not None:
+        return infer(a)
     raise TypeError(f"tensor(): could not infer dtype of {type(data).__name__}")
 
 
 def _plain(data: Any) -> Any:
     if isinstance(data, Tensor):
         return data.concrete("tensor()")
-    return [_plain(d) for d in data] if isinstance(data, list | tuple) else data
+    if isinstance(data, SEQUENCES):
+        return [_plain(d) for d in data]
+    return data if (a := _foreign(data)) is None else a
+
+
+SEQUENCES = (list, tuple, range)
+
+
+def _foreign(data: Any) -> np.ndarray | None:
+    """What another library, or Python, offers as an array; None if it is none."""
+    if isinstance(data, bool | int | float | complex | np.ndarray | np.generic | str | bytes) or data is None:
+        return None
+    if hasattr(data, "__array__") or hasattr(data, "__array_interface__") or isinstance(data, BUFFERS):
+        return np.asarray(data)
+    if hasattr(data, "__len__") and hasattr(data, "__getitem__") and not isinstance(data, dict | set):
+        return np.asarray([_plain(d) for d in data])  # a sequence of somebody's own
+    return None
+
+
+BUFFERS = (memoryview, bytearray, array.array)
+
+
+def wrapped(data: Any, d: dt.DType) -> np.ndarray:
+    """Python numbers as an array of integers: one that is too large for a small type wraps around, as in C."""
+    try:
+        return np.array(data, dtype=d.np)
+    except OverflowError:
+        if d.category == dt.INT and d.np.itemsize < 8:
+            wide = np.array(data, dtype=np.int64)
+            if d is dt.uint8:  # as PyTorch: -1 is 255; what is larger than the type is refused
+                low = -(2 ** (8 * d.np.itemsize - 1))
+                if wide.size and (wide.max() > np.iinfo(d.np).max or wide.min() < 2 * low):
+                    raise RuntimeError(f"value cannot be converted to type {d.name} without overflow") from None
+                return wide.astype(d.np)
+        raise RuntimeError(f"value cannot be converted to type {d.name} without overflow") from None
 
 
 @public("tensor", out=False)
@@ -99,7 +141,8 @@ def tensor(
     if isinstance(data, Tensor) and data._interp is not None:
         return data.detach().clone().to(d)
     try:
-        a = np.array(_plain(data), dtype=d.np)
+        plain = _plain(data)
+        a = wrapped(plain, d) if d.category == dt.INT else np.array(plain, dtype=d.np)
     except ValueError:
         raise ValueError(
             "tensor(): expected sequences of equal length at every depth; for ragged data use chainrule.nested.nested_tensor"
@@ -107,18 +150,37 @@ def tensor(
     return finish(a, None, requires_grad, device)
 
 
-@public("as_tensor asarray", out=False)
+@public("as_tensor", out=False)
 def as_tensor(
     data: Any, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
 ) -> Tensor:
     """`data` as a tensor, sharing memory where it can."""
     if isinstance(data, Tensor):
-        t = data if dtype is None else data.to(dt.as_dtype(dtype))
+        t = data.to(dtype=dtype, device=device) if dtype is not None or device is not None else data
         return t.clone() if copy else t
     data = foreign(data)
+    if not isinstance(data, np.ndarray) and (a := _foreign(data)) is not None and (not isinstance(data, SEQUENCES)):
+        data = a
     if isinstance(data, np.ndarray) and not copy:
         return finish(data, dtype, requires_grad, device)
     return tensor(data, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+@public("asarray", out=False)
+def asarray(
+    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
+) -> Tensor:
+    """`obj` as a tensor, sharing memory where it can; a buffer of bytes is read as numbers of type `dtype`."""
+    if isinstance(obj, BUFFERS + (bytes,)):
+        obj = np.frombuffer(obj, (dt.get_default_dtype() if dtype is None else dt.as_dtype(dtype)).np)
+    t = as_tensor(obj, dtype=dtype, device=device, copy=copy)
+    if (
+        copy is False
+        and isinstance(obj, Tensor | np.ndarray)
+        and not np.shares_memory(innermost(t), getattr(obj, "_value", obj))
+    ):
+        raise ValueError("asarray: cannot alias tensor of another type or device with copy=False; leave copy out")
+    return t.detach().requires_grad_() if requires_grad and not t.requires_grad else t
 
 
 @public("from_numpy", out=False)
@@ -176,15 +238,27 @@ def _filled(name: str, make: Any, doc: str) -> Any:
         d = (dt.get_default_dtype() if dtype is None else dt.as_dtype(dtype)).np
         if _ragged(shape):
             return _spread(make((), d), shape, requires_grad)
-        return finish(make(shape, d), None, requires_grad, device)
+        y = finish(
+            make(shape, d) if _held(device) else np.broadcast_to(make((), d), shape), None, requires_grad, device
+        )
+        return (
+            y
+            if memory_format is None or memory_format.name == "contiguous_format"
+            else y.contiguous(memory_format=memory_format)
+        )
 
     def like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
              memory_format: Any = None, pin_memory: Any = None) -> Tensor:  # fmt: skip
-        return like_of(make, input, dtype, requires_grad, device)
+        return like_of(make, input, dtype, requires_grad, device, memory_format)
 
     def new(self: Tensor, *size: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
             pin_memory: Any = None) -> Tensor:  # fmt: skip
-        return f(*size, dtype=self.dtype if dtype is None else dtype, requires_grad=requires_grad, device=device)
+        return f(
+            *size,
+            dtype=self.dtype if dtype is None else dtype,
+            requires_grad=requires_grad,
+            device=_where(self, device),
+        )
 
     f.__name__, f.__doc__ = name, f"A tensor of the given sizes {doc}."
     like.__name__, like.__doc__ = f"{name}_like", f"A tensor with the shape and type of `input` {doc}."
@@ -203,8 +277,20 @@ def _accept_size(f: Any) -> Any:
     return call
 
 
-def like_of(make: Any, input: Tensor, dtype: Any, requires_grad: bool, device: Any) -> Tensor:
-    """A filled tensor shaped like `input`; nested payloads keep their structure."""
+def _held(device: Any) -> bool:
+    """Whether a new tensor will have elements."""
+    return (DEFAULT.get() if device is None else place(device)) is None
+
+
+def _where(x: Tensor, device: Any) -> Any:
+    """The device of a tensor made from `x`: that of `x` unless another is named."""
+    return x.device if device is None else device
+
+
+def like_of(
+    make: Any, input: Tensor, dtype: Any, requires_grad: bool, device: Any, memory_format: Any = None
+) -> Tensor:
+    """A filled tensor shaped like `input`, with its order in memory; nested payloads keep their structure."""
     d = (input.dtype if dtype is None else dt.as_dtype(dtype)).np
     shape = tuple(input.shape)
     if _ragged(shape):
@@ -215,7 +301,34 @@ def like_of(make: Any, input: Tensor, dtype: Any, requires_grad: bool, device: A
 
         v, pattern = parts(input)
         return with_numbers(finish(make(tuple(v.shape), d)), pattern).requires_grad_(requires_grad)
-    return finish(make(shape, d), None, requires_grad, device)
+    device = _where(input, device)
+    if not _held(device):
+        return finish(np.broadcast_to(make((), d), shape), None, requires_grad, device)
+    if len(shape) > 1 and (memory_format is None or memory_format.name == "preserve_format"):
+        order = _order(shape, input.stride())
+        if order is not None:
+            back = [0] * len(order)
+            for i, k in enumerate(order):
+                back[k] = i
+            return finish(make(tuple([shape[k] for k in order]), d).transpose(back), None, requires_grad, device)
+    y = finish(make(shape, d), None, False, device)
+    if memory_format is not None and memory_format.name.startswith("channels_last"):
+        y = y.contiguous(memory_format=memory_format)
+    return y.requires_grad_() if requires_grad else y
+
+
+def _order(shape: tuple[int, ...], stride: tuple[int, ...]) -> list[int] | None:
+    """The axes from the slowest in memory to the fastest; None if that is their order, or if there are gaps or overlaps."""
+    order = sorted(range(len(shape)), key=lambda k: (-stride[k], k))
+    if order == list(range(len(shape))):
+        return None
+    expected = 1
+    for k in reversed(order):
+        if shape[k] != 1:
+            if stride[k] != expected:
+                return None
+            expected *= shape[k]
+    return order
 
 
 def _ragged(shape: tuple[Any, ...]) -> bool:
@@ -241,16 +354,19 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, d
     """A tensor of the given size filled with one number."""
     shape = _nonneg("full", sizes((size,)))
     if varies(fill_value):
-        return _filled(fill_value, shape, dtype)
+        return _everywhere(fill_value, shape, dtype)
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
     d = dt.as_dtype(dtype) if dtype is not None else dt.scalar_dtype(fill_value)
     if _ragged(shape):
         return _spread(scalar_array(fill_value, d.np), shape, requires_grad)
-    return finish(np.full(shape, scalar_array(fill_value, d.np), d.np), None, requires_grad, device)
+    value = scalar_array(fill_value, d.np)
+    return finish(
+        np.full(shape, value, d.np) if _held(device) else np.broadcast_to(value, shape), None, requires_grad, device
+    )
 
 
-def _filled(value: Tensor, shape: tuple[Any, ...], dtype: Any) -> Tensor:
+def _everywhere(value: Tensor, shape: tuple[Any, ...], dtype: Any) -> Tensor:
     """A number that is differentiated, everywhere."""
     if value.numel() != 1:
         raise ChainruleError(f"full: fill_value must be one number, got a tensor of shape {list(value.shape)}")
@@ -263,9 +379,11 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any 
               memory_format: Any = None, pin_memory: Any = None) -> Tensor:  # fmt: skip
     """A tensor with the shape and type of `input` filled with one number."""
     if varies(fill_value):
-        return _filled(fill_value, tuple(input.shape), input.dtype if dtype is None else dtype)
+        return _everywhere(fill_value, tuple(input.shape), input.dtype if dtype is None else dtype)
     fill = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
-    return like_of(lambda s, d: np.full(s, scalar_array(fill, d), d), input, dtype, requires_grad, device)
+    return like_of(
+        lambda s, d: np.full(s, scalar_array(fill, d), d), input, dtype, requires_grad, device, memory_format
+    )
 
 
 @public("", methods="new_full", out=False)
@@ -273,7 +391,11 @@ def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, lay
              requires_grad: bool = False, pin_memory: Any = None) -> Tensor:  # fmt: skip
     """A tensor of the type of `self` filled with one number."""
     return full(
-        size, fill_value, dtype=self.dtype if dtype is None else dtype, requires_grad=requires_grad, device=device
+        size,
+        fill_value,
+        dtype=self.dtype if dtype is None else dtype,
+        requires_grad=requires_grad,
+        device=_where(self, device),
     )
 
 
@@ -282,7 +404,9 @@ def new_tensor(
     self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """A tensor with a copy of `data` and the type of `self`."""
-    return tensor(data, dtype=self.dtype if dtype is None else dtype, requires_grad=requires_grad)
+    return tensor(
+        data, dtype=self.dtype if dtype is None else dtype, requires_grad=requires_grad, device=_where(self, device)
+    )
 
 
 def _number(x: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
-from ...core.device import device as device_type
+from ...core.device import place
 from ...core.primitives import clone_p
 from ...core.registry import public
 from ...core.samples import S, sample
@@ -123,7 +123,7 @@ def _triangle(name: str, row: Any, col: Any, offset: Any, dtype: Any, device: An
     if row < 0 or col < 0:
         raise RuntimeError(f"{name}: row and col must be non-negative, got row {row}, col {col}")
     if device is not None:
-        device_type(device)
+        place(device)
     if layout is not None and layout.name != "strided":
         raise RuntimeError(f"{name}: only layout=strided is supported, got {layout!r}")
     d = dt.int64 if dtype is None else dt.as_dtype(dtype)

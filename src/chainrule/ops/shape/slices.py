@@ -405,10 +405,15 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
 
 @public("contiguous", methods="contiguous", out=False)
 def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
-    """`input` itself if its elements lie in row-major order, else a copy that does."""
-    if input.is_contiguous():
+    """`input` itself if its elements lie in the order of `memory_format` (row-major), else a copy that does."""
+    if input.is_contiguous(memory_format=memory_format):
         return input
     from ...core.primitives import clone_p
+
+    if memory_format is not None and memory_format.name.startswith("channels_last"):
+        n = input.ndim
+        y = clone_p.bind(input.permute(0, *range(2, n), 1), order="C")
+        return permute_p.bind(y, dims=tuple(d - n for d in (0, n - 1, *range(1, n - 1))))
 
     return clone_p.bind(input, order="C")
 

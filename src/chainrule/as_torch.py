@@ -1,0 +1,223 @@
+"""Chainrule under the name ``torch``: for a program written for PyTorch, and the libraries it imports.
+
+``install_as_torch()`` puts a finder in front of Python's importers: ``import torch.x.y`` gives a mirror of ``chainrule.x.y``. A mirror is a module
+that looks its names up in ours, so that what a program puts into ``torch`` stays there, and a name that we lack is reported as such.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.metadata
+import runpy
+import sys
+from collections.abc import Iterable, Sequence
+from types import ModuleType
+from typing import Any
+
+VERSION = "2.13.0"  # of PyTorch, whose names and behaviour are meant
+# Where our module has another name, or the same one means something else.
+ELSEWHERE = {
+    "torch.jit": "chainrule.world.torchscript",
+    "torch._jit_internal": "chainrule.world.torchscript",
+    "torch._tensor": "chainrule.world.tensors",
+    "torch.storage": "chainrule.world.storages",
+    "torch.functional": "chainrule",
+    "torch._utils": "chainrule.world.internals",
+    "torch._six": "chainrule.world.internals",
+    "torch._C": "chainrule.world.internals",
+    "torch._C._functorch": "chainrule.world.internals",
+    "torch._C._nn": "chainrule.nn.functional",
+    "torch._torch_docs": "chainrule.world.internals",
+    "torch._functorch": "chainrule.func",
+    "torch._functorch.eager_transforms": "chainrule.func",
+    "torch._functorch.apis": "chainrule.func",
+    "torch._functorch.vmap": "chainrule.func",
+    "torch._functorch.functional_call": "chainrule.func",
+    "torch._functorch.make_functional": "chainrule.func",
+    "torch._dynamo": "chainrule.world.compiler",
+    "torch.func._apis": "chainrule.func",
+    "torch.cpu.amp": "chainrule.amp",
+    "torch.cuda.amp": "chainrule.world.cuda",
+    "torch.cuda.memory": "chainrule.world.cuda",
+    "torch.cuda.streams": "chainrule.world.cuda",
+    "torch.cuda.random": "chainrule.world.cuda",
+    "torch.cuda.graphs": "chainrule.world.cuda",
+    "torch.cuda.nvtx": "chainrule.world.cuda",
+    "torch.multiprocessing.spawn": "chainrule.world.multiprocessing",
+    "torch.autograd.profiler": "chainrule.world.profiler",
+    "torch.autograd.variable": "chainrule.autograd",
+    "torch.distributed.distributed_c10d": "chainrule.world.distributed",
+    "torch._VF": "chainrule",
+    "torch.cuda.amp.autocast_mode": "chainrule.amp",
+    "torch.cuda.amp.grad_scaler": "chainrule.amp",
+    "torch.amp.autocast_mode": "chainrule.amp",
+    "torch.amp.grad_scaler": "chainrule.amp",
+    "torch.nn.modules.module": "chainrule.nn.modules.module",
+}
+# Ours alone: PyTorch's module of such a name is another thing, or there is none.
+INSIDE = frozenset(
+    "ops core kernels payloads transforms interop cli world namespaces as_torch custom tree fallback typing".split()
+)
+WHY = {
+    "quantization": "quantisation", "ao": "quantisation", "distributed": "programs over several processes", "onnx": "export to ONNX",
+    "export": "export of graphs", "_inductor": "PyTorch's compiler", "_export": "export of graphs", "package": "packaging of models",
+    "fx": "transformations of FX graphs", "_dynamo": "PyTorch's compiler", "_prims": "PyTorch's compiler", "_refs": "PyTorch's compiler",
+    "_subclasses": "PyTorch's compiler", "ops": "PyTorch's dispatcher", "_higher_order_ops": "PyTorch's compiler", "_decomp": "PyTorch's compiler",
+}  # fmt: skip
+
+
+def ours_of(name: str) -> ModuleType:
+    """The module of ours that stands for ``torch...``: ``chainrule...`` or ``chainrule.world...``."""
+    if name in ELSEWHERE:
+        return importlib.import_module(ELSEWHERE[name])
+    tail = name[len("torch") :]
+    if name.split(".")[1:2] and name.split(".")[1] in INSIDE:
+        raise ModuleNotFoundError(f"No module named {name!r}", name=f"chainrule{tail}")
+    try:
+        return importlib.import_module(f"chainrule{tail}")
+    except ModuleNotFoundError as e:
+        if e.name is None or not f"chainrule{tail}".startswith(e.name):
+            raise  # something that our module needs is not installed
+    return importlib.import_module(f"chainrule.world{tail}")
+
+
+class Mirror(ModuleType):
+    """A module of PyTorch's name whose contents are those of a module of ours."""
+
+    def __init__(self, name: str, ours: ModuleType) -> None:
+        super().__init__(name, ours.__doc__)
+        self.__dict__["_ours"] = ours
+        self.__dict__["__path__"] = []
+        self.__dict__["__file__"] = getattr(ours, "__file__", None)
+
+    def __getattr__(self, name: str) -> Any:
+        ours, here = self.__dict__["_ours"], self.__dict__["__name__"]
+        full = f"{here}.{name}"
+        if full == "torch.torch":  # PyTorch's modules import it, so it is found in them
+            return sys.modules["torch"]
+        if full in ELSEWHERE:
+            return importlib.import_module(full)
+        try:
+            if here == "torch" and name in INSIDE:
+                raise AttributeError(name)
+            value = getattr(ours, name)
+        except AttributeError:
+            if not name.startswith("__"):
+                try:
+                    return importlib.import_module(full)
+                except ModuleNotFoundError as e:
+                    if e.name != full:
+                        raise
+            raise AttributeError(
+                f"module {here!r} has no attribute {name!r}: chainrule stands in for PyTorch here and does not have it; "
+                f"`python -m chainrule coverage torch` lists what is missing, with the reasons",
+                name=name,
+                obj=ours,
+            ) from None
+        if isinstance(value, ModuleType) and value.__name__.partition(".")[0] == "chainrule":
+            return importlib.import_module(full)
+        if callable(value) and not name.startswith("__"):
+            self.__dict__[name] = value  # the next look finds it at once
+        return value
+
+    def __dir__(self) -> Iterable[str]:
+        return sorted({*dir(self.__dict__["_ours"]), *self.__dict__})
+
+
+class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds ``torch`` and all below it in chainrule."""
+
+    def find_spec(self, fullname: str, path: Any = None, target_module: Any = None) -> Any:
+        """A specification for ``torch...``; None for all other names."""
+        if fullname != "torch" and not fullname.startswith("torch."):
+            return None
+        try:
+            ours_of(fullname)
+        except ModuleNotFoundError as e:
+            if e.name is None or not e.name.startswith("chainrule"):
+                raise
+            part = fullname.split(".")[1]
+            why = (
+                f"chainrule does not do {WHY[part]} (docs/not-done.md)" if part in WHY else "chainrule does not have it"
+            )
+            raise ModuleNotFoundError(
+                f"No module named {fullname!r}: {why}; `python -m chainrule coverage torch` lists what is missing",
+                name=fullname,
+            ) from None
+        return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+
+    def create_module(self, spec: Any) -> ModuleType:
+        """A mirror of our module."""
+        mirror = Mirror(spec.name, ours_of(spec.name))
+        if spec.name == "torch":
+            mirror.__dict__["__version__"] = VERSION
+        return mirror
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing: a mirror looks its names up when they are used."""
+        ours = module.__dict__["_ours"]
+        module.__dict__["__all__"] = [n for n in getattr(ours, "__all__", dir(ours)) if not n.startswith("_")]
+
+    def find_distributions(self, context: Any = None) -> Iterable[importlib.metadata.Distribution]:
+        """So that ``importlib.metadata.version("torch")`` answers."""
+        if context is None or getattr(context, "name", None) in (None, "torch"):
+            yield _Distribution()
+
+
+class _Distribution(importlib.metadata.Distribution):
+    def read_text(self, filename: str) -> str | None:
+        return f"Metadata-Version: 2.1\nName: torch\nVersion: {VERSION}\n" if filename == "METADATA" else None
+
+    def locate_file(self, path: Any) -> Any:
+        return path
+
+
+FINDER = Finder()
+
+
+def install_as_torch() -> ModuleType:
+    """From here on ``import torch`` gives chainrule, for this program and the libraries it imports; returns that module.
+
+    To be called before anything imports PyTorch itself.
+
+    >>> torch = chainrule.install_as_torch()            # doctest: +SKIP
+    >>> import torch.nn.functional as F                 # doctest: +SKIP
+    """
+    have = sys.modules.get("torch")
+    if isinstance(have, Mirror):
+        return have
+    if have is not None:
+        raise RuntimeError(
+            "install_as_torch: PyTorch itself is imported already, and modules hold its names; call this first, "
+            "or run `python -m chainrule as-torch script.py`"
+        )
+    from .core import dtypes, overriding
+
+    sys.meta_path.insert(0, FINDER)
+    dtypes.PREFIX[0] = "torch"
+    overriding.enable()
+    return importlib.import_module("torch")
+
+
+def run_script(argv: Sequence[str]) -> int:
+    """``python -m chainrule as-torch script.py args...`` or ``as-torch -m module args...``; returns the exit status."""
+    if not argv or (argv[0] == "-m" and len(argv) < 2):
+        print(
+            "usage: python -m chainrule as-torch script.py [args...]   or   as-torch -m module [args...]",
+            file=sys.stderr,
+        )
+        return 2
+    install_as_torch()
+    if argv[0] == "-m":
+        sys.argv = list(argv[1:])
+        sys.path.insert(0, "")
+        runpy.run_module(argv[1], run_name="__main__", alter_sys=True)
+        return 0
+    import os
+
+    sys.argv = list(argv)
+    sys.path[0] = os.path.dirname(os.path.abspath(argv[0]))
+    runpy.run_path(argv[0], run_name="__main__")
+    return 0

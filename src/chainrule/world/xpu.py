@@ -1,0 +1,7 @@
+"""The device ``xpu``, which is not here: ``is_available()`` is False."""
+
+from __future__ import annotations
+
+from .devices import fill
+
+fill(globals(), "xpu")
