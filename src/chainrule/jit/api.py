@@ -76,12 +76,11 @@ def _nothing(*args: Any) -> None:
 class Jitted:
     """A function that runs from recordings; see :func:`jit`."""
 
-    def __init__(self, f: Callable[..., Any], static_argnums: Any, static_argnames: Any, donate: bool) -> None:
+    def __init__(self, f: Callable[..., Any], static_argnums: Any, static_argnames: Any) -> None:
         if not callable(f):
             raise TypeError(f"jit: expected a function, got {type(f).__name__}")
         self.f = self.__wrapped__ = f
         self.static_argnums, self.static_argnames, self.names = _static(f, static_argnums, static_argnames)
-        self.donate = donate
         self._recordings: OrderedDict[Any, list[Recording]] = OrderedDict()
         self._lock = threading.RLock()
         self._changes = 0
@@ -468,7 +467,6 @@ def jit(
     *,
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Sequence[str] | None = None,
-    donate: bool = False,
 ) -> Any:
     """The function, recorded once for each signature and compiled.
 
@@ -480,8 +478,8 @@ def jit(
     tensor(5.)
     """
     if f is None:
-        return functools.partial(jit, static_argnums=static_argnums, static_argnames=static_argnames, donate=donate)
-    return Jitted(f, static_argnums, static_argnames, donate)
+        return functools.partial(jit, static_argnums=static_argnums, static_argnames=static_argnames)
+    return Jitted(f, static_argnums, static_argnames)
 
 
 def compile(

@@ -269,4 +269,4 @@ def _new_from_descr() -> int:
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     api = get(_multiarray_umath._ARRAY_API, None)
-    return ctypes.cast(api + 94 * 8, ctypes.POINTER(ctypes.c_void_p))[0]  # type: ignore[operator,return-value]
+    return ctypes.cast(api + 94 * 8, ctypes.POINTER(ctypes.c_void_p))[0]
