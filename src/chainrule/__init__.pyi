@@ -14,27 +14,39 @@ from .core.tensor import Size, Tensor
 from .return_types import CholeskyEx, Eig, Geqrf, Histogram, HistogramDD, InvEx, LDL, LDLEx, LUFactor, LUFactorEx, Lstsq, MinMax, PLU, QR, SVD, SVDV, Slogdet, SolveEx, Sorted, StdMean, TriangularSolve, ValuesIndices, VarMean
 from .typing import DTypeLike, DeviceLike, Ints, Layout, Number, Operand
 
-__all__ = ["BFloat16Tensor", "BoolTensor", "ByteTensor", "ChainruleError", "CharTensor", "DoubleTensor", "EscapedError", "FloatTensor", "Generator", "HalfTensor", "IntTensor", "LongTensor", "MissingRuleError", "ShortTensor", "Size", "Tensor", "abs", "abs_", "absolute", "acos", "acos_", "acosh", "acosh_", "adaptive_avg_pool1d", "adaptive_max_pool1d", "add", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addmv_", "addr", "adjoint", "affine_grid_generator", "alias_copy", "all", "allclose", "alpha_dropout", "alpha_dropout_", "amax", "amin", "aminmax", "angle", "any", "arange", "arccos", "arccos_", "arccosh", "arccosh_", "arcsin", "arcsin_", "arcsinh", "arcsinh_", "arctan", "arctan2", "arctan_", "arctanh", "arctanh_", "are_deterministic_algorithms_enabled", "argmax", "argmin", "argsort", "argwhere", "array_api", "as_strided", "as_strided_", "as_strided_copy", "as_strided_scatter", "as_tensor", "asarray", "asin", "asin_", "asinh", "asinh_", "associative_scan", "atan", "atan2", "atan_", "atanh", "atanh_", "atleast_1d", "atleast_2d", "atleast_3d", "autograd", "avg_pool1d", "baddbmm", "bartlett_window", "batch_norm", "batch_norm_backward", "bernoulli", "bfloat16", "bilinear", "binary_cross_entropy_with_logits", "bincount", "binomial", "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "blackman_window", "block_diag", "bmm", "bool", "broadcast_shapes", "broadcast_tensors", "broadcast_to", "bucketize", "can_cast", "cartesian_prod", "cat", "ccol_indices_copy", "cdist", "cdouble", "ceil", "ceil_", "celu", "celu_", "cfloat", "chain_matmul", "chalf", "channel_shuffle", "channels_last", "channels_last_3d", "cholesky", "cholesky_inverse", "cholesky_solve", "chunk", "clamp", "clamp_", "clamp_max", "clamp_max_", "clamp_min", "clamp_min_", "clip", "clip_", "clone", "col2im", "col_indices_copy", "column_stack", "combinations", "compile", "complex", "complex128", "complex32", "complex64", "concat", "concatenate", "cond", "conj", "conj_physical", "conj_physical_", "constant_pad_nd", "contiguous", "contiguous_format", "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "convolution", "convolution_backward", "copysign", "corrcoef", "cos", "cos_", "cosh", "cosh_", "cosine_embedding_loss", "cosine_similarity", "count_nonzero", "cov", "cross", "crow_indices_copy", "ctc_loss", "cudnn_batch_norm", "cudnn_batch_norm_backward", "cummax", "cummin", "cumprod", "cumsum", "cumulative_trapezoid", "custom_op", "default_generator", "deg2rad", "deg2rad_", "det", "detach", "detach_", "detach_copy", "device", "diag", "diag_embed", "diagflat", "diagonal", "diagonal_copy", "diagonal_scatter", "diff", "digamma", "dist", "distributions", "div", "divide", "dot", "double", "dropout", "dropout_", "dsmm", "dsplit", "dstack", "dtype", "e", "einsum", "embedding", "embedding_dense_backward", "empty", "empty_like", "empty_permuted", "empty_strided", "enable_grad", "eq", "equal", "erf", "erf_", "erfc", "erfc_", "erfinv", "exp", "exp2", "exp2_", "exp_", "expand_copy", "expm1", "expm1_", "eye", "feature_alpha_dropout", "feature_alpha_dropout_", "feature_dropout", "feature_dropout_", "fft", "fill", "fill_", "finfo", "fix", "fix_", "flatten", "flip", "fliplr", "flipud", "float", "float16", "float32", "float64", "float_power", "floor", "floor_", "floor_divide", "fmax", "fmin", "fmod", "fori_loop", "frac", "frac_", "frexp", "frobenius_norm", "from_dlpack", "from_numpy", "frombuffer", "full", "full_like", "func", "gather", "gcd", "gcd_", "ge", "geqrf", "ger", "get_default_device", "get_default_dtype", "get_deterministic_debug_mode", "get_device", "get_float32_matmul_precision", "get_num_threads", "get_rng_state", "gradient", "greater", "greater_equal", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "group_norm", "gru", "gru_cell", "gt", "half", "hamming_window", "hann_window", "hardshrink", "hash_tensor", "heaviside", "hinge_embedding_loss", "histc", "histogram", "histogramdd", "hsmm", "hsplit", "hspmm", "hstack", "hypot", "i0", "i0_", "igamma", "igammac", "iinfo", "im2col", "imag", "index_add", "index_copy", "index_fill", "index_put", "index_put_", "index_reduce", "index_select", "indices_copy", "inf", "inference_mode", "initial_seed", "inner", "instance_norm", "int", "int16", "int32", "int64", "int8", "inverse", "is_complex", "is_conj", "is_deterministic_algorithms_warn_only_enabled", "is_floating_point", "is_grad_enabled", "is_inference", "is_inference_mode_enabled", "is_neg", "is_nonzero", "is_same_size", "is_signed", "is_tensor", "isclose", "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf", "isreal", "istft", "jagged", "jit", "kaiser_window", "kl_div", "kron", "kthvalue", "layer_norm", "layout", "lcm", "lcm_", "ldexp", "ldexp_", "le", "lerp", "less", "less_equal", "lgamma", "linalg", "linspace", "load", "log", "log10", "log10_", "log1p", "log1p_", "log2", "log2_", "log_", "log_sigmoid", "log_softmax", "logaddexp", "logaddexp2", "logcumsumexp", "logdet", "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "logit_", "logspace", "logsumexp", "long", "lstm", "lstm_cell", "lt", "lu", "lu_solve", "lu_unpack", "manual_seed", "map", "margin_ranking_loss", "masked", "masked_fill", "masked_scatter", "masked_select", "matmul", "matrix_exp", "matrix_power", "max", "max_pool1d", "max_pool1d_with_indices", "max_pool2d", "max_pool2d_with_indices", "max_pool2d_with_indices_backward", "max_pool3d", "max_pool3d_with_indices", "maximum", "mean", "median", "memory_format", "meshgrid", "min", "minimum", "miopen_batch_norm", "miopen_batch_norm_backward", "mm", "mode", "moveaxis", "movedim", "msort", "mul", "multinomial", "multiply", "mv", "mvlgamma", "nan", "nan_to_num", "nan_to_num_", "nanmean", "nanmedian", "nanquantile", "nansum", "narrow", "narrow_copy", "native_batch_norm", "native_batch_norm_backward", "native_channel_shuffle", "native_dropout", "native_dropout_backward", "native_group_norm", "native_group_norm_backward", "native_layer_norm", "native_layer_norm_backward", "ne", "neg", "neg_", "negative", "negative_", "nested", "newaxis", "nextafter", "nn", "no_grad", "nonzero", "nonzero_static", "norm", "norm_except_dim", "normal", "not_equal", "nuclear_norm", "numel", "numpy", "ones", "ones_like", "optim", "orgqr", "ormqr", "outer", "pairwise_distance", "pca_lowrank", "pdist", "permute", "permute_copy", "pi", "pinverse", "pixel_shuffle", "pixel_unshuffle", "poisson", "poisson_nll_loss", "polar", "polygamma", "positive", "pow", "prelu", "preserve_format", "prod", "promote_types", "put", "qr", "quantile", "rad2deg", "rad2deg_", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "random", "randperm", "range", "ravel", "real", "reciprocal", "reciprocal_", "relu", "relu_", "remainder", "renorm", "repeat_interleave", "reshape", "resize_as_", "resize_as_sparse_", "resolve_conj", "resolve_neg", "result_type", "return_types", "rms_norm", "rnn_relu", "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell", "roll", "rot90", "round", "round_", "row_indices_copy", "row_stack", "rrelu", "rrelu_", "rsqrt", "rsqrt_", "rsub", "saddmm", "save", "scalar_tensor", "scan", "scatter", "scatter_add", "scatter_reduce", "scipy", "searchsorted", "seed", "segment_reduce", "select", "select_copy", "select_scatter", "selu", "selu_", "set_default_device", "set_default_dtype", "set_default_tensor_type", "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_flush_denormal", "set_grad_enabled", "set_num_threads", "set_printoptions", "set_rng_state", "sgn", "short", "sigmoid", "sigmoid_", "sign", "signal", "signbit", "sin", "sin_", "sinc", "sinc_", "sinh", "sinh_", "slice", "slice_copy", "slice_inverse", "slice_scatter", "slogdet", "smm", "softmax", "sort", "sparse", "sparse_bsc", "sparse_bsc_tensor", "sparse_bsr", "sparse_bsr_tensor", "sparse_compressed_tensor", "sparse_coo", "sparse_coo_tensor", "sparse_csc", "sparse_csc_tensor", "sparse_csr", "sparse_csr_tensor", "special", "split", "split_copy", "split_with_sizes", "split_with_sizes_copy", "spmm", "sqrt", "sqrt_", "square", "square_", "squeeze", "squeeze_copy", "sspaddmm", "stack", "std", "std_mean", "stft", "strided", "sub", "subtract", "sum", "svd", "svd_lowrank", "swapaxes", "swapdims", "switch", "t", "t_copy", "take", "take_along_dim", "tan", "tan_", "tanh", "tanh_", "tensor", "tensor_split", "tensordot", "testing", "threshold", "threshold_", "tile", "to_dlpack", "topk", "trace", "transpose", "transpose_copy", "trapezoid", "trapz", "tree", "triangular_solve", "tril", "tril_indices", "triplet_margin_loss", "triu", "triu_indices", "true_divide", "trunc", "trunc_", "typename", "typing", "uint16", "uint32", "uint64", "uint8", "unbind", "unbind_copy", "unflatten", "unfold_copy", "unique", "unique_consecutive", "unravel_index", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes", "unsqueeze", "unsqueeze_copy", "use_deterministic_algorithms", "utils", "values_copy", "vander", "var", "var_mean", "vdot", "view_as_complex", "view_as_complex_copy", "view_as_real", "view_as_real_copy", "view_copy", "vmap", "vsplit", "vstack", "where", "while_loop", "xlogy", "xlogy_", "zero_", "zeros", "zeros_like"]
+__all__ = ["AcceleratorError", "BFloat16Storage", "BFloat16Tensor", "BoolStorage", "BoolTensor", "ByteStorage", "ByteTensor", "ChainruleError", "CharStorage", "CharTensor", "ComplexDoubleStorage", "ComplexFloatStorage", "DisableTorchFunction", "DisableTorchFunctionSubclass", "DoubleStorage", "DoubleTensor", "EscapedError", "Event", "FloatStorage", "FloatTensor", "Generator", "GradScaler", "HalfStorage", "HalfTensor", "IntStorage", "IntTensor", "LongStorage", "LongTensor", "MissingRuleError", "OutOfMemoryError", "ShortStorage", "ShortTensor", "Size", "Stream", "Tensor", "TypedStorage", "UntypedStorage", "abs", "abs_", "absolute", "accelerator", "acos", "acos_", "acosh", "acosh_", "adaptive_avg_pool1d", "adaptive_max_pool1d", "add", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addmv_", "addr", "adjoint", "affine_grid_generator", "alias_copy", "all", "allclose", "alpha_dropout", "alpha_dropout_", "amax", "amin", "aminmax", "amp", "angle", "any", "arange", "arccos", "arccos_", "arccosh", "arccosh_", "arcsin", "arcsin_", "arcsinh", "arcsinh_", "arctan", "arctan2", "arctan_", "arctanh", "arctanh_", "are_deterministic_algorithms_enabled", "argmax", "argmin", "argsort", "argwhere", "array_api", "as_strided", "as_strided_", "as_strided_copy", "as_strided_scatter", "as_tensor", "asarray", "asin", "asin_", "asinh", "asinh_", "associative_scan", "atan", "atan2", "atan_", "atanh", "atanh_", "atleast_1d", "atleast_2d", "atleast_3d", "autocast", "autocast_decrement_nesting", "autocast_increment_nesting", "autograd", "avg_pool1d", "backends", "baddbmm", "bartlett_window", "batch_norm", "batch_norm_backward", "bernoulli", "bfloat16", "bilinear", "binary_cross_entropy_with_logits", "bincount", "binomial", "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "blackman_window", "block_diag", "bmm", "bool", "broadcast_shapes", "broadcast_tensors", "broadcast_to", "bucketize", "can_cast", "cartesian_prod", "cat", "ccol_indices_copy", "cdist", "cdouble", "ceil", "ceil_", "celu", "celu_", "cfloat", "chain_matmul", "chalf", "channel_shuffle", "channels_last", "channels_last_3d", "cholesky", "cholesky_inverse", "cholesky_solve", "chunk", "clamp", "clamp_", "clamp_max", "clamp_max_", "clamp_min", "clamp_min_", "clear_autocast_cache", "clip", "clip_", "clone", "col2im", "col_indices_copy", "column_stack", "combinations", "compile", "compiler", "complex", "complex128", "complex32", "complex64", "concat", "concatenate", "cond", "conj", "conj_physical", "conj_physical_", "constant_pad_nd", "contiguous", "contiguous_format", "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "convolution", "convolution_backward", "copysign", "corrcoef", "cos", "cos_", "cosh", "cosh_", "cosine_embedding_loss", "cosine_similarity", "count_nonzero", "cov", "cpu", "cross", "crow_indices_copy", "ctc_loss", "cuda", "cudnn_batch_norm", "cudnn_batch_norm_backward", "cummax", "cummin", "cumprod", "cumsum", "cumulative_trapezoid", "custom_op", "default_generator", "deg2rad", "deg2rad_", "det", "detach", "detach_", "detach_copy", "device", "diag", "diag_embed", "diagflat", "diagonal", "diagonal_copy", "diagonal_scatter", "diff", "digamma", "dist", "distributed", "distributions", "div", "divide", "dot", "double", "dropout", "dropout_", "dsmm", "dsplit", "dstack", "dtype", "e", "einsum", "embedding", "embedding_dense_backward", "empty", "empty_like", "empty_permuted", "empty_strided", "enable_grad", "eq", "equal", "erf", "erf_", "erfc", "erfc_", "erfinv", "exp", "exp2", "exp2_", "exp_", "expand_copy", "expm1", "expm1_", "eye", "feature_alpha_dropout", "feature_alpha_dropout_", "feature_dropout", "feature_dropout_", "fft", "fill", "fill_", "finfo", "fix", "fix_", "flatten", "flip", "fliplr", "flipud", "float", "float16", "float32", "float64", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float_power", "floor", "floor_", "floor_divide", "fmax", "fmin", "fmod", "fori_loop", "frac", "frac_", "frexp", "frobenius_norm", "from_dlpack", "from_file", "from_numpy", "frombuffer", "full", "full_like", "func", "futures", "fx", "gather", "gcd", "gcd_", "ge", "geqrf", "ger", "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype", "get_default_device", "get_default_dtype", "get_deterministic_debug_mode", "get_device", "get_device_module", "get_float32_matmul_precision", "get_num_interop_threads", "get_num_threads", "get_rng_state", "gradient", "greater", "greater_equal", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "group_norm", "gru", "gru_cell", "gt", "half", "hamming_window", "hann_window", "hardshrink", "hash_tensor", "heaviside", "hinge_embedding_loss", "histc", "histogram", "histogramdd", "hsmm", "hsplit", "hspmm", "hstack", "hub", "hypot", "i0", "i0_", "igamma", "igammac", "iinfo", "im2col", "imag", "index_add", "index_copy", "index_fill", "index_put", "index_put_", "index_reduce", "index_select", "indices_copy", "inf", "inference_mode", "initial_seed", "inner", "install_as_torch", "instance_norm", "int", "int16", "int32", "int64", "int8", "inverse", "is_autocast_available", "is_autocast_cache_enabled", "is_autocast_cpu_enabled", "is_autocast_enabled", "is_complex", "is_conj", "is_deterministic_algorithms_warn_only_enabled", "is_distributed", "is_floating_point", "is_grad_enabled", "is_inference", "is_inference_mode_enabled", "is_neg", "is_nonzero", "is_same_size", "is_signed", "is_storage", "is_tensor", "is_vulkan_available", "is_warn_always_enabled", "isclose", "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf", "isreal", "istft", "jagged", "jit", "kaiser_window", "kl_div", "kron", "kthvalue", "layer_norm", "layout", "lcm", "lcm_", "ldexp", "ldexp_", "le", "lerp", "less", "less_equal", "lgamma", "library", "linalg", "linspace", "load", "log", "log10", "log10_", "log1p", "log1p_", "log2", "log2_", "log_", "log_sigmoid", "log_softmax", "logaddexp", "logaddexp2", "logcumsumexp", "logdet", "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "logit_", "logspace", "logsumexp", "long", "lstm", "lstm_cell", "lt", "lu", "lu_solve", "lu_unpack", "manual_seed", "map", "margin_ranking_loss", "masked", "masked_fill", "masked_scatter", "masked_select", "matmul", "matrix_exp", "matrix_power", "max", "max_pool1d", "max_pool1d_with_indices", "max_pool2d", "max_pool2d_with_indices", "max_pool2d_with_indices_backward", "max_pool3d", "max_pool3d_with_indices", "maximum", "mean", "median", "memory_format", "meshgrid", "min", "minimum", "miopen_batch_norm", "miopen_batch_norm_backward", "mm", "mode", "moveaxis", "movedim", "mps", "msort", "mtia", "mul", "multinomial", "multiply", "multiprocessing", "mv", "mvlgamma", "nan", "nan_to_num", "nan_to_num_", "nanmean", "nanmedian", "nanquantile", "nansum", "narrow", "narrow_copy", "native_batch_norm", "native_batch_norm_backward", "native_channel_shuffle", "native_dropout", "native_dropout_backward", "native_group_norm", "native_group_norm_backward", "native_layer_norm", "native_layer_norm_backward", "ne", "neg", "neg_", "negative", "negative_", "nested", "newaxis", "nextafter", "nn", "no_grad", "nonzero", "nonzero_static", "norm", "norm_except_dim", "normal", "not_equal", "nuclear_norm", "numel", "numpy", "ones", "ones_like", "optim", "orgqr", "ormqr", "outer", "overrides", "pairwise_distance", "pca_lowrank", "pdist", "permute", "permute_copy", "pi", "pinverse", "pixel_shuffle", "pixel_unshuffle", "poisson", "poisson_nll_loss", "polar", "polygamma", "positive", "pow", "prelu", "preserve_format", "prod", "profiler", "promote_types", "put", "qr", "quantile", "quasirandom", "rad2deg", "rad2deg_", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "random", "randperm", "range", "ravel", "real", "reciprocal", "reciprocal_", "relu", "relu_", "remainder", "renorm", "repeat_interleave", "reshape", "resize_as_", "resize_as_sparse_", "resolve_conj", "resolve_neg", "result_type", "return_types", "rms_norm", "rnn_relu", "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell", "roll", "rot90", "round", "round_", "row_indices_copy", "row_stack", "rrelu", "rrelu_", "rsqrt", "rsqrt_", "rsub", "saddmm", "save", "scalar_tensor", "scan", "scatter", "scatter_add", "scatter_reduce", "scipy", "searchsorted", "seed", "segment_reduce", "select", "select_copy", "select_scatter", "selu", "selu_", "serialization", "set_autocast_cache_enabled", "set_autocast_cpu_dtype", "set_autocast_cpu_enabled", "set_autocast_dtype", "set_autocast_enabled", "set_autocast_gpu_dtype", "set_default_device", "set_default_dtype", "set_default_tensor_type", "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_flush_denormal", "set_grad_enabled", "set_num_interop_threads", "set_num_threads", "set_printoptions", "set_rng_state", "set_warn_always", "sgn", "short", "sigmoid", "sigmoid_", "sign", "signal", "signbit", "sin", "sin_", "sinc", "sinc_", "sinh", "sinh_", "slice", "slice_copy", "slice_inverse", "slice_scatter", "slogdet", "smm", "softmax", "sort", "sparse", "sparse_bsc", "sparse_bsc_tensor", "sparse_bsr", "sparse_bsr_tensor", "sparse_compressed_tensor", "sparse_coo", "sparse_coo_tensor", "sparse_csc", "sparse_csc_tensor", "sparse_csr", "sparse_csr_tensor", "special", "split", "split_copy", "split_with_sizes", "split_with_sizes_copy", "spmm", "sqrt", "sqrt_", "square", "square_", "squeeze", "squeeze_copy", "sspaddmm", "stack", "std", "std_mean", "stft", "strided", "sub", "subtract", "sum", "svd", "svd_lowrank", "swapaxes", "swapdims", "switch", "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum", "t", "t_copy", "take", "take_along_dim", "tan", "tan_", "tanh", "tanh_", "tensor", "tensor_split", "tensordot", "testing", "threshold", "threshold_", "tile", "to_dlpack", "topk", "torch_version", "trace", "transpose", "transpose_copy", "trapezoid", "trapz", "tree", "triangular_solve", "tril", "tril_indices", "triplet_margin_loss", "triu", "triu_indices", "true_divide", "trunc", "trunc_", "typename", "types", "typing", "uint16", "uint32", "uint64", "uint8", "unbind", "unbind_copy", "unflatten", "unfold_copy", "unique", "unique_consecutive", "unravel_index", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes", "unsqueeze", "unsqueeze_copy", "use_deterministic_algorithms", "utils", "values_copy", "vander", "var", "var_mean", "vdot", "version", "view_as_complex", "view_as_complex_copy", "view_as_real", "view_as_real_copy", "view_copy", "vmap", "vsplit", "vstack", "where", "while_loop", "xlogy", "xlogy_", "xpu", "zero_", "zeros", "zeros_like"]
 
 __version__: _str
 
+from .world.cuda import OutOfMemoryError as AcceleratorError
+from .world.storages import BFloat16Storage as BFloat16Storage
 class BFloat16Tensor(Tensor):
     """``BFloat16Tensor(data)`` or ``BFloat16Tensor(*sizes)``: a tensor of type bfloat16; ``isinstance(x, BFloat16Tensor)`` tests for it."""
     def __init__(self, *args: Any, device: DeviceLike | None = None) -> None: ...
+from .world.storages import BoolStorage as BoolStorage
 class BoolTensor(Tensor):
     """``BoolTensor(data)`` or ``BoolTensor(*sizes)``: a tensor of type bool; ``isinstance(x, BoolTensor)`` tests for it."""
     def __init__(self, *args: Any, device: DeviceLike | None = None) -> None: ...
+from .world.storages import ByteStorage as ByteStorage
 class ByteTensor(Tensor):
     """``ByteTensor(data)`` or ``ByteTensor(*sizes)``: a tensor of type uint8; ``isinstance(x, ByteTensor)`` tests for it."""
     def __init__(self, *args: Any, device: DeviceLike | None = None) -> None: ...
 from .core.errors import ChainruleError as ChainruleError
+from .world.storages import CharStorage as CharStorage
 class CharTensor(Tensor):
     """``CharTensor(data)`` or ``CharTensor(*sizes)``: a tensor of type int8; ``isinstance(x, CharTensor)`` tests for it."""
     def __init__(self, *args: Any, device: DeviceLike | None = None) -> None: ...
+from .world.storages import ComplexDoubleStorage as ComplexDoubleStorage
+from .world.storages import ComplexFloatStorage as ComplexFloatStorage
+from .core.overriding import DisableTorchFunction as DisableTorchFunction
+from .core.overriding import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
+from .world.storages import DoubleStorage as DoubleStorage
 class DoubleTensor(Tensor):
     """``DoubleTensor(data)`` or ``DoubleTensor(*sizes)``: a tensor of type float64; ``isinstance(x, DoubleTensor)`` tests for it."""
     def __init__(self, *args: Any, device: DeviceLike | None = None) -> None: ...
 from .core.errors import EscapedError as EscapedError
+from .world.devices import Event as Event
+from .world.storages import FloatStorage as FloatStorage
 class FloatTensor(Tensor):
     """``FloatTensor(data)`` or ``FloatTensor(*sizes)``: a tensor of type float32; ``isinstance(x, FloatTensor)`` tests for it."""
     def __init__(self, *args: Any, device: DeviceLike | None = None) -> None: ...
@@ -61,27 +73,37 @@ class Generator:
         """This generator: there are no captured graphs."""
     def graphsafe_set_state(self, state: Generator) -> Generator:
         """Go on from where another generator is."""
+from .amp.scaler import GradScaler as GradScaler
+from .world.storages import HalfStorage as HalfStorage
 class HalfTensor(Tensor):
     """``HalfTensor(data)`` or ``HalfTensor(*sizes)``: a tensor of type float16; ``isinstance(x, HalfTensor)`` tests for it."""
     def __init__(self, *args: Any, device: DeviceLike | None = None) -> None: ...
+from .world.storages import IntStorage as IntStorage
 class IntTensor(Tensor):
     """``IntTensor(data)`` or ``IntTensor(*sizes)``: a tensor of type int32; ``isinstance(x, IntTensor)`` tests for it."""
     def __init__(self, *args: Any, device: DeviceLike | None = None) -> None: ...
+from .world.storages import LongStorage as LongStorage
 class LongTensor(Tensor):
     """``LongTensor(data)`` or ``LongTensor(*sizes)``: a tensor of type int64; ``isinstance(x, LongTensor)`` tests for it."""
     def __init__(self, *args: Any, device: DeviceLike | None = None) -> None: ...
 from .core.errors import MissingRuleError as MissingRuleError
+from .world.cuda import OutOfMemoryError as OutOfMemoryError
+from .world.storages import ShortStorage as ShortStorage
 class ShortTensor(Tensor):
     """``ShortTensor(data)`` or ``ShortTensor(*sizes)``: a tensor of type int16; ``isinstance(x, ShortTensor)`` tests for it."""
     def __init__(self, *args: Any, device: DeviceLike | None = None) -> None: ...
 from .core.tensor import Size as Size
+from .world.devices import Stream as Stream
 from .core.tensor import Tensor as Tensor
+from .world.storages import TypedStorage as TypedStorage
+from .world.storages import UntypedStorage as UntypedStorage
 def abs(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The absolute value; its derivative at 0 is 0."""
 def abs_(self: Tensor) -> Tensor:
     """In-place version of :meth:`abs`."""
 def absolute(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The absolute value; its derivative at 0 is 0."""
+from . import accelerator as accelerator
 def acos(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The inverse cosine."""
 def acos_(self: Tensor) -> Tensor:
@@ -130,6 +152,7 @@ def amin(input: Tensor, dim: Ints = (), keepdim: _bool = False, *, fill: Operand
     """The smallest entry over `dim` (one, several or all); ties share the gradient."""
 def aminmax(input: Tensor, *, dim: _int | None = None, keepdim: _bool = False) -> MinMax:
     """The smallest and the largest entry along `dim`, or of all: ``(min, max)``; ties share the derivative."""
+from . import amp as amp
 def angle(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The angle of a complex number, in (-pi, pi]; of a real one 0 or pi. Its derivative at 0 is 0."""
 def any(input: Tensor, dim: Ints | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
@@ -190,8 +213,8 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Ints, stride: Ints, sto
     """A copy of `input` in whose storage `src` was written to ``as_strided(size, stride, storage_offset)``."""
 def as_tensor(data: Any, dtype: DTypeLike | None = None, device: DeviceLike | None = None, copy: _bool | None = None, requires_grad: _bool = False) -> Tensor:
     """`data` as a tensor, sharing memory where it can."""
-def asarray(data: Any, dtype: DTypeLike | None = None, device: DeviceLike | None = None, copy: _bool | None = None, requires_grad: _bool = False) -> Tensor:
-    """`data` as a tensor, sharing memory where it can."""
+def asarray(obj: Any, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None, copy: _bool | None = None, requires_grad: _bool = False) -> Tensor:
+    """`obj` as a tensor, sharing memory where it can; a buffer of bytes is read as numbers of type `dtype`."""
 def asin(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The inverse sine."""
 def asin_(self: Tensor) -> Tensor:
@@ -238,9 +261,13 @@ def atleast_3d(tensors: Sequence[Tensor], /) -> _tuple[Tensor, ...]:
 @overload
 def atleast_3d(first: Tensor, second: Tensor, /, *rest: Tensor) -> _tuple[Tensor, ...]:
     """Numbers and vectors as ``(1, n, 1)``, matrices as ``(m, n, 1)``."""
+from .amp.cast import autocast as autocast
+from .amp.cast import autocast_decrement_nesting as autocast_decrement_nesting
+from .amp.cast import autocast_increment_nesting as autocast_increment_nesting
 from . import autograd as autograd
 def avg_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints | _str = 0, ceil_mode: _bool = False, count_include_pad: _bool = True) -> Tensor:
     """The mean over windows of the last dim; padding counts as zeros unless ``count_include_pad=False``."""
+from . import backends as backends
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Operand = 1, alpha: Operand = 1, out: Tensor | None = None) -> Tensor:
     """``beta * input + alpha * (batch1 @ batch2)``, batch by batch."""
 def bartlett_window(window_length: _int, periodic: _bool = True, *, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, pin_memory: _bool | None = None, requires_grad: _bool = False) -> Tensor:
@@ -290,7 +317,7 @@ def bucketize(input: Operand, boundaries: Tensor, *, out_int32: _bool = False, r
 from .core.dtypes import can_cast as can_cast
 def cartesian_prod(*tensors: Tensor | Sequence[Tensor]) -> Tensor:
     """All tuples with one element of each vector, as rows."""
-def cat(tensors: Sequence[Tensor], dim: _int = 0, *, axis: _int | None = None, out: Tensor | None = None) -> Tensor:
+def cat(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Tensors joined along an existing dim."""
 def ccol_indices_copy(input: Tensor) -> Tensor:
     """A copy of ``input.ccol_indices()``."""
@@ -311,8 +338,8 @@ def chain_matmul(*tensors: Tensor | Sequence[Tensor], out: Tensor | None = None)
 chalf: DType
 def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
     """Channel ``g k + i`` (of g groups) moved to ``i g + k``: the groups interleaved."""
-channels_last: Layout
-channels_last_3d: Layout
+channels_last: memory_format
+channels_last_3d: memory_format
 def cholesky(input: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The triangular factor of a Hermitian positive-definite matrix."""
 def cholesky_inverse(L: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
@@ -333,6 +360,7 @@ def clamp_min(input: Tensor, min: Operand, *, out: Tensor | None = None) -> Tens
     """``max(input, min)``."""
 def clamp_min_(input: Tensor, min: Operand) -> Tensor:
     """In-place version of :meth:`clamp_min`."""
+from .amp.cast import clear_autocast_cache as clear_autocast_cache
 def clip(input: Tensor, min: Operand | None = None, max: Operand | None = None, *, out: Tensor | None = None) -> Tensor:
     """``input`` limited to [min, max], numbers or tensors; the bounds get the gradient where they are taken."""
 def clip_(input: Tensor, min: Operand | None = None, max: Operand | None = None) -> Tensor:
@@ -348,14 +376,15 @@ def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Ten
 def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor:
     """All ways to take r elements of a vector, as rows in the order of :mod:`itertools`."""
 from .jit.api import compile as compile
+from . import compiler as compiler
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``real + i imag`` from two real tensors of one type."""
 complex128: DType
 complex32: DType
 complex64: DType
-def concat(tensors: Sequence[Tensor], dim: _int = 0, *, axis: _int | None = None, out: Tensor | None = None) -> Tensor:
+def concat(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Tensors joined along an existing dim."""
-def concatenate(tensors: Sequence[Tensor], dim: _int = 0, *, axis: _int | None = None, out: Tensor | None = None) -> Tensor:
+def concatenate(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Tensors joined along an existing dim."""
 from .jit.control import cond as cond
 def conj(input: Tensor) -> Tensor:
@@ -367,8 +396,8 @@ def conj_physical_(input: Tensor) -> Tensor:
 def constant_pad_nd(input: Tensor, pad: Sequence[_int], value: Operand = 0) -> Tensor:
     """The last dims padded by ``pad = (before last, after last, before last but one, ...)`` with `value`."""
 def contiguous(input: Tensor, memory_format: Layout | None = None) -> Tensor:
-    """`input` itself if its elements lie in row-major order, else a copy that does."""
-contiguous_format: Layout
+    """`input` itself if its elements lie in the order of `memory_format` (row-major), else a copy that does."""
+contiguous_format: memory_format
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints | _str = 0, dilation: Ints = 1, groups: _int = 1) -> Tensor:
     """``y[n, o, p] = bias[o] + sum_(c, k) weight[o, c, k] input[n, c, stride p + dilation k - padding]`` over L."""
 def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints | _str = 0, dilation: Ints = 1, groups: _int = 1) -> Tensor:
@@ -407,12 +436,14 @@ def count_nonzero(input: Tensor, dim: Ints | None = None) -> Tensor:
     """The number of entries over `dim` that are not 0."""
 def cov(input: Tensor, *, correction: _int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
     """``X X^H / (n - correction)`` of centred variables (rows) and observations (columns), weighted where asked."""
+from . import cpu as cpu
 def cross(input: Tensor, other: Tensor, dim: _int | None = None, *, out: Tensor | None = None) -> Tensor:
     """The cross product along `dim`; without it, along the first dim of size 3."""
 def crow_indices_copy(input: Tensor) -> Tensor:
     """A copy of ``input.crow_indices()``."""
 def ctc_loss(*args: Any, **kw: Any) -> Tensor:
     """``ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity)``: Minus the log of the probability that the steps of `log_probs` (T, N, C) spell `targets`, blanks and repeats removed."""
+from . import cuda as cuda
 def cudnn_batch_norm(input: Tensor, weight: Operand | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: _bool, exponential_average_factor: _float, epsilon: _float) -> _tuple[Tensor, Tensor, Tensor, Tensor]:
     """Batch norm, the mean, ``1 / sqrt(var + eps)``, and bytes that the backward function is handed: none are needed here."""
 def cudnn_batch_norm_backward(input: Tensor, grad_output: Tensor, weight: Operand | None, running_mean: Tensor | None, running_var: Tensor | None, save_mean: Tensor | None, save_var: Tensor | None, epsilon: _float, reserveSpace: Any) -> _tuple[Tensor, Tensor, Tensor]:
@@ -460,6 +491,7 @@ def digamma(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``d/dx lgamma(x)``; at 0 infinite, NaN at the negative integers."""
 def dist(input: Tensor, other: Tensor, p: _float = 2) -> Tensor:
     """The norm of order `p` of ``input - other``."""
+from . import distributed as distributed
 from . import distributions as distributions
 def div(input: Operand, other: Operand, *, rounding_mode: _str | None = None, out: Tensor | None = None) -> Tensor:
     """``input / other``; with ``rounding_mode`` "floor" or "trunc" rounded, and the derivative zero."""
@@ -559,6 +591,11 @@ float: DType
 float16: DType
 float32: DType
 float64: DType
+float8_e4m3fn: DType
+float8_e4m3fnuz: DType
+float8_e5m2: DType
+float8_e5m2fnuz: DType
+float8_e8m0fnu: DType
 def float_power(input: Operand, exponent: Operand, *, out: Tensor | None = None) -> Tensor:
     """``input ** exponent`` in double precision (complex where an argument is)."""
 def floor(input: Operand, *, out: Tensor | None = None) -> Tensor:
@@ -584,6 +621,8 @@ def frobenius_norm(input: Tensor, dim: Ints | None = None, keepdim: _bool = Fals
     """The 2-norm over `dim` or all."""
 def from_dlpack(ext_tensor: Any, *, device: DeviceLike | None = None, copy: _bool | None = None) -> Tensor:
     """A tensor that shares the memory of another library's array, which has ``__dlpack__``."""
+def from_file(filename: _str, shared: _bool | None = None, size: _int = 0, *, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, pin_memory: _bool = False) -> Tensor:
+    """A vector of `size` numbers in a file; with `shared`, what is written goes to the file."""
 def from_numpy(ndarray: Any) -> Tensor:
     """A tensor that shares memory with a NumPy array."""
 def frombuffer(buffer: Any, *, dtype: DTypeLike, count: _int = -1, offset: _int = 0, requires_grad: _bool = False) -> Tensor:
@@ -593,6 +632,8 @@ def full(size: Ints, fill_value: Operand, *, dtype: DTypeLike | None = None, lay
 def full_like(input: Tensor, fill_value: Operand, *, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, memory_format: Layout | None = None, pin_memory: _bool | None = None) -> Tensor:
     """A tensor with the shape and type of `input` filled with one number."""
 from . import func as func
+from . import futures as futures
+from . import fx as fx
 def gather(input: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = False, out: Tensor | None = None) -> Tensor:
     """``y[a][b] = input[index[a][b]][b]`` for dim 0, ``input[a][index[a][b]]`` for dim 1, and so on."""
 def gcd(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
@@ -605,6 +646,9 @@ def geqrf(input: Tensor, *, out: Tensor | Sequence[Tensor] | None = None) -> Geq
     """R in the upper triangle and Householder vectors below it, with their factors tau: what householder_product takes."""
 def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``y[i, j] = input[i] * vec2[j]``."""
+from .amp.cast import get_autocast_cpu_dtype as get_autocast_cpu_dtype
+from .amp.cast import get_autocast_dtype as get_autocast_dtype
+from .amp.cast import get_autocast_gpu_dtype as get_autocast_gpu_dtype
 def get_default_device() -> Any:
     """The device on which new tensors are made."""
 from .core.dtypes import get_default_dtype as get_default_dtype
@@ -612,8 +656,12 @@ def get_deterministic_debug_mode() -> _int:
     """0, 1 or 2, as set."""
 def get_device(input: Tensor) -> _int:
     """The number of the accelerator that holds the tensor: -1, the CPU."""
+def get_device_module(device: DeviceLike | None = None) -> Any:
+    """The module of a device: ``chainrule.cuda`` for "cuda"."""
 def get_float32_matmul_precision() -> _str:
     """What was set with ``set_float32_matmul_precision``."""
+def get_num_interop_threads() -> _int:
+    """1: operations follow one another."""
 def get_num_threads() -> _int:
     """The number of threads that compiled kernels use."""
 def get_rng_state() -> Tensor:
@@ -665,6 +713,7 @@ def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
     """The product of a sparse and a dense matrix with sparse rows and dense columns."""
 def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Joined along dim 1, vectors along dim 0."""
+from . import hub as hub
 def hypot(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """``sqrt(a**2 + b**2)`` without overflow."""
 def i0(input: Operand, *, out: Tensor | None = None) -> Tensor:
@@ -702,6 +751,7 @@ def initial_seed() -> _int:
     """The seed of the default generator."""
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The sum of products over the last dims of both."""
+from .as_torch import install_as_torch as install_as_torch
 def instance_norm(input: Tensor, weight: Operand | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, use_input_stats: _bool, momentum: _float, eps: _float, cudnn_enabled: _bool = True) -> Tensor:
     """``(x - mean) / sqrt(var + eps) * weight + bias`` of each channel of each example, in ATen's order of arguments."""
 int: DType
@@ -711,12 +761,18 @@ int64: DType
 int8: DType
 def inverse(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``A^-1``; a singular matrix raises."""
+from .amp.cast import is_autocast_available as is_autocast_available
+from .amp.cast import is_autocast_cache_enabled as is_autocast_cache_enabled
+from .amp.cast import is_autocast_cpu_enabled as is_autocast_cpu_enabled
+from .amp.cast import is_autocast_enabled as is_autocast_enabled
 def is_complex(input: Tensor) -> _bool:
     """Whether the type is complex."""
 def is_conj(input: Tensor) -> _bool:
     """Whether conjugation (or negation) is pending: never, it is applied at once."""
 def is_deterministic_algorithms_warn_only_enabled() -> _bool:
     """What was asked for with ``use_deterministic_algorithms``."""
+def is_distributed(input: Tensor) -> _bool:
+    """False: a tensor is in one process."""
 def is_floating_point(input: Tensor) -> _bool:
     """Whether the type is real floating."""
 from .core.imperative import is_grad_enabled as is_grad_enabled
@@ -731,8 +787,14 @@ def is_same_size(input: Tensor, other: Tensor) -> _bool:
     """Whether two tensors have the same shape."""
 def is_signed(input: Tensor) -> _bool:
     """Whether the type has negative numbers."""
+def is_storage(obj: Any) -> _bool:
+    """Whether an object is a storage."""
 def is_tensor(obj: Any) -> _bool:
     """Whether `obj` is a chainrule tensor."""
+def is_vulkan_available() -> _bool:
+    """False."""
+def is_warn_always_enabled() -> _bool:
+    """What was asked for with ``set_warn_always``."""
 def isclose(input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> Tensor:
     """``|input - other| <= atol + rtol |other|``, element by element; equal infinities are close."""
 def isfinite(input: Operand, *, out: Tensor | None = None) -> Tensor:
@@ -763,7 +825,7 @@ def kthvalue(input: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False, *, 
     """The `k`-th smallest entry along `dim`, counted from 1: ``(values, indices)``."""
 def layer_norm(input: Tensor, normalized_shape: Sequence[_int], weight: Operand | None = None, bias: Tensor | None = None, eps: _float = 1e-05, cudnn_enable: _bool = True) -> Tensor:
     """``(x - mean) / sqrt(var + eps) * weight + bias`` over the last dims, those of `normalized_shape`."""
-layout = Layout
+from .core.device import layout as layout
 def lcm(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """The least common multiple."""
 def lcm_(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
@@ -782,6 +844,7 @@ def less_equal(input: Operand, other: Operand, *, out: Tensor | None = None) -> 
     """``input <= other``."""
 def lgamma(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``log|Gamma(x)|``; infinite at 0, -1, -2, ..."""
+from . import library as library
 from . import linalg as linalg
 def linspace(start: Operand, end: Operand, steps: _int, *, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, pin_memory: _bool | None = None, out: Tensor | None = None) -> Tensor:
     """`steps` numbers evenly spaced from `start` to `end`; differentiable in ends that are tensors."""
@@ -899,7 +962,7 @@ def max_pool3d_with_indices(input: Tensor, kernel_size: Ints, stride: Ints | Non
     """The maxima over windows of the last 3 dim(s), and their places in these dims, flattened."""
 def maximum(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """The larger one; NaN wins; a tie is shared."""
-def mean(input: Tensor, dim: Ints | None = None, keepdim: _bool = False, *, dtype: DTypeLike | None = None, axis: Ints | None = None, out: Tensor | None = None) -> Tensor:
+def mean(input: Tensor, dim: Ints | None = None, keepdim: _bool = False, *, dtype: DTypeLike | None = None, out: Tensor | None = None) -> Tensor:
     """The arithmetic mean of all elements, or over `dim`."""
 @overload
 def median(input: Tensor) -> Tensor:
@@ -907,7 +970,7 @@ def median(input: Tensor) -> Tensor:
 @overload
 def median(input: Tensor, dim: _int, keepdim: _bool = False, *, out: Sequence[Tensor] | None = None) -> ValuesIndices:
     """The lower median of the entries, NaN if one is; ``(values, indices)`` along `dim`, or of all."""
-memory_format = Layout
+from .core.device import memory_format as memory_format
 def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: _str | None = None) -> _tuple[Tensor, ...]:
     """Grids of coordinates: tensor i varies along dim i ("ij"), with the first two exchanged for "xy"."""
 @overload
@@ -933,14 +996,17 @@ def moveaxis(input: Tensor, source: Ints, destination: Ints) -> Tensor:
     """Dims moved from `source` to `destination`, the others keeping their order."""
 def movedim(input: Tensor, source: Ints, destination: Ints) -> Tensor:
     """Dims moved from `source` to `destination`, the others keeping their order."""
+from . import mps as mps
 def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`input` sorted along dim 0."""
+from . import mtia as mtia
 def mul(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """``input * other``."""
 def multinomial(input: Tensor, num_samples: _int, replacement: _bool = False, *, generator: Generator | None = None, out: Tensor | None = None) -> Tensor:
     """Indices drawn from each row with probabilities proportional to `input`, with or without replacement."""
 def multiply(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """``input * other``."""
+from . import multiprocessing as multiprocessing
 def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A matrix times a vector."""
 def mvlgamma(input: Tensor, p: _int, *, out: Tensor | None = None) -> Tensor:
@@ -1032,6 +1098,7 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: _bool = True, transpo
     """``Q other`` (or ``other Q``; ``Q^H`` with `transpose`) for the square Q of Householder vectors `input` and factors `tau`."""
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``y[i, j] = input[i] * vec2[j]``."""
+from . import overrides as overrides
 def pairwise_distance(x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False) -> Tensor:
     """``|x1 - x2 + eps|_p`` along the last dim of the broadcast result."""
 def pca_lowrank(A: Tensor, q: _int | None = None, center: _bool = True, niter: _int = 2) -> _tuple[Tensor, Tensor, Tensor]:
@@ -1067,9 +1134,10 @@ def pow(input: Operand, exponent: Operand, *, out: Tensor | None = None) -> Tens
     """``input ** exponent``; 0 ** 0 is 1 (NaN for a complex tensor as exponent), and its derivatives are 0."""
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """``input`` where positive, else ``weight * input``, with one weight in all or one for every entry of dim 1."""
-preserve_format: Layout
+preserve_format: memory_format
 def prod(input: Tensor, dim: Ints | None = None, keepdim: _bool = False, *, dtype: DTypeLike | None = None, out: Tensor | None = None) -> Tensor:
     """The product of all elements, or over one dim; right for any number of zeros at every order."""
+from . import profiler as profiler
 from .core.dtypes import promote_types as promote_types
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
     """`input` with its flattened elements at `index` replaced by (or increased by) `source`."""
@@ -1077,6 +1145,7 @@ def qr(input: Tensor, some: _bool = True, *, out: Tensor | Sequence[Tensor] | No
     """``input = Q R``, reduced unless ``some=False``."""
 def quantile(input: Tensor, q: Operand, dim: _int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out: Tensor | None = None) -> Tensor:
     """The `q`-quantiles along `dim` or of all, between neighbours by `interpolation`; NaN where an entry is."""
+from . import quasirandom as quasirandom
 def rad2deg(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``180 x / pi``."""
 def rad2deg_(self: Tensor) -> Tensor:
@@ -1199,8 +1268,15 @@ def selu(input: Tensor) -> Tensor:
     """elu with the alpha and the scale that keep mean 0 and variance 1."""
 def selu_(input: Tensor) -> Tensor:
     """In-place version of :func:`selu`."""
+from . import serialization as serialization
+from .amp.cast import set_autocast_cache_enabled as set_autocast_cache_enabled
+from .amp.cast import set_autocast_cpu_dtype as set_autocast_cpu_dtype
+from .amp.cast import set_autocast_cpu_enabled as set_autocast_cpu_enabled
+from .amp.cast import set_autocast_dtype as set_autocast_dtype
+from .amp.cast import set_autocast_enabled as set_autocast_enabled
+from .amp.cast import set_autocast_gpu_dtype as set_autocast_gpu_dtype
 def set_default_device(device: DeviceLike) -> None:
-    """Accepts the CPU, the only device."""
+    """Make new tensors on this device: the CPU or ``meta``, the only ones there are; None takes it back."""
 from .core.dtypes import set_default_dtype as set_default_dtype
 def set_default_tensor_type(t: Any) -> None:
     """Set the default floating type by the name of a constructor, ``"torch.DoubleTensor"``."""
@@ -1211,11 +1287,15 @@ def set_float32_matmul_precision(precision: _str) -> None:
 def set_flush_denormal(mode: _bool) -> _bool:
     """False: the processor's treatment of tiny numbers is left as it is."""
 from .core.imperative import set_grad_enabled as set_grad_enabled
+def set_num_interop_threads(n: _int) -> None:
+    """Accepted: operations follow one another."""
 def set_num_threads(n: _int) -> None:
     """Set the number of threads that compiled kernels use; results do not depend on it."""
 from .core.printing import set_printoptions as set_printoptions
 def set_rng_state(new_state: Tensor) -> None:
     """Return the default generator to a state."""
+def set_warn_always(b: _bool) -> None:
+    """Remember the wish: warnings go through Python's filters."""
 def sgn(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``z / |z|``, and 0 at 0."""
 short: DType
@@ -1312,7 +1392,7 @@ def sub(input: Operand, other: Operand, *, alpha: Operand = 1, out: Tensor | Non
     """``input - alpha * other``."""
 def subtract(input: Operand, other: Operand, *, alpha: Operand = 1, out: Tensor | None = None) -> Tensor:
     """``input - alpha * other``."""
-def sum(input: Tensor, dim: Ints | None = None, keepdim: _bool = False, *, dtype: DTypeLike | None = None, axis: Ints | None = None, keepdims: _bool = False, out: Tensor | None = None) -> Tensor:
+def sum(input: Tensor, dim: Ints | None = None, keepdim: _bool = False, *, dtype: DTypeLike | None = None, out: Tensor | None = None) -> Tensor:
     """The sum of all elements, or over `dim`."""
 def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: Tensor | Sequence[Tensor] | None = None) -> SVDV:
     """``input = U diag(S) V^H``; U and V are zeros without `compute_uv`."""
@@ -1323,6 +1403,22 @@ def swapaxes(input: Tensor, axis0: _int, axis1: _int) -> Tensor:
 def swapdims(input: Tensor, dim0: Any, dim1: _int | None = None) -> Tensor:
     """Two dims exchanged; with one tuple, all dims in that order, as NumPy has it."""
 from .jit.control import switch as switch
+def sym_float(*args: Any, _f: Any = ...) -> Any:
+    """A number as a float."""
+def sym_int(*args: Any, _f: Any = ...) -> Any:
+    """A number as an int."""
+def sym_ite(*args: Any, _f: Any = ...) -> Any:
+    """One of two numbers."""
+def sym_max(*args: Any, _f: Any = ...) -> Any:
+    """The greater of two numbers."""
+def sym_min(*args: Any, _f: Any = ...) -> Any:
+    """The smaller of two numbers."""
+def sym_not(*args: Any, _f: Any = ...) -> Any:
+    """The other truth value."""
+def sym_sqrt(*args: Any, _f: Any = ...) -> Any:
+    """The square root of a number."""
+def sym_sum(*args: Any, _f: Any = ...) -> Any:
+    """The sum of a list of numbers."""
 def t(input: Tensor) -> Tensor:
     """The transpose of a matrix; vectors and scalars as they are."""
 def t_copy(input: Tensor) -> Tensor:
@@ -1356,6 +1452,7 @@ def to_dlpack(tensor: Tensor) -> Any:
     """The memory of a tensor for another library, as an opaque capsule."""
 def topk(input: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: Tensor | Sequence[Tensor] | None = None) -> Sorted:
     """The k largest (or smallest) entries along `dim`, in order, and their positions."""
+from . import torch_version as torch_version
 def trace(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``sum_i x[i, i]`` of a matrix."""
 def transpose(input: Tensor, dim0: Any, dim1: _int | None = None) -> Tensor:
@@ -1387,6 +1484,7 @@ def trunc_(self: Tensor) -> Tensor:
     """In-place version of :meth:`trunc`."""
 def typename(obj: Any) -> _str:
     """The type's name, as PyTorch prints it."""
+from . import types as types
 from . import typing as typing
 uint16: DType
 uint32: DType
@@ -1437,6 +1535,7 @@ def var_mean(input: Tensor, dim: Ints | None = None, unbiased: _bool | None = No
     """The variance and the mean over `dim`."""
 def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``sum(conj(a) * b)`` of two vectors."""
+from . import version as version
 def view_as_complex(input: Tensor) -> Tensor:
     """A complex view of a real tensor whose last dimension holds real and imaginary part."""
 def view_as_complex_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1463,6 +1562,7 @@ def xlogy(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tenso
     """``input * log(other)``, and 0 where `input` is 0."""
 def xlogy_(self: Tensor, other: Operand) -> Tensor:
     """In-place version of :meth:`xlogy`."""
+from . import xpu as xpu
 def zero_(self: Tensor) -> Tensor:
     """Write 0 to all elements."""
 def zeros(*sizes: Ints, size: Ints | None = None, out: Tensor | None = None, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, pin_memory: _bool | None = None) -> Tensor:

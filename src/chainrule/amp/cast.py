@@ -13,7 +13,8 @@ from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from ..core import dtypes as dt
-from ..core.registry import interpose
+from ..core import overriding
+from ..core.registry import METHODS, interpose
 from ..core.tensor import Tensor
 
 LOW = """matmul mm bmm addmm addbmm baddbmm linalg.vecdot linalg.matmul linalg.multi_dot chain_matmul einsum tensordot corrcoef cov nn.functional.linear
@@ -84,6 +85,11 @@ def _prepare() -> None:
     for names, wide in ((LOW, False), (WIDE, True)):
         for n in names:
             interpose(n, _converting(wide))
+            tail = n.removeprefix("Tensor.")
+            if tail != n and tail in overriding.WRAPPED:  # subclasses have the method once more
+                overriding.WRAPPED[tail].inner[0] = METHODS[tail]
+                if overriding.STATE["methods"]:
+                    setattr(Tensor, tail, overriding.WRAPPED[tail])
 
 
 class autocast:

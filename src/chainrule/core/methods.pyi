@@ -70,8 +70,9 @@ class Methods:
         """In-place version of :meth:`__imod`."""
     def __imul__(self, other: Operand) -> Self:
         """In-place version of :meth:`__imul`."""
+    __init_subclass__: Any
     def __invert__(self) -> Tensor:
-        """An integer with every bit turned around, or the other truth value."""
+        """``~x``: an integer with every bit turned around, or the other truth value."""
     def __ior__(self, other: Operand) -> Self:
         """In-place version of :meth:`__ior`."""
     def __ipow__(self, exponent: Operand) -> Self:
@@ -139,22 +140,34 @@ class Methods:
         """``x[key] = value``."""
     def __sub__(self, other: Operand) -> Tensor:
         ...
+    __torch_function__: Any
     def __truediv__(self, other: Operand) -> Tensor:
         """divide(x1, x2, /, out=None, *, where=True, casting='same_kind', order='K', dtype=None, subok=True[, signature])"""
     def __xor__(self, other: Operand) -> Tensor:
         """The xor of two integers, bit by bit, or of two truth values."""
+    @property
+    def _base(self) -> Tensor | None:
+        """The tensor that this one is a view of."""
     def _dimI(self) -> _int:
         """The number of sparse dims; 0 of a dense tensor. The dims of a batch are none."""
     def _dimV(self) -> _int:
         """The number of dense dims: all of a dense tensor."""
     def _indices(self) -> Tensor:
         """The coordinates as they are, repeated ones too."""
+    def _is_view(self) -> _bool:
+        """Whether this tensor is a view of another."""
+    _make_subclass: Any
     def _nested_tensor_size(self) -> Tensor:
         """The matrix ``[components, dims]`` of sizes."""
     def _nnz(self) -> _int:
         """The number of stored entries: coordinates, or blocks."""
+    def _typed_storage(self) -> Any:
+        """The elements of the memory that this tensor's family of views shares."""
     def _values(self) -> Tensor:
         """The stored numbers as they are, those of repeated coordinates too."""
+    @property
+    def _version(self) -> _int:
+        """How many in-place writes this tensor's family of views has seen."""
     def abs(self) -> Tensor:
         """The absolute value; its derivative at 0 is 0."""
     def abs_(self) -> Self:
@@ -381,8 +394,10 @@ class Methods:
         """The complex conjugate; real tensors as they are."""
     def conj_physical_(self) -> Self:
         """In-place version of :meth:`conj_physical`."""
+    def const_data_ptr(self) -> _int:
+        """The address of the first element."""
     def contiguous(self, memory_format: Layout | None = None) -> Tensor:
-        """`input` itself if its elements lie in row-major order, else a copy that does."""
+        """`input` itself if its elements lie in the order of `memory_format` (row-major), else a copy that does."""
     def copy_(self, src: Operand, non_blocking: _bool = False) -> Self:
         """Write `src`, broadcast and converted, to `self`."""
     def copysign(self, other: Operand) -> Tensor:
@@ -409,6 +424,8 @@ class Methods:
         """The cross product along `dim`; without it, along the first dim of size 3."""
     def crow_indices(self) -> Tensor:
         """Where the rows begin."""
+    def cuda(self, device: DeviceLike | None = None, non_blocking: _bool = False, memory_format: Layout | None = None) -> Tensor:
+        """Raises: there is no device cuda here."""
     def cummax(self, dim: _int) -> ValuesIndices:
         """The largest entry so far along `dim`, and where it stands (the last of equals): ``(values, indices)``."""
     def cummin(self, dim: _int) -> ValuesIndices:
@@ -577,7 +594,7 @@ class Methods:
     def ger(self, vec2: Tensor) -> Tensor:
         """``y[i, j] = input[i] * vec2[j]``."""
     def get_device(self) -> _int:
-        """-1: the CPU."""
+        """-1: the CPU, which has no number."""
     @property
     def grad(self) -> Tensor | None:
         """The gradient that backward() accumulated, or None."""
@@ -602,6 +619,8 @@ class Methods:
         """`self` converted to chainrule.float16."""
     def hardshrink(self, lambd: _float = 0.5) -> Tensor:
         """``input`` where ``|input| > lambd``, else 0."""
+    def has_names(self) -> _bool:
+        """False: dimensions have no names here."""
     def hash_tensor(self, dim: Ints = (), *, keepdim: _bool = False, mode: _int = 0) -> Tensor:
         """The exclusive or, over `dim` or all, of the bits of the entries as 64-bit numbers; a uint64."""
     def heaviside(self, values: Tensor) -> Tensor:
@@ -612,6 +631,8 @@ class Methods:
         """How many entries fall in each of `bins` equal bins between `min` and `max`; between the extremes if these are equal."""
     def histogram(self, bins: Ints | Tensor | Sequence[Tensor], *, range: Sequence[_float] | None = None, weight: Tensor | None = None, density: _bool = False) -> Histogram:
         """The (weighted) number of entries in each bin, or their density, and the edges: ``(hist, bin_edges)``."""
+    def hpu(self, device: DeviceLike | None = None, non_blocking: _bool = False, memory_format: Layout | None = None) -> Tensor:
+        """Raises: there is no device hpu here."""
     def hsplit(self, indices_or_sections: Ints | Tensor | None = None, *, indices: Any = None, sections: Ints | Tensor | None = None) -> _tuple[Tensor, ...]:
         """Equal pieces of dim 1 (of dim 0 for vectors), or cut at indices."""
     def hypot(self, other: Operand, *, out: Tensor | None = None) -> Tensor:
@@ -633,6 +654,8 @@ class Methods:
     @property
     def imag(self) -> Tensor:
         """The imaginary part of a complex tensor, sharing memory."""
+    @imag.setter
+    def imag(self, value: Tensor) -> None: ...
     def index_add(self, dim: _int, index: Tensor, source: Tensor, *, alpha: Operand = 1) -> Tensor:
         """`input` with ``alpha * source`` added at the entries `index` of `dim`; repeated indices add up."""
     def index_add_(self, dim: _int, index: Tensor, source: Tensor, *, alpha: Operand = 1) -> Self:
@@ -663,11 +686,15 @@ class Methods:
         """`self` converted to chainrule.int32."""
     def inverse(self) -> Tensor:
         """``A^-1``; a singular matrix raises."""
+    def ipu(self, device: DeviceLike | None = None, non_blocking: _bool = False, memory_format: Layout | None = None) -> Tensor:
+        """Raises: there is no device ipu here."""
     def is_coalesced(self) -> _bool:
         """Whether coordinates are known to be in order, each once."""
     @property
     def is_cpu(self) -> _bool:
         """True: tensors are on the CPU."""
+    def is_distributed(self) -> _bool:
+        """False: a tensor is in one process."""
     def is_inference(self, device: DeviceLike | None = None) -> _bool:
         """False: memory is ordinary memory."""
     @property
@@ -832,7 +859,7 @@ class Methods:
         """The largest entry of all; ``(values, indices)`` along `dim`; or, of two tensors, the largest elementwise."""
     def maximum(self, other: Operand, *, out: Tensor | None = None) -> Tensor:
         """The larger one; NaN wins; a tie is shared."""
-    def mean(self, dim: Ints | None = None, keepdim: _bool = False, *, dtype: DTypeLike | None = None, axis: Ints | None = None) -> Tensor:
+    def mean(self, dim: Ints | None = None, keepdim: _bool = False, *, dtype: DTypeLike | None = None) -> Tensor:
         """The arithmetic mean of all elements, or over `dim`."""
     @overload
     def median(self) -> Tensor:
@@ -861,6 +888,8 @@ class Methods:
         """Dims moved from `source` to `destination`, the others keeping their order."""
     def msort(self) -> Tensor:
         """`input` sorted along dim 0."""
+    def mtia(self, device: DeviceLike | None = None, non_blocking: _bool = False, memory_format: Layout | None = None) -> Tensor:
+        """Raises: there is no device mtia here."""
     def mul(self, other: Operand) -> Tensor:
         """``input * other``."""
     def mul_(self, other: Operand) -> Self:
@@ -877,6 +906,9 @@ class Methods:
         """``p (p-1)/4 log(pi) + sum over j < p of lgamma(x - j/2)``, the logarithm of the multivariate gamma function."""
     def mvlgamma_(self, p: _int) -> Self:
         """In-place version of :meth:`mvlgamma`."""
+    @property
+    def names(self) -> _tuple[None, ...]:
+        """None for every dimension: dimensions have no names here."""
     def nan_to_num(self, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None) -> Tensor:
         """`input` with NaN replaced (default 0), and the infinities (default the largest and smallest number of the type)."""
     def nan_to_num_(self, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None) -> Self:
@@ -999,6 +1031,8 @@ class Methods:
     @property
     def real(self) -> Tensor:
         """The real part, sharing memory; a real tensor itself."""
+    @real.setter
+    def real(self, value: Tensor) -> None: ...
     def reciprocal(self) -> Tensor:
         """``1 / x``."""
     def reciprocal_(self) -> Self:
@@ -1154,6 +1188,10 @@ class Methods:
         """The square root of the variance over `dim`; its derivative where it is 0 is 0."""
     def stft(self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, pad_mode: _str = 'reflect', normalized: _bool = False, onesided: _bool | None = None, return_complex: _bool | None = None, align_to_window: _bool | None = None) -> Tensor:
         """``y[k, m] = sum_n window[n] x[m hop_length + n] exp(-2 pi i k n / n_fft)``: frequencies k of the frames m of a signal."""
+    def storage(self) -> Any:
+        """The elements of the memory that this tensor's family of views shares."""
+    def storage_type(self) -> Any:
+        """The class of storages."""
     def sub(self, other: Operand, *, alpha: Operand = 1) -> Tensor:
         """``input - alpha * other``."""
     def sub_(self, other: Operand, *, alpha: Operand = 1) -> Self:
@@ -1162,7 +1200,7 @@ class Methods:
         """``input - alpha * other``."""
     def subtract_(self, other: Operand, *, alpha: Operand = 1) -> Self:
         """In-place version of :meth:`subtract`."""
-    def sum(self, dim: Ints | None = None, keepdim: _bool = False, *, dtype: DTypeLike | None = None, axis: Ints | None = None, keepdims: _bool = False) -> Tensor:
+    def sum(self, dim: Ints | None = None, keepdim: _bool = False, *, dtype: DTypeLike | None = None) -> Tensor:
         """The sum of all elements, or over `dim`."""
     def sum_to_size(self, *size: Ints) -> Tensor:
         """The sum over the dims along which `size` would have to be expanded to the shape of `self`."""
@@ -1287,6 +1325,8 @@ class Methods:
         """A dim of size 1 inserted at `dim`."""
     def unsqueeze_(self, dim: _int) -> Self:
         """Make `self` the view that :meth:`unsqueeze` gives."""
+    def untyped_storage(self) -> Any:
+        """The bytes of the memory that this tensor's family of views shares."""
     def values(self) -> Tensor:
         """The stored numbers of a sparse tensor, or the packed rows of a nested one; derivatives flow through them."""
     def var(self, dim: Ints | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None) -> Tensor:
@@ -1312,5 +1352,7 @@ class Methods:
         """``input * log(other)``, and 0 where `input` is 0."""
     def xlogy_(self, other: Operand) -> Self:
         """In-place version of :meth:`xlogy`."""
+    def xpu(self, device: DeviceLike | None = None, non_blocking: _bool = False, memory_format: Layout | None = None) -> Tensor:
+        """Raises: there is no device xpu here."""
     def zero_(self) -> Self:
         """Write 0 to all elements."""

@@ -55,7 +55,8 @@ def is_asked(cls: type) -> bool:
     known = KINDS.get(cls)
     if known is None:
         f = getattr(cls, "__torch_function__", None)
-        known = KINDS[cls] = f is not None and getattr(f, "__func__", f) is not disabled and cls not in (list, tuple, dict)
+        theirs = any(b.__module__.partition(".")[0] == "torch" for b in cls.__mro__)  # PyTorch's own: data to be converted
+        known = KINDS[cls] = f is not None and getattr(f, "__func__", f) is not disabled and not theirs
     return known
 
 
@@ -107,6 +108,7 @@ def ask(func: Any, relevant: Iterable[Any], args: tuple[Any, ...], kw: dict[str,
 def overridable(f: Callable[..., Any], func: Any = None) -> Callable[..., Any]:
     """`f`, which asks the classes of its arguments first; they are told that it is `func`."""
     known = KINDS.get
+    inner = [f]  # what runs: autocast may put a function of its own here, and this one stays what it is
 
     @functools.wraps(f)
     def call(*args: Any, **kw: Any) -> Any:
@@ -115,10 +117,11 @@ def overridable(f: Callable[..., Any], func: Any = None) -> Callable[..., Any]:
                 break
         else:
             if not modes_seen:
-                return f(*args, **kw)
+                return inner[0](*args, **kw)
         r = ask(func or call, (*args, *kw.values()), args, kw)
-        return f(*args, **kw) if r is NotImplemented else r
+        return inner[0](*args, **kw) if r is NotImplemented else r
 
+    call.inner = inner  # type: ignore[attr-defined]
     return call
 
 

@@ -373,6 +373,11 @@ def interpose(name: str, wrap: Callable[[Any], Any]) -> None:
         return
     if (f := PUBLIC.get(name)) is None:
         return
+    if (inner := getattr(f, "inner", None)) is not None:  # see core/overriding.py
+        if getattr(inner[0], "interposed", None) is None:
+            inner[0] = wrap(inner[0])
+            inner[0].interposed = True
+        return
     PUBLIC[name] = new = wrap(f)
     head, _, tail = name.rpartition(".")
     module = sys.modules.get(f"chainrule.{head}" if head else "chainrule")
