@@ -134,11 +134,16 @@ def enable() -> None:
         return
     STATE["functions"] = True
     new: dict[int, Any] = {}
+    methods = {id(m): n for n, m in METHODS.items()}
     for name, f in list(PUBLIC.items()):
         if isinstance(f, type) or name in _UNASKED:
             continue
         if id(f) not in new:
-            new[id(f)] = overridable(f)
+            new[id(f)] = g = overridable(f)
+            if f.__qualname__.startswith("Tensor."):  # a method that is a function too: each has a home
+                g.__qualname__, g.__module__ = name.rpartition(".")[2], "chainrule"
+            elif id(f) in methods:
+                f.__qualname__, f.__module__ = f"Tensor.{methods[id(f)]}", "chainrule"
         PUBLIC[name] = new[id(f)]
         head, _, tail = name.rpartition(".")
         module = sys.modules.get(f"chainrule.{head}" if head else "chainrule")

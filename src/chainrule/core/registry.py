@@ -280,7 +280,9 @@ def public(
         if hasattr(target, "op"):
             show_declaration(target)
         as_method: Any = _pointwise_method(f) if is_pointwise(f) else _bindable(f) if isinstance(f, Op) else f
-        named = as_method if is_pointwise(f) or isinstance(f, Op) or not (methods or inplace) else aliased(f)
+        named = as_method
+        if not is_pointwise(f) and not isinstance(f, Op) and (methods or inplace):
+            named = target if not out and names and not names.startswith("nn.") else aliased(f)
         for n in methods.split():
             attach(n, _operator(f, as_method) if n in OPERATORS else named, f)
         for n in inplace.split():
