@@ -16,8 +16,10 @@ _keep_freed_memory()
 
 from . import autograd, func  # noqa: E402
 from . import ops as _ops  # noqa: E402
+from .as_torch import install_as_torch  # noqa: E402
 from .core import dtypes as _dt  # noqa: E402
 from .core import imperative as _imperative  # noqa: E402
+from .core import overriding as _overriding  # noqa: E402
 from .core.device import (  # noqa: E402
     channels_last,
     channels_last_3d,
@@ -46,8 +48,6 @@ from .core.imperative import (  # noqa: E402
     set_grad_enabled,
 )
 from .core.printing import set_printoptions  # noqa: E402
-from .as_torch import install_as_torch  # noqa: E402
-from .core import overriding as _overriding  # noqa: E402, F401
 from .core.registry import fill as _fill  # noqa: E402
 from .core.tensor import Size, Tensor  # noqa: E402
 from .custom import custom_op  # noqa: E402
@@ -90,11 +90,29 @@ def typename(obj: _Any) -> str:
     """The type's name, as PyTorch prints it."""
     if isinstance(obj, Tensor):
         return obj.type() if type(obj) is Tensor else f"{type(obj).__module__}.{type(obj).__qualname__}"
-    return f"{type(obj).__module__}.{type(obj).__name__}" if not isinstance(obj, int | float | str | list | dict) else type(obj).__name__
+    return (
+        f"{type(obj).__module__}.{type(obj).__name__}"
+        if not isinstance(obj, int | float | str | list | dict)
+        else type(obj).__name__
+    )
 
 
 # Imported when first used, so that ``import chainrule`` stays quick.
-_LAZY = ("amp", "array_api", "distributions", "nested", "numpy", "optim", "overrides", "quasirandom", "scipy", "testing", "tree", "typing", "utils")
+_LAZY = (
+    "amp",
+    "array_api",
+    "distributions",
+    "nested",
+    "numpy",
+    "optim",
+    "overrides",
+    "quasirandom",
+    "scipy",
+    "testing",
+    "tree",
+    "typing",
+    "utils",
+)
 _WORLD = ("accelerator", "backends", "compiler", "cpu", "cuda", "distributed", "futures", "fx", "hub", "library", "mps", "mtia",
           "multiprocessing", "profiler", "serialization", "torch_version", "types", "version", "xpu")  # fmt: skip
 # Functions of parts that are imported on demand.

@@ -57,7 +57,9 @@ ELSEWHERE = {
     "torch.nn.modules.module": "chainrule.nn.modules.module",
 }
 # Ours alone: PyTorch's module of such a name is another thing, or there is none.
-INSIDE = frozenset("ops core kernels payloads transforms interop cli world namespaces as_torch custom tree fallback typing".split())
+INSIDE = frozenset(
+    "ops core kernels payloads transforms interop cli world namespaces as_torch custom tree fallback typing".split()
+)
 WHY = {
     "quantization": "quantisation", "ao": "quantisation", "distributed": "programs over several processes", "onnx": "export to ONNX",
     "export": "export of graphs", "_inductor": "PyTorch's compiler", "_export": "export of graphs", "package": "packaging of models",
@@ -137,9 +139,12 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             if e.name is None or not e.name.startswith("chainrule"):
                 raise
             part = fullname.split(".")[1]
-            why = f"chainrule does not do {WHY[part]} (docs/not-done.md)" if part in WHY else "chainrule does not have it"
+            why = (
+                f"chainrule does not do {WHY[part]} (docs/not-done.md)" if part in WHY else "chainrule does not have it"
+            )
             raise ModuleNotFoundError(
-                f"No module named {fullname!r}: {why}; `python -m chainrule coverage torch` lists what is missing", name=fullname
+                f"No module named {fullname!r}: {why}; `python -m chainrule coverage torch` lists what is missing",
+                name=fullname,
             ) from None
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
 
@@ -199,7 +204,10 @@ def install_as_torch() -> ModuleType:
 def run_script(argv: Sequence[str]) -> int:
     """``python -m chainrule as-torch script.py args...`` or ``as-torch -m module args...``; returns the exit status."""
     if not argv or (argv[0] == "-m" and len(argv) < 2):
-        print("usage: python -m chainrule as-torch script.py [args...]   or   as-torch -m module [args...]", file=sys.stderr)
+        print(
+            "usage: python -m chainrule as-torch script.py [args...]   or   as-torch -m module [args...]",
+            file=sys.stderr,
+        )
         return 2
     install_as_torch()
     if argv[0] == "-m":

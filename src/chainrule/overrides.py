@@ -38,7 +38,9 @@ def has_torch_function_variadic(*args: Any) -> bool:
     return has_torch_function(args)
 
 
-def handle_torch_function(public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
+def handle_torch_function(
+    public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any, **kwargs: Any
+) -> Any:
     """The result of `public_api` by the classes of the relevant arguments."""
     r = ask(public_api, tuple(relevant_args), args, kwargs)
     if r is NotImplemented:

@@ -32,7 +32,9 @@ class SobolEngine:
         seed = self.seed
         if seed is None and self.scramble:
             seed = int(default_generator.rng.integers(2**63))
-        self._engine: Any = qmc.Sobol(self.dimension, scramble=self.scramble, bits=self.MAXBIT, rng=np.random.default_rng(seed))
+        self._engine: Any = qmc.Sobol(
+            self.dimension, scramble=self.scramble, bits=self.MAXBIT, rng=np.random.default_rng(seed)
+        )
         self.num_generated = 0
 
     def draw(self, n: int = 1, out: Tensor | None = None, dtype: Any = None) -> Tensor:

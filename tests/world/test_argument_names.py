@@ -27,7 +27,9 @@ def test_calls(call: str) -> None:
         x = t.arange(6.0).reshape(2, 3) + 1
         return eval(call, {"t": t, "x": x, "i": t.zeros(1, 3, dtype=t.int64), "cr": cr}).tolist()
 
-    assert cr.tensor(run(cr)).double().allclose(cr.tensor(run(torch)).double(), equal_nan=True) or str(run(cr)) == str(run(torch))
+    assert cr.tensor(run(cr)).double().allclose(cr.tensor(run(torch)).double(), equal_nan=True) or str(run(cr)) == str(
+        run(torch)
+    )
 
 
 def test_a_name_given_twice_is_refused() -> None:

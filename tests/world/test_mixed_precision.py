@@ -21,8 +21,21 @@ def types_of(t: Any, dtype: str) -> list[str]:
     with t.autocast("cpu", dtype=getattr(t, dtype)):
         y = t.nn.functional.linear(x, w)
         out += [y, x @ w.T, x.mm(w.T), t.einsum("ij,kj->ik", x, w), t.nn.functional.conv1d(x[None], t.ones(2, 3, 1))]
-        out += [t.softmax(y, -1), t.nn.functional.layer_norm(y, (5,)), t.relu(y), y + x[:, :1], t.nn.functional.cross_entropy(y, label)]
-        out += [t.nn.functional.mse_loss(y, y), t.linalg.inv(square), t.trace(square), square.prod(), t.fft.fft(y), t.cdist(y, y)]
+        out += [
+            t.softmax(y, -1),
+            t.nn.functional.layer_norm(y, (5,)),
+            t.relu(y),
+            y + x[:, :1],
+            t.nn.functional.cross_entropy(y, label),
+        ]
+        out += [
+            t.nn.functional.mse_loss(y, y),
+            t.linalg.inv(square),
+            t.trace(square),
+            square.prod(),
+            t.fft.fft(y),
+            t.cdist(y, y),
+        ]
         out += [x.double() @ w.double().T]
         with t.autocast("cpu", enabled=False):
             out.append(x @ w.T)

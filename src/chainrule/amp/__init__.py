@@ -31,7 +31,6 @@ from .cast import (
 )
 from .scaler import GradScaler
 
-
 __all__ = [
     "GradScaler",
     "autocast",

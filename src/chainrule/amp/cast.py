@@ -1,7 +1,7 @@
 """``autocast``: inside, products take their arguments in a 16-bit type, and losses, decompositions and transforms in float32.
 
-The functions on the two lists are those that PyTorch's autocast on the CPU converts. They are replaced by ones that look for an active ``autocast`` when the first
-one is entered; before that nobody pays for it. Derivatives are those of the conversions: gradients arrive in the type of the weights.
+The functions on the two lists are those that PyTorch's autocast on the CPU converts. They are replaced by ones that look for an active
+``autocast`` when the first one is entered; before that nobody pays for it. Derivatives are those of the conversions: gradients arrive in the type of the weights.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class State(NamedTuple):
     cache: bool = True
 
 
-STATE: ContextVar[State] = ContextVar("chainrule_autocast", default=State())
+STATE: ContextVar[State] = ContextVar("chainrule_autocast", default=State())  # noqa: B039
 READY: list[bool] = []
 
 
@@ -69,7 +69,9 @@ def _converting(wide: bool) -> Callable[[Any], Any]:
             d = dt.float32 if wide else s.dtype
             token = STATE.set(s._replace(enabled=False))  # what the function is made of is in its hands
             try:
-                return f(*[convert(a, d) for a in args], **{k: v if k == "out" else convert(v, d) for k, v in kw.items()})
+                return f(
+                    *[convert(a, d) for a in args], **{k: v if k == "out" else convert(v, d) for k, v in kw.items()}
+                )
             finally:
                 STATE.reset(token)
 
@@ -118,7 +120,11 @@ class autocast:
         s = STATE.get()
         if self._enabled:
             _prepare()
-        new = s if self.device != "cpu" else State(self._enabled, self.dtype, s.cache if self._cache is None else self._cache)
+        new = (
+            s
+            if self.device != "cpu"
+            else State(self._enabled, self.dtype, s.cache if self._cache is None else self._cache)
+        )
         self._tokens.append(STATE.set(new))
         return self
 

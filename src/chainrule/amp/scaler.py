@@ -47,7 +47,9 @@ class GradScaler:
             return outputs * self._scale
         if isinstance(outputs, list | tuple):
             return type(outputs)(self.scale(x) for x in outputs)
-        raise ValueError(f"GradScaler.scale: outputs must be a tensor or a list of tensors, got {type(outputs).__name__}")
+        raise ValueError(
+            f"GradScaler.scale: outputs must be a tensor or a list of tensors, got {type(outputs).__name__}"
+        )
 
     def unscale_(self, optimizer: Any) -> None:
         """Divide the gradients of an optimizer's parameters by the scale; before they are clipped."""
@@ -142,6 +144,8 @@ class GradScaler:
         if not self._enabled:
             return
         if not state_dict:
-            raise RuntimeError("The source state dict is empty, possibly because it was saved from a disabled instance of GradScaler.")
+            raise RuntimeError(
+                "The source state dict is empty, possibly because it was saved from a disabled instance of GradScaler."
+            )
         self._scale, self._growth, self._backoff = (state_dict[k] for k in ("scale", "growth_factor", "backoff_factor"))
         self._interval, self._good = state_dict["growth_interval"], state_dict["_growth_tracker"]

@@ -90,9 +90,30 @@ REASONS: list[tuple[str, str]] = [
 ]
 
 
-MODULES = ("typing", "collections", "functools", "builtins", "contextlib", "enum", "types", "weakref", "bisect", "_bisect", "_weakref", "dataclasses")
+MODULES = (
+    "typing",
+    "collections",
+    "functools",
+    "builtins",
+    "contextlib",
+    "enum",
+    "types",
+    "weakref",
+    "bisect",
+    "_bisect",
+    "_weakref",
+    "dataclasses",
+)
 # The classes whose public methods are counted too.
-CLASSES = ("torch.nn", "torch.optim", "torch.optim.lr_scheduler", "torch.utils.data", "torch.distributions", "torch.autograd", "torch.amp")
+CLASSES = (
+    "torch.nn",
+    "torch.optim",
+    "torch.optim.lr_scheduler",
+    "torch.utils.data",
+    "torch.distributions",
+    "torch.autograd",
+    "torch.amp",
+)
 
 
 def _names(obj: Any) -> list[str]:
@@ -141,7 +162,9 @@ def survey(only: str = "") -> tuple[Counter[str], list[tuple[str, str, str]]]:
                 continue
             # What a namespace only imports for its own use is not part of it.
             home = getattr(value, "__module__", None) or ""
-            if theirs != "torch.Tensor" and (home.partition(".")[0] in MODULES or (n == "Tensor" and theirs != "torch")):
+            if theirs != "torch.Tensor" and (
+                home.partition(".")[0] in MODULES or (n == "Tensor" and theirs != "torch")
+            ):
                 continue
             total[theirs] += 1
             if not hasattr(b, n):
@@ -182,7 +205,9 @@ def report(everything: bool = False, only: str = "") -> int:
     for why, count in counts.most_common():
         print(f"{count:5}  {why}")
     takes = sum(bool(p & {"dim", "keepdim", "other"}) for p in map(_parameters, PUBLIC.values()))
-    print(f"\nNumPy's names of arguments ({', '.join(ALIASES)}) are taken by {takes} functions and by the methods of these names")
+    print(
+        f"\nNumPy's names of arguments ({', '.join(ALIASES)}) are taken by {takes} functions and by the methods of these names"
+    )
     return 1 if counts["MISSING"] else 0
 
 

@@ -71,7 +71,9 @@ class device:
             raise TypeError(f"device: type must be a string such as 'cpu', got {type!r}")
         name, colon, number = type.partition(":")
         if name not in KINDS:
-            raise RuntimeError(f"device: Expected one of {', '.join(KINDS)} device type at start of device string: {type}")
+            raise RuntimeError(
+                f"device: Expected one of {', '.join(KINDS)} device type at start of device string: {type}"
+            )
         if colon and (not number.isdigit() or index is not None):
             raise RuntimeError(f"device: Invalid device string: {type!r}; write 'cuda:0', or device('cuda', 0)")
         self.type, self.index = name, int(number) if colon else index

@@ -18,7 +18,7 @@ from .tensor import Tensor
 
 OFF: ContextVar[bool] = ContextVar("chainrule_no_overriding", default=False)
 MODES: ContextVar[tuple[Any, ...]] = ContextVar("chainrule_function_modes", default=())
-KINDS: dict[type, bool] = {t: False for t in (Tensor, int, float, bool, complex, str, type(None))}  # class -> whether it is asked
+KINDS: dict[type, bool] = dict.fromkeys((Tensor, int, float, bool, complex, str, type(None)), False)  # class -> whether it is asked
 STATE = {"functions": False, "methods": False}
 PROPERTIES = ("T", "mT", "H", "mH", "real", "imag", "data", "grad")
 
@@ -55,7 +55,9 @@ def is_asked(cls: type) -> bool:
     known = KINDS.get(cls)
     if known is None:
         f = getattr(cls, "__torch_function__", None)
-        theirs = any(b.__module__.partition(".")[0] == "torch" for b in cls.__mro__)  # PyTorch's own: data to be converted
+        theirs = any(
+            b.__module__.partition(".")[0] == "torch" for b in cls.__mro__
+        )  # PyTorch's own: data to be converted
         known = KINDS[cls] = f is not None and getattr(f, "__func__", f) is not disabled and not theirs
     return known
 

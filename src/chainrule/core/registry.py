@@ -89,7 +89,13 @@ def with_out(f: Callable[..., Any], fresh: bool = False, fill: bool = False) -> 
 # What NumPy calls the arguments: PyTorch takes these names too.
 ALIASES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
 # Functions whose older form has a factor among the tensors, ``addcmul(a, 2, b, c)``: its name now, and how many tensors there are.
-LEGACY = {"add": ("alpha", 2), "sub": ("alpha", 2), "addcmul": ("value", 3), "addcdiv": ("value", 3), "addmm": ("alpha", 3)}
+LEGACY = {
+    "add": ("alpha", 2),
+    "sub": ("alpha", 2),
+    "addcmul": ("value", 3),
+    "addcdiv": ("value", 3),
+    "addmm": ("alpha", 3),
+}
 
 
 def modern(f: Any, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
@@ -97,12 +103,12 @@ def modern(f: Any, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
     factor, n = LEGACY[f.__name__]
     if len(args) == n + 1 and f.__name__ != "addmm":
         return f(args[0], *args[2:], **{factor: args[1]}, **kw)
-    if f.__name__ == "addmm" and len(args) in (4, 5) and not isinstance(args[0], Tensor):  # addmm(beta, input, alpha, mat1, mat2), addmm(beta, input, mat1, mat2)
+    if (
+        f.__name__ == "addmm" and len(args) in (4, 5) and not isinstance(args[0], Tensor)
+    ):  # addmm(beta, input, alpha, mat1, mat2), addmm(beta, input, mat1, mat2)
         rest = args[3:] if len(args) == 5 else args[2:]
         return f(args[1], *rest, beta=args[0], alpha=args[2] if len(args) == 5 else 1, **kw)
     return f(*args, **kw)
-
-
 
 
 def parameters_of(f: Any) -> Any:

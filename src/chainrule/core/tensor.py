@@ -220,7 +220,9 @@ class Tensor(Methods):
         """Whether the tensor is sparse, by rows."""
         return getattr(innermost(self), "layout", None) == "sparse_csr"
 
-    is_cuda = is_quantized = is_mkldnn = is_xla = is_xpu = is_ipu = is_hpu = is_mps = is_mtia = is_maia = is_vulkan = False
+    is_cuda = is_quantized = is_mkldnn = is_xla = is_xpu = is_ipu = is_hpu = is_mps = is_mtia = is_maia = is_vulkan = (
+        False
+    )
 
     @property
     def is_meta(self) -> bool:
@@ -338,7 +340,9 @@ class Tensor(Methods):
 
     def _only(self) -> Any:
         if self.numel() != 1:
-            raise ValueError(f"only one element tensors can be converted to Python scalars, this one has {self.numel()}")
+            raise ValueError(
+                f"only one element tensors can be converted to Python scalars, this one has {self.numel()}"
+            )
         return self.item()
 
     def __index__(self) -> int:

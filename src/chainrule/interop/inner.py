@@ -81,7 +81,9 @@ def _settable(name: str) -> None:
     part: Any = vars(Tensor)[name]
 
     def write(self: Tensor, value: Any) -> None:
-        part.fget(self).copy_(value if isinstance(value, Tensor) else self.new_tensor(value, dtype=part.fget(self).dtype))
+        part.fget(self).copy_(
+            value if isinstance(value, Tensor) else self.new_tensor(value, dtype=part.fget(self).dtype)
+        )
 
     setattr(Tensor, name, property(part.fget, write, None, part.__doc__))
 
@@ -159,4 +161,3 @@ def from_file(filename: str, shared: bool | None = None, size: int = 0, *, dtype
 
     d = dt.get_default_dtype() if dtype is None else dt.as_dtype(dtype)
     return Tensor(np.asarray(np.memmap(filename, d.np, "r+" if shared else "c", shape=(size,))))
-

@@ -8,7 +8,6 @@ from typing import Any
 from . import checkpoint
 
 
-
 def swap_tensors(t1: Any, t2: Any) -> None:
     """Exchange all that two tensors are: values, attributes, classes; whoever holds one holds the other's value afterwards."""
     for name in ("_value", "_interp", "_aux", "_meta"):

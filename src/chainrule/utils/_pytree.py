@@ -29,7 +29,8 @@ SUPPORTED_NODES: dict[Any, NodeDef] = {
     namedtuple: NodeDef(lambda x: (list(x), type(x)), lambda v, kind: kind(*v)),
     OrderedDict: NodeDef(lambda d: (list(d.values()), list(d)), lambda v, k: OrderedDict(zip(k, v, strict=True))),
     defaultdict: NodeDef(
-        lambda d: (list(d.values()), [d.default_factory, list(d)]), lambda v, c: defaultdict(c[0], zip(c[1], v, strict=True))
+        lambda d: (list(d.values()), [d.default_factory, list(d)]),
+        lambda v, c: defaultdict(c[0], zip(c[1], v, strict=True)),
     ),
     deque: NodeDef(lambda d: (list(d), d.maxlen), lambda v, n: deque(v, maxlen=n)),
 }
@@ -140,7 +141,9 @@ def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
     """The tree of a shape with these leaves."""
     given = list(leaves)
     if len(given) != treespec.num_leaves:
-        raise ValueError(f"tree_unflatten(leaves, treespec): `leaves` has length {len(given)}, the spec {treespec.num_leaves}")
+        raise ValueError(
+            f"tree_unflatten(leaves, treespec): `leaves` has length {len(given)}, the spec {treespec.num_leaves}"
+        )
     it = iter(given)
 
     def build(spec: TreeSpec) -> Any:
@@ -188,12 +191,16 @@ def map_only(kinds: Any) -> Callable[[Any], Any]:
     return wrap
 
 
-def tree_map_only(kinds: Any, func: Callable[[Any], Any], tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+def tree_map_only(
+    kinds: Any, func: Callable[[Any], Any], tree: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> Any:
     """``func`` of the leaves that are instances of `kinds`; the others stay."""
     return tree_map(map_only(kinds)(func), tree, is_leaf=is_leaf)
 
 
-def tree_map_only_(kinds: Any, func: Callable[[Any], Any], tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+def tree_map_only_(
+    kinds: Any, func: Callable[[Any], Any], tree: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> Any:
     """Call ``func`` for the leaves that are instances of `kinds`; returns the tree."""
     return tree_map_(map_only(kinds)(func), tree, is_leaf=is_leaf)
 
@@ -208,17 +215,23 @@ def tree_any(pred: Callable[[Any], bool], tree: Any, is_leaf: Callable[[Any], bo
     return any(map(pred, tree_leaves(tree, is_leaf)))
 
 
-def tree_all_only(kinds: Any, pred: Callable[[Any], bool], tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> bool:
+def tree_all_only(
+    kinds: Any, pred: Callable[[Any], bool], tree: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> bool:
     """Whether all leaves that are instances of `kinds` fulfil `pred`."""
     return all(pred(x) for x in tree_leaves(tree, is_leaf) if isinstance(x, kinds))
 
 
-def tree_any_only(kinds: Any, pred: Callable[[Any], bool], tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> bool:
+def tree_any_only(
+    kinds: Any, pred: Callable[[Any], bool], tree: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> bool:
     """Whether a leaf that is an instance of `kinds` fulfils `pred`."""
     return any(pred(x) for x in tree_leaves(tree, is_leaf) if isinstance(x, kinds))
 
 
-def _broadcast_to_and_flatten(tree: Any, treespec: TreeSpec, is_leaf: Callable[[Any], bool] | None = None) -> list[Any] | None:
+def _broadcast_to_and_flatten(
+    tree: Any, treespec: TreeSpec, is_leaf: Callable[[Any], bool] | None = None
+) -> list[Any] | None:
     """`tree`, a prefix of the shape, with every leaf as often as the shape has leaves below it; None if it is no prefix."""
     if _is_leaf(tree, is_leaf):
         return [tree] * treespec.num_leaves

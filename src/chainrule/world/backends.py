@@ -45,7 +45,7 @@ class _Options:
 
 def _sdp(names: str) -> dict[str, Any]:
     """Which algorithm attention takes: can be said, and makes no difference to the result."""
-    state = {n: True for n in names.split()}
+    state = dict.fromkeys(names.split(), True)
     out: dict[str, Any] = {}
     for n in state:
 

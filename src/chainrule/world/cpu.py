@@ -33,4 +33,12 @@ def current_stream(device: Any = None) -> Stream:
 
 
 fill(globals(), "cpu")
-__all__ = ["Event", "Stream", "current_device", "current_stream", "device_count", "is_available", "is_initialized", "synchronize"]  # noqa: F822
+__all__ = [
+    "Event",
+    "Stream",
+    "current_device",
+    "current_stream",
+    "device_count",
+    "is_available",
+    "is_initialized",
+]

@@ -95,7 +95,14 @@ def fill(names: dict[str, Any], kind: str) -> None:
         names.setdefault(n, _constant(n, None))
     for n in COUNTS:
         names.setdefault(n, _constant(n, 0))
-    for n in ("is_available", "is_initialized", "is_bf16_supported", "is_tf32_supported", "is_current_stream_capturing", "is_built"):
+    for n in (
+        "is_available",
+        "is_initialized",
+        "is_bf16_supported",
+        "is_tf32_supported",
+        "is_current_stream_capturing",
+        "is_built",
+    ):
         names.setdefault(n, _constant(n, False))
     for n in ("get_rng_state_all", "get_arch_list", "default_generators"):
         names.setdefault(n, _constant(n, []) if n != "default_generators" else ())
@@ -103,5 +110,12 @@ def fill(names: dict[str, Any], kind: str) -> None:
     names.setdefault("set_device", _constant("set_device", None))
     for n in REFUSED:
         names.setdefault(n, refuse(f"{kind}.{n}", "cuda"))
-    for n, v in (("device", device), ("device_of", device), ("stream", stream), ("Stream", Stream), ("Event", Event), ("StreamContext", stream)):
+    for n, v in (
+        ("device", device),
+        ("device_of", device),
+        ("stream", stream),
+        ("Stream", Stream),
+        ("Event", Event),
+        ("StreamContext", stream),
+    ):
         names.setdefault(n, v)

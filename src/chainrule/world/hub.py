@@ -39,7 +39,9 @@ def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, pro
             digest.update(block)
     if hash_prefix and not digest.hexdigest().startswith(hash_prefix):
         os.remove(part)
-        raise RuntimeError(f"download_url_to_file: invalid hash value (expected {hash_prefix!r}, got {digest.hexdigest()!r})")
+        raise RuntimeError(
+            f"download_url_to_file: invalid hash value (expected {hash_prefix!r}, got {digest.hexdigest()!r})"
+        )
     os.replace(part, dst)
 
 
@@ -61,7 +63,9 @@ def load_state_dict_from_url(url: str, model_dir: str | None = None, map_locatio
 def load(repo_or_dir: Any, model: str, *args: Any, source: str = "github", **kw: Any) -> Any:
     """A model from the ``hubconf.py`` of a local folder: ``load(folder, "name", source="local")``."""
     if source != "local":
-        raise NotDone("hub.load: code is not fetched from repositories; clone it, and pass source='local'. See docs/not-done.md")
+        raise NotDone(
+            "hub.load: code is not fetched from repositories; clone it, and pass source='local'. See docs/not-done.md"
+        )
     return getattr(_hubconf(repo_or_dir), model)(*args, **kw)
 
 

@@ -36,7 +36,15 @@ def _unflatten_dense_tensors(flat: Tensor, tensors: Any) -> tuple[Tensor, ...]:
     return tuple(out)
 
 
-def _rebuild_tensor_v2(storage: Any, storage_offset: int, size: Any, stride: Any, requires_grad: bool, backward_hooks: Any, metadata: Any = None) -> Any:
+def _rebuild_tensor_v2(
+    storage: Any,
+    storage_offset: int,
+    size: Any,
+    stride: Any,
+    requires_grad: bool,
+    backward_hooks: Any,
+    metadata: Any = None,
+) -> Any:
     """A tensor over a storage, as PyTorch's files spell it."""
     from .storages import over
 
@@ -69,4 +77,13 @@ class _Namespace:
 
 
 _VariableFunctions = _Namespace()
-__all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "Generator", "OrderedDict", "Size", "Tensor", "device", "dtype"]
+__all__ = [
+    "DisableTorchFunction",
+    "DisableTorchFunctionSubclass",
+    "Generator",
+    "OrderedDict",
+    "Size",
+    "Tensor",
+    "device",
+    "dtype",
+]

@@ -21,7 +21,9 @@ def set_sharing_strategy(new_strategy: str) -> None:
     """Accepted: tensors are copied from process to process."""
 
 
-def spawn(fn: Any, args: Any = (), nprocs: int = 1, join: bool = True, daemon: bool = False, start_method: str = "spawn") -> Any:
+def spawn(
+    fn: Any, args: Any = (), nprocs: int = 1, join: bool = True, daemon: bool = False, start_method: str = "spawn"
+) -> Any:
     """Run ``fn(i, *args)`` in `nprocs` processes; with `join` wait for all, and raise if one failed."""
     context: Any = get_context(start_method)
     running = [context.Process(target=fn, args=(i, *args), daemon=daemon) for i in range(nprocs)]

@@ -35,4 +35,8 @@ def refused_class(name: str, what: str) -> type:
     def __init__(self: Any, *args: Any, **kw: Any) -> None:
         raise NotDone(f"{name}: chainrule does not do this ({REASONS[what]}). See docs/not-done.md")
 
-    return type(name.rpartition(".")[2], (), {"__init__": __init__, "__doc__": f"Not done: {REASONS[what]}.", "__module__": "chainrule.world"})
+    return type(
+        name.rpartition(".")[2],
+        (),
+        {"__init__": __init__, "__doc__": f"Not done: {REASONS[what]}.", "__module__": "chainrule.world"},
+    )

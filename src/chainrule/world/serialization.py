@@ -46,4 +46,12 @@ class safe_globals:
         system.SAFE[:] = self.before
 
 
-__all__ = ["SourceChangeWarning", "add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save"]
+__all__ = [
+    "SourceChangeWarning",
+    "add_safe_globals",
+    "clear_safe_globals",
+    "get_safe_globals",
+    "load",
+    "safe_globals",
+    "save",
+]

@@ -102,11 +102,17 @@ class UntypedStorage:
     def resize_(self, size: int) -> UntypedStorage:
         """Only to the size it has: tensors hold arrays, whose memory cannot grow under them."""
         if size != self.nbytes():
-            raise NotImplementedError(f"UntypedStorage.resize_: from {self.nbytes()} to {size} bytes; make a new tensor instead")
+            raise NotImplementedError(
+                f"UntypedStorage.resize_: from {self.nbytes()} to {size} bytes; make a new tensor instead"
+            )
         return self
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, UntypedStorage) and self.data_ptr() == other.data_ptr() and self.nbytes() == other.nbytes()
+        return (
+            isinstance(other, UntypedStorage)
+            and self.data_ptr() == other.data_ptr()
+            and self.nbytes() == other.nbytes()
+        )
 
     def __hash__(self) -> int:
         return hash(self.data_ptr())
@@ -118,7 +124,9 @@ class UntypedStorage:
 class TypedStorage:
     """The elements of a tensor's memory, one after the other."""
 
-    def __init__(self, *args: Any, wrap_storage: Any = None, dtype: Any = None, device: Any = None, _internal: bool = False) -> None:
+    def __init__(
+        self, *args: Any, wrap_storage: Any = None, dtype: Any = None, device: Any = None, _internal: bool = False
+    ) -> None:
         self.dtype = dt.get_default_dtype() if dtype is None else dtype
         self._untyped = wrap_storage or UntypedStorage((args[0] if args else 0) * self.dtype.itemsize)
         self._array = self._untyped._bytes.view(self.dtype.np)

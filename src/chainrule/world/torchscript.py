@@ -12,7 +12,7 @@ from .refusal import refuse
 
 T = TypeVar("T")
 RECURSIVE: list[str] = []
-Attribute = lambda value, type=None: value  # noqa: E731
+Attribute = lambda value, type=None: value
 
 
 class Error(RuntimeError):
@@ -182,7 +182,9 @@ class BroadcastingList:
 BroadcastingList1 = BroadcastingList2 = BroadcastingList3 = BroadcastingList
 
 
-def boolean_dispatch(arg_name: str, arg_index: int, default: bool, if_true: Any, if_false: Any, module_name: str, func_name: str) -> Any:
+def boolean_dispatch(
+    arg_name: str, arg_index: int, default: bool, if_true: Any, if_false: Any, module_name: str, func_name: str
+) -> Any:
     """One of two functions, by an argument that is True or False."""
 
     def call(*args: Any, **kw: Any) -> Any:

@@ -8,12 +8,16 @@ from collections.abc import Sequence
 from typing import IO, Any, Union
 
 from ..core.device import device
-from ..core.device import layout as _layout
 from ..core.dtypes import DType
 from ..core.tensor import Size, Tensor
 
 _int, _float, _bool, _str, _complex = builtins.int, builtins.float, builtins.bool, builtins.str, builtins.complex
-_dtype, _device, _size, _TensorOrTensors = DType, device, Union[Size, list[builtins.int], tuple[builtins.int, ...]], Union[Tensor, Sequence[Tensor]]
+_dtype, _device, _size, _TensorOrTensors = (
+    DType,
+    device,
+    Union[Size, list[builtins.int], tuple[builtins.int, ...]],
+    Union[Tensor, Sequence[Tensor]],
+)
 Number = Union[builtins.int, builtins.float, builtins.bool]
 Device = Union[device, builtins.str, builtins.int, None]
 FileLike = Union[builtins.str, os.PathLike[builtins.str], IO[builtins.bytes]]

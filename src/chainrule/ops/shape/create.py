@@ -174,7 +174,11 @@ def asarray(
     if isinstance(obj, BUFFERS + (bytes,)):
         obj = np.frombuffer(obj, (dt.get_default_dtype() if dtype is None else dt.as_dtype(dtype)).np)
     t = as_tensor(obj, dtype=dtype, device=device, copy=copy)
-    if copy is False and isinstance(obj, Tensor | np.ndarray) and not np.shares_memory(innermost(t), getattr(obj, "_value", obj)):
+    if (
+        copy is False
+        and isinstance(obj, Tensor | np.ndarray)
+        and not np.shares_memory(innermost(t), getattr(obj, "_value", obj))
+    ):
         raise ValueError("asarray: cannot alias tensor of another type or device with copy=False; leave copy out")
     return t.detach().requires_grad_() if requires_grad and not t.requires_grad else t
 
@@ -234,8 +238,14 @@ def _filled(name: str, make: Any, doc: str) -> Any:
         d = (dt.get_default_dtype() if dtype is None else dt.as_dtype(dtype)).np
         if _ragged(shape):
             return _spread(make((), d), shape, requires_grad)
-        y = finish(make(shape, d) if _held(device) else np.broadcast_to(make((), d), shape), None, requires_grad, device)
-        return y if memory_format is None or memory_format.name == "contiguous_format" else y.contiguous(memory_format=memory_format)
+        y = finish(
+            make(shape, d) if _held(device) else np.broadcast_to(make((), d), shape), None, requires_grad, device
+        )
+        return (
+            y
+            if memory_format is None or memory_format.name == "contiguous_format"
+            else y.contiguous(memory_format=memory_format)
+        )
 
     def like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
              memory_format: Any = None, pin_memory: Any = None) -> Tensor:  # fmt: skip
@@ -243,7 +253,12 @@ def _filled(name: str, make: Any, doc: str) -> Any:
 
     def new(self: Tensor, *size: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
             pin_memory: Any = None) -> Tensor:  # fmt: skip
-        return f(*size, dtype=self.dtype if dtype is None else dtype, requires_grad=requires_grad, device=_where(self, device))
+        return f(
+            *size,
+            dtype=self.dtype if dtype is None else dtype,
+            requires_grad=requires_grad,
+            device=_where(self, device),
+        )
 
     f.__name__, f.__doc__ = name, f"A tensor of the given sizes {doc}."
     like.__name__, like.__doc__ = f"{name}_like", f"A tensor with the shape and type of `input` {doc}."
@@ -376,7 +391,11 @@ def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, lay
              requires_grad: bool = False, pin_memory: Any = None) -> Tensor:  # fmt: skip
     """A tensor of the type of `self` filled with one number."""
     return full(
-        size, fill_value, dtype=self.dtype if dtype is None else dtype, requires_grad=requires_grad, device=_where(self, device)
+        size,
+        fill_value,
+        dtype=self.dtype if dtype is None else dtype,
+        requires_grad=requires_grad,
+        device=_where(self, device),
     )
 
 
