@@ -68,7 +68,7 @@ for _d in (*_dt.ALL, *_dt.FLOAT8):
 for _alias in ("half", "float", "double", "short", "int", "long", "chalf", "cfloat", "cdouble"):
     globals()[_alias] = _dt.NAMES[_alias]
 
-jit, compile = _jit.jit, _jit.compile
+jit, compile, explain = _jit.jit, _jit.compile, _jit.explain
 cond, switch, while_loop, fori_loop = _control.cond, _control.switch, _control.while_loop, _control.fori_loop
 scan, map, associative_scan = _control.scan, _control.map_, _control.associative_scan
 inf, nan, pi, e, newaxis = _math.inf, _math.nan, _math.pi, _math.e, None

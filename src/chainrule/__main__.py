@@ -30,7 +30,9 @@ def main(argv: list[str] | None = None) -> int:
         "--all", action="store_true", help="list what is out of scope too, not only what is still to come"
     )
     cover.add_argument("--namespace", default="", help="only this namespace, e.g. nn.functional or Tensor")
-    commands.add_parser("as-torch", help="run a script with chainrule under the name torch: as-torch script.py [args...]")
+    commands.add_parser(
+        "as-torch", help="run a script with chainrule under the name torch: as-torch script.py [args...]"
+    )
     commands.add_parser(
         "info", help="version, number of ops and methods, whether kernels are compiled here and, if not, why"
     )

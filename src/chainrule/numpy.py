@@ -64,9 +64,22 @@ def _listed(f: Any) -> Any:
 
 
 _JOINING = {
-    _np.concatenate, _np.stack, _np.vstack, _np.hstack, _np.dstack, _np.column_stack, _np.block, _np.select, _np.broadcast_arrays, _np.meshgrid,
-    _np.linalg.multi_dot, _np.einsum, _np.where, _np.choose, _np.piecewise,
-}  # fmt: skip
+    _np.concatenate,
+    _np.stack,
+    _np.vstack,
+    _np.hstack,
+    _np.dstack,
+    _np.column_stack,
+    _np.block,
+    _np.select,
+    _np.broadcast_arrays,
+    _np.meshgrid,
+    _np.linalg.multi_dot,
+    _np.einsum,
+    _np.where,
+    _np.choose,
+    _np.piecewise,
+}
 
 
 class _Part(_types.ModuleType):
@@ -81,11 +94,11 @@ _AXIS = type(_np.r_).__mro__[1]
 
 
 class _Rows(type(_np.r_)):  # type: ignore[misc]
-    __getitem__ = _shadow.function(_AXIS.__getitem__)
+    __getitem__ = _shadow.function(_AXIS.__getitem__)  # type: ignore[index]
 
 
 class _Columns(type(_np.c_)):  # type: ignore[misc]
-    __getitem__ = _shadow.function(_AXIS.__getitem__)
+    __getitem__ = _shadow.function(_AXIS.__getitem__)  # type: ignore[index]
 
 
 r_, c_ = _Rows(), _Columns()

@@ -186,7 +186,7 @@ def test_function_imperatively() -> None:
     (g,) = autograd.grad(y.sum(), x, create_graph=True)
     assert autograd.grad(g.sum(), x)[0].tolist() == [12.0]
     assert gradgradcheck(lambda v: Cube.apply(v, 2.0), (x,))
-    with pytest.raises(RuntimeError, match=r"Wrong\.backward"):
+    with pytest.raises(RuntimeError, match="WrongBackward"):
 
         class Wrong(Cube):
             @staticmethod

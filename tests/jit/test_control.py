@@ -115,7 +115,17 @@ def test_every_mode(f, shape):
         close(func.vmap(func.grad(inner))(cr.stack([x, -x, x * 2])), plain["vmap grad"](x))
 
 
-@pytest.mark.parametrize("kw", [{}, {"reverse": True}, {"checkpoint": 2}, {"checkpoint": "sqrt"}, {"checkpoint": "binomial"}, {"checkpoint": "sqrt", "reverse": True}])  # fmt: skip
+WAYS = [
+    {},
+    {"reverse": True},
+    {"checkpoint": 2},
+    {"checkpoint": "sqrt"},
+    {"checkpoint": "binomial"},
+    {"checkpoint": "sqrt", "reverse": True},
+]
+
+
+@pytest.mark.parametrize("kw", WAYS)
 def test_scan_is_a_loop(kw):
     x = T(11, 3)
     for f in (by_scan, jit(by_scan)) if not kw else (lambda x: by_scan(x, **kw), jit(lambda x: by_scan(x, **kw))):
@@ -128,7 +138,10 @@ def test_scan_along_another_dim_and_of_trees():
     x = T(3, 5)
 
     def f(x):
-        return cr.scan(lambda c, v: ({"a": c["a"] + v["p"], "n": c["n"] + 1}, (v["p"] * c["a"], c["n"])), {"a": cr.zeros(3, dtype=cr.float64), "n": cr.tensor(0)}, {"p": x}, dim=1)  # fmt: skip
+        def step(c, v):
+            return {"a": c["a"] + v["p"], "n": c["n"] + 1}, (v["p"] * c["a"], c["n"])
+
+        return cr.scan(step, {"a": cr.zeros(3, dtype=cr.float64), "n": cr.tensor(0)}, {"p": x}, dim=1)
 
     (c, (y, n)), (d, (z, m)) = f(x), jit(f)(x)
     close(c["a"], d["a"])

@@ -34,9 +34,9 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | 
     if type(obj) is Array:
         if copy is False and d is not None and d != obj.dtype:
             raise ValueError(f"asarray: {obj.dtype} as {d} is a copy, which copy=False forbids")
-        return _asarray(obj, d, copy=bool(copy))  # type: ignore[no-any-return]
+        return _asarray(obj, d, copy=bool(copy))
     if holds_arrays(obj):
-        return _asarray(obj, d)  # type: ignore[no-any-return]
+        return _asarray(obj, d)
     if not isinstance(obj, np.ndarray) and copy is False:
         if (
             not hasattr(obj, "__array__")
@@ -61,7 +61,7 @@ def empty(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
 def empty_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
     """An array to be written to, of the shape and type of another."""
     check_device(device)
-    return back(np.empty_like(array(x, "empty_like"), dtype=_type(dtype)), x)  # type: ignore[arg-type]
+    return back(np.empty_like(array(x, "empty_like"), dtype=_type(dtype)), x)
 
 
 def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Array:
@@ -73,7 +73,7 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = N
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
     """An array that shares the memory of another library's."""
     check_device(device)
-    return from_numpy(np.from_dlpack(x, copy=copy))  # type: ignore[no-any-return]
+    return from_numpy(np.from_dlpack(x, copy=copy))
 
 
 def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Any:
@@ -82,7 +82,7 @@ def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) 
     if type(fill_value) is Array or isinstance(fill_value, Tensor):
         v = array(fill_value, "full")
         s = (shape,) if isinstance(shape, int) else tuple(shape)
-        y = np.broadcast_to(v, s).copy()  # type: ignore[arg-type]
+        y = np.broadcast_to(v, s).copy()
         return y if dtype is None else y.astype(_type(dtype))
     return _made(np.full(shape, fill_value, _type(dtype)))
 
@@ -90,7 +90,7 @@ def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) 
 def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Any:
     """One value everywhere, in the shape of another."""
     check_device(device)
-    return back(np.full_like(array(x, "full_like"), fill_value, dtype=_type(dtype)), x)  # type: ignore[arg-type]
+    return back(np.full_like(array(x, "full_like"), fill_value, dtype=_type(dtype)), x)
 
 
 def linspace(
@@ -106,7 +106,7 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Any]:
     kinds = {array(x, "meshgrid").dtype for x in arrays}
     if len(kinds) > 1:
         raise ValueError(f"meshgrid: the arrays must be of one type, got {', '.join(sorted(map(str, kinds)))}")
-    return list(back(tuple(np.meshgrid(*[array(x, "meshgrid") for x in arrays], indexing=indexing)), *arrays))  # type: ignore[arg-type]
+    return list(back(tuple(np.meshgrid(*[array(x, "meshgrid") for x in arrays], indexing=indexing)), *arrays))  # type: ignore[call-overload]
 
 
 def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
@@ -118,17 +118,17 @@ def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
 def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
     """Ones, in the shape of another."""
     check_device(device)
-    return back(np.ones_like(array(x, "ones_like"), dtype=_type(dtype)), x)  # type: ignore[arg-type]
+    return back(np.ones_like(array(x, "ones_like"), dtype=_type(dtype)), x)
 
 
 def tril(x: Any, /, *, k: int = 0) -> Any:
     """The lower triangle."""
-    return back(np.tril(array(x, "tril"), k), x)  # type: ignore[arg-type]
+    return back(np.tril(array(x, "tril"), k), x)
 
 
 def triu(x: Any, /, *, k: int = 0) -> Any:
     """The upper triangle."""
-    return back(np.triu(array(x, "triu"), k), x)  # type: ignore[arg-type]
+    return back(np.triu(array(x, "triu"), k), x)
 
 
 def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
@@ -140,7 +140,7 @@ def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
 def zeros_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
     """Zeros, in the shape of another."""
     check_device(device)
-    return back(np.zeros_like(array(x, "zeros_like"), dtype=_type(dtype)), x)  # type: ignore[arg-type]
+    return back(np.zeros_like(array(x, "zeros_like"), dtype=_type(dtype)), x)
 
 
 _type = dtype

@@ -30,7 +30,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
     check_device(device)
     a = array(x, "astype")
     d = np.dtype(_type(dtype))
-    return back(a if not copy and d == a.dtype else a.astype(d, copy=copy), x)  # type: ignore[attr-defined]
+    return back(a if not copy and d == a.dtype else a.astype(d, copy=copy), x)
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:

@@ -102,7 +102,7 @@ def _whole(name: str) -> Callable[[Any], Any]:
 
     def f(x: Any, /) -> Any:
         a = array(x, name)
-        return back(a.copy() if a.dtype.kind in "iu" else u(a), x)  # type: ignore[attr-defined]
+        return back(a.copy() if a.dtype.kind in "iu" else u(a), x)
 
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"``{name}(x)``, element by element; integers stay as they are."
@@ -115,12 +115,12 @@ round = _whole("round")
 
 def real(x: Any, /) -> Any:
     """The real part."""
-    return back(wrap(array(x, "real").real._t.clone()), x)  # type: ignore[attr-defined]
+    return back(wrap(array(x, "real").real._t.clone()), x)
 
 
 def imag(x: Any, /) -> Any:
     """The imaginary part."""
-    return back(wrap(array(x, "imag").imag._t.clone()), x)  # type: ignore[attr-defined]
+    return back(wrap(array(x, "imag").imag._t.clone()), x)
 
 
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:

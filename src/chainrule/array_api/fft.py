@@ -57,9 +57,9 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None
 
 def fftshift(x: Any, /, *, axes: Any = None) -> Any:
     """Frequency 0 in the middle."""
-    return back(np.fft.fftshift(array(x, "fftshift"), axes), x)  # type: ignore[arg-type]
+    return back(np.fft.fftshift(array(x, "fftshift"), axes), x)
 
 
 def ifftshift(x: Any, /, *, axes: Any = None) -> Any:
     """Frequency 0 in front."""
-    return back(np.fft.ifftshift(array(x, "ifftshift"), axes), x)  # type: ignore[arg-type]
+    return back(np.fft.ifftshift(array(x, "ifftshift"), axes), x)

@@ -30,7 +30,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     a, b = array(x1, "cross"), array(x2, "cross")
     if a.shape[axis] != 3 or b.shape[axis] != 3:
         raise ValueError(f"cross: both arrays must have size 3 along axis {axis}, got shapes {a.shape} and {b.shape}")
-    return back(np.cross(a, b, axis=axis), x1, x2)  # type: ignore[arg-type]
+    return back(np.cross(a, b, axis=axis), x1, x2)
 
 
 def det(x: Any, /) -> Any:
@@ -40,7 +40,7 @@ def det(x: Any, /) -> Any:
 
 def diagonal(x: Any, /, *, offset: int = 0) -> Any:
     """The diagonal of matrices."""
-    return back(array(x, "diagonal").diagonal(offset, -2, -1), x)  # type: ignore[attr-defined]
+    return back(array(x, "diagonal").diagonal(offset, -2, -1), x)
 
 
 def eigh(x: Any, /) -> Any:
@@ -77,7 +77,7 @@ def matrix_rank(x: Any, /, *, rtol: Any = None) -> Any:
     if rtol is None:
         tol = s.max(axis=-1, keepdims=True, initial=0.0) * (max(a.shape[-2:]) * np.finfo(s.dtype).eps)
     else:
-        r = rtol if isinstance(rtol, int | float) else array(rtol, "matrix_rank")[..., None]  # type: ignore[index]
+        r = rtol if isinstance(rtol, int | float) else array(rtol, "matrix_rank")[..., None]
         tol = s.max(axis=-1, keepdims=True, initial=0.0) * r
     return back((s > tol).sum(axis=-1), x)
 
@@ -87,7 +87,7 @@ def outer(x1: Any, x2: Any, /) -> Any:
     a, b = array(x1, "outer"), array(x2, "outer")
     if a.ndim != 1 or b.ndim != 1:
         raise ValueError(f"outer: both arguments must have one dimension, got {a.ndim} and {b.ndim}")
-    return back(np.outer(a, b), x1, x2)  # type: ignore[arg-type]
+    return back(np.outer(a, b), x1, x2)
 
 
 def pinv(x: Any, /, *, rtol: Any = None) -> Any:
@@ -133,7 +133,7 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
         if a.dtype.kind in "fc"
         else np.dtype(np.uint64 if a.dtype.kind == "u" else np.int64)
     )
-    return back(a.diagonal(offset, -2, -1).sum(axis=-1, dtype=d), x)  # type: ignore[attr-defined]
+    return back(a.diagonal(offset, -2, -1).sum(axis=-1, dtype=d), x)
 
 
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:

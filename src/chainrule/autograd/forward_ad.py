@@ -99,6 +99,26 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     return UnpackedDualTensor(tensor, None)
 
 
+def _is_fwd_grad_enabled() -> bool:
+    """Whether tangents are propagated at the innermost level."""
+    return not any(i.muted for i in dispatch.STACK.get() if i.kind == "jvp")
+
+
+class _set_fwd_grad_enabled:
+    """Stop (or resume) the propagation of tangents, from here on or inside a ``with``."""
+
+    def __init__(self, mode: bool) -> None:
+        self._before = [(i, i.muted) for i in dispatch.STACK.get() if i.kind == "jvp"]
+        for i, _ in self._before:
+            i.muted = not mode
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *exc: Any) -> None:
+        for i, muted in self._before:
+            i.muted = muted
+
+
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -97,6 +98,67 @@ def _analytical(f: Callable[..., Any], xs: list[Tensor], k: int, forward: bool, 
     return result
 
 
+def _projected(
+    f: Callable[..., Any], xs: list[Tensor], k: int, eps: float, forward: bool, batched: bool
+) -> list[tuple[Any, Any]]:
+    """For each output the derivative along one random direction of input k, analytical and numerical.
+
+    In reverse mode the output is weighed with random numbers too, so that one pass suffices: ``<v, J u> = <J* v, u>``.
+    """
+    rng = np.random.default_rng(0)
+    x = xs[k]
+
+    def draw(t: Tensor) -> np.ndarray:
+        r = rng.standard_normal(t.shape)
+        r = r + 1j * rng.standard_normal(t.shape) if t.dtype.category == dt.COMPLEX else r
+        return (r / max(float(np.linalg.norm(r)), 1e-300)).astype(t.dtype.np)
+
+    def one(v: Any) -> Any:
+        return tuple(f(*[v if j == k else w for j, w in enumerate(xs)]))
+
+    u = draw(x)
+    base = x.numpy()
+    pair = [[y.detach().numpy().copy() for y in one(Tensor(np.asarray(base + s * eps * u)))] for s in (1, -1)]
+    want = [(a - b) / (2 * eps) for a, b in zip(*pair, strict=True)]
+    if forward:
+        if batched:
+            got = [t.numpy()[0] for t in F.vmap(lambda t: F.jvp(one, (x,), (t,))[1])(Tensor(u[None]))]
+        else:
+            got = [t.numpy() for t in F.jvp(one, (x,), (Tensor(u),))[1]]
+        return list(zip(got, want, strict=True))
+    ys, pull = F.vjp(one, x)
+    out = []
+    for j, y in enumerate(ys):
+        v = draw(y)
+
+        def back(g: Any) -> Any:
+            return pull(tuple(g if i == j else Tensor(np.zeros(w.shape, w.dtype.np)) for i, w in enumerate(ys)))[0]  # noqa: B023
+
+        g = F.vmap(back)(Tensor(v[None])).numpy()[0] if batched else back(Tensor(v)).numpy()
+        inner = lambda a, b: np.sum(np.conj(a) * b).real
+        out.append((inner(g, u), inner(v, want[j])))
+    return out
+
+
+def _same_twice(f: Callable[..., Any], xs: list[Tensor], k: int, tol: float) -> None:
+    """Refuse a reverse rule that gives different values for the same cotangents."""
+    first, again = (_analytical(f, xs, k, False, False) for _ in range(2))
+    for a, b in zip(first, again, strict=True):
+        if a.size and np.abs(a - b).max() > tol:
+            raise GradcheckError(
+                f"Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different values, "
+                f"although analytical gradient matches numerical gradient. The tolerance for nondeterminism was {tol}."
+            )
+
+
+def _check_dtypes(f: Callable[..., Any], xs: list[Tensor]) -> None:
+    """Gradients have the type of their inputs."""
+    ys, pull = F.vjp(lambda *a: tuple(f(*a)), *xs)
+    for k, (g, x) in enumerate(zip(pull(ys), xs, strict=True)):
+        if g.dtype is not x.dtype:
+            raise GradcheckError(f"gradcheck: the gradient of input {k} has dtype {g.dtype}, the input has {x.dtype}")
+
+
 def gradcheck(
     func: Callable[..., Any],
     inputs: Any,
@@ -126,9 +188,13 @@ def gradcheck(
     if not places:
         raise ValueError("gradcheck: expected at least one input tensor to require gradient; use requires_grad=True")
     xs = [args[i].detach() for i in places]
-    for x in xs:
+    for i, x in zip(places, xs, strict=True):
         if x.dtype.name not in ("float64", "complex128"):
-            raise ValueError(f"gradcheck needs double precision inputs to be meaningful, got {x.dtype}")
+            warnings.warn(
+                f"gradcheck: Input #{i} requires gradient and is not a double precision floating point or complex. This check will likely fail "
+                f"if all the inputs are not of double precision floating point or complex (it is {x.dtype}).",
+                stacklevel=2,
+            )
 
     def f(*vs: Any) -> list[Tensor]:
         full = list(args)
@@ -137,18 +203,27 @@ def gradcheck(
         return _outputs(func(*full))
 
     try:
+        modes = [(True, False)] * check_forward_ad + [(False, False)] * check_backward_ad
+        modes += [(False, True)] * check_batched_grad + [(True, True)] * check_batched_forward_grad
+        if check_grad_dtypes:
+            _check_dtypes(f, xs)
         for k in range(len(xs)):
-            want = _numerical(f, xs, k, eps)
-            modes = [(False, False)] * check_backward_ad + [(True, False)] * check_forward_ad
-            modes += [(False, True)] * check_batched_grad + [(True, True)] * check_batched_forward_grad
-            for forward, batched in modes:
+            doubtful = modes
+            if fast_mode:  # whatever does not fit along one direction is looked at in all of them
+                near = lambda a, b: np.allclose(a, b, rtol, atol)
+                doubtful = [m for m in modes if not all(near(*t) for t in _projected(f, xs, k, eps, *m))]
+            want = _numerical(f, xs, k, eps) if doubtful else []
+            for forward, batched in doubtful:
                 got = _analytical(f, xs, k, forward, batched)
                 for j, (a, b) in enumerate(zip(got, want, strict=True)):
                     if not np.allclose(a, b, rtol, atol):
                         raise GradcheckError(
-                            f"Jacobian mismatch for output {j} with respect to input {places[k]} ({'forward' if forward else 'reverse'} mode"
-                            f"{', batched' if batched else ''}): greatest difference {np.abs(a - b).max():.3g}\nnumerical:\n{b}\nanalytical:\n{a}"
+                            f"Jacobian {'computed with forward mode ' if forward else ''}mismatch for output {j} with respect to input {places[k]} "
+                            f"({'forward' if forward else 'reverse'} mode{', batched' if batched else ''}): greatest difference "
+                            f"{np.abs(a - b).max():.3g}\nnumerical:\n{b}\nanalytical:\n{a}"
                         )
+            if check_backward_ad and not fast_mode:
+                _same_twice(f, xs, k, nondet_tol)
     except GradcheckError:
         if raise_exception:
             raise
@@ -192,4 +267,5 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
 
     both = [t.clone().requires_grad_() for t in (*xs, *gs)]
     return gradcheck(back, both, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, check_batched_grad=check_batched_grad,
+                     nondet_tol=nondet_tol, check_grad_dtypes=check_grad_dtypes, fast_mode=fast_mode,
                      check_forward_ad=check_fwd_over_rev, check_backward_ad=check_rev_over_rev)  # fmt: skip

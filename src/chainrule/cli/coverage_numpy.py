@@ -11,16 +11,37 @@ import numpy as np
 # (pattern of the name, reason) for what has no derivative to speak of.
 REASONS = [
     (r"busday.*|is_busday|datetime.*|isnat", "dates"),
-    (r"array2string|array_repr|array_str|format_float.*|set_printoptions|get_printoptions|printoptions|typename|info|show_.*|test|byte_bounds|deprecate.*", "printing and help"),
-    (r"save.*|load.*|fromfile|fromregex|fromstring|genfromtxt|frombuffer|fromiter|from_dlpack|memmap|asmatrix|bmat|matrix|frompyfunc|vectorize", "makes arrays from files, memory or Python functions"),
-    (r"packbits|unpackbits|bitwise_.*|left_shift|right_shift|invert|gcd|lcm|binary_repr|base_repr", "bits and integers: values, no derivative"),
-    (r"is.*|logical_.*|greater.*|less.*|equal|not_equal|array_equal|array_equiv|allclose|signbit|all|any|iterable|can_cast|.*shares?_memory", "answers yes or no"),
-    (r"arg.*|nanarg.*|lexsort|searchsorted|digitize|nonzero|flatnonzero|count_nonzero|where|unravel_index|ravel_multi_index|histogram_bin_edges|matrix_rank", "counts and places"),
-    (r"result_type|common_type|min_scalar_type|promote_types|issubdtype|mintypecode|dtype|finfo|iinfo|ndim|size|shape|broadcast_shapes|geterr.*|seterr.*|errstate|.*bufsize|einsum_path|get_include|require|nested_iters|ndindex|ndenumerate|nditer|broadcast|iscomplexobj|isrealobj|sctype.*|asarray_chkfinite", "types, shapes and settings"),
-    (r"arange|empty|zeros|ones|full|eye|identity|tri|tri.*_indices.*|diag_indices.*|mask_indices|indices|fromfunction|bartlett|blackman|hamming|hanning|kaiser|array|asarray|asanyarray|ascontiguousarray|asfortranarray|fftfreq|rfftfreq|copy", "makes arrays: take like=x, or chainrule.numpy's"),
+    (
+        r"array2string|array_repr|array_str|format_float.*|set_printoptions|get_printoptions|printoptions|typename|info|show_.*|test|byte_bounds|deprecate.*",
+        "printing and help",
+    ),
+    (
+        r"save.*|load.*|fromfile|fromregex|fromstring|genfromtxt|frombuffer|fromiter|from_dlpack|memmap|asmatrix|bmat|matrix|frompyfunc|vectorize",
+        "makes arrays from files, memory or Python functions",
+    ),
+    (
+        r"packbits|unpackbits|bitwise_.*|left_shift|right_shift|invert|gcd|lcm|binary_repr|base_repr",
+        "bits and integers: values, no derivative",
+    ),
+    (
+        r"is.*|logical_.*|greater.*|less.*|equal|not_equal|array_equal|array_equiv|allclose|signbit|all|any|iterable|can_cast|.*shares?_memory",
+        "answers yes or no",
+    ),
+    (
+        r"arg.*|nanarg.*|lexsort|searchsorted|digitize|nonzero|flatnonzero|count_nonzero|where|unravel_index|ravel_multi_index|histogram_bin_edges|matrix_rank",
+        "counts and places",
+    ),
+    (
+        r"result_type|common_type|min_scalar_type|promote_types|issubdtype|mintypecode|dtype|finfo|iinfo|ndim|size|shape|broadcast_shapes|geterr.*|seterr.*|errstate|.*bufsize|einsum_path|get_include|require|nested_iters|ndindex|ndenumerate|nditer|broadcast|iscomplexobj|isrealobj|sctype.*|asarray_chkfinite",
+        "types, shapes and settings",
+    ),
+    (
+        r"arange|empty|zeros|ones|full|eye|identity|tri|tri.*_indices.*|diag_indices.*|mask_indices|indices|fromfunction|bartlett|blackman|hamming|hanning|kaiser|array|asarray|asanyarray|ascontiguousarray|asfortranarray|fftfreq|rfftfreq|copy",
+        "makes arrays: take like=x, or chainrule.numpy's",
+    ),
     (r"save|setdiff1d|intersect1d|setxor1d|in1d|unique_.*", "sets: values"),
     (r"spacing|nextafter|bitwise_count|frexp|ldexp", "the floating-point format"),
-]  # fmt: skip
+]
 
 
 def _reason(name: str) -> str:
@@ -37,12 +58,11 @@ def _ufunc(u: Any) -> tuple[str, str]:
     return "no", _reason(u.__name__)
 
 
-def _function(f: Any) -> tuple[str, str]:
+def _function(f: Any, name: str) -> tuple[str, str]:
     from ..interop.numpy.functions import NATIVE
     from ..interop.numpy.functions import VALUES as BY_VALUE
     from ..interop.numpy.shadow import LIKE, function
 
-    name = f.__name__
     if f in NATIVE:
         return "yes", "chainrule's ops"
     if f in BY_VALUE or f in LIKE:
@@ -61,7 +81,7 @@ def _space(module: Any, prefix: str) -> list[tuple[str, str, str, str]]:
         if n.startswith("_") or isinstance(f, type) or not callable(f):
             continue
         kind = "ufunc" if isinstance(f, np.ufunc) else "function"
-        status, why = _ufunc(f) if kind == "ufunc" else _function(f)
+        status, why = _ufunc(f) if kind == "ufunc" else _function(f, n)
         rows.append((prefix + n, kind, status, why))
     return rows
 
@@ -138,6 +158,7 @@ def report(library: str, everything: bool = False) -> int:
         out = sum(1 for n, k, s, _ in rows if k == kind and s == "no" and _reason(n.rpartition(".")[2]))
         whole = yes + no - out
         print(
-            f"{library}: {kind}s with a derivative {yes} of {whole} ({100 * yes / max(whole, 1):.1f} %); by value {values}; without a derivative, with the reason {out}"
+            f"{library}: {kind}s with a derivative {yes} of {whole} ({100 * yes / max(whole, 1):.1f} %); by value {values}; "
+            f"without a derivative, with the reason {out}"
         )
     return 0

@@ -42,7 +42,7 @@ class DType:
         return (_by_name, (self.name,))
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> Any:
         """NumPy's type: ``np.dtype(chainrule.float32)`` asks for it."""
         return self.np
 

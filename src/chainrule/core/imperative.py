@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import inspect
+import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any
 
@@ -13,12 +14,14 @@ from numpy import ndarray
 
 from . import dtypes as dt
 from .dispatch import CUT, STACK, grad_cut, grad_enabled, revived
+from .edges import TASK, GradientEdge, Task, node_at
 from .errors import ChainruleError
-from .reverse import Leaf, Node, Pick, Reverse, imperative
+from .reverse import Leaf, Node, Pick, Reverse, imperative, named
 from .shapes import sizes_of, unit, zeros_like_tensor
 from .tensor import Meta, Tensor
 from .views import assign, compact, meta
-from .walk import reachable, walk_back
+from .walk import _run_before, reachable, walk_back
+from .watch import WATCHED, WATCHERS
 
 # -- grad mode --------------------------------------------------------------------------------------------------------
 
@@ -203,7 +206,7 @@ def _grad_fn(self: Tensor) -> Any:
     """The node that made this tensor, or None for leaves."""
     if self._interp is None or self._interp.kind != "reverse" or type(self._aux) is Leaf:
         return None
-    return self._aux
+    return named(self._aux.parents[0] if type(self._aux) is Pick else self._aux)
 
 
 def _get_grad(self: Tensor) -> Any:
@@ -254,24 +257,29 @@ def _attach(x: Tensor, hook: Any, last: bool = False) -> tuple[Node, Any]:
     return x._aux, hook
 
 
+_ADDING = threading.RLock()  # a sum is a read and a write
+
+
 def _accumulate(x: Tensor, g: Tensor, create_graph: bool) -> None:
-    """Add to ``x.grad``: in place, as PyTorch does, unless the sum is to be differentiated itself."""
+    """Add to ``x.grad``: in place, as PyTorch does, unless the sum is to be differentiated itself. Threads may share a leaf."""
     m = meta(x)
-    if m.grad is None:
-        if type(v := g._value) is not ndarray or 0 in v.strides:
-            g = compact(g)
-        m.grad = box = Tensor(g._value, g._interp, g._aux)
-        if g._interp is None:
-            box._meta = Meta()
-            box._meta.pinned = True  # others may hold this memory
-    elif create_graph:
-        m.grad = m.grad + g
-    else:
-        token = CUT.set(grad_cut(False))
-        try:
-            assign(m.grad, m.grad + g, "accumulating a gradient")
-        finally:
-            CUT.reset(token)
+    with _ADDING:
+        if m.grad is None:
+            if type(v := g._value) is not ndarray or 0 in v.strides:
+                g = compact(g)
+            box = Tensor(g._value, g._interp, g._aux)
+            if g._interp is None:
+                box._meta = Meta()
+                box._meta.pinned = True  # others may hold this memory
+            m.grad = box
+        elif create_graph:
+            m.grad = m.grad + g
+        else:
+            token = CUT.set(grad_cut(False))
+            try:
+                assign(m.grad, m.grad + g, "accumulating a gradient")
+            finally:
+                CUT.reset(token)
 
 
 class RemovableHandle:
@@ -324,7 +332,14 @@ def _hook_of_examples(hook: Any, stack: Any, cut: float, levels: list[Any]) -> C
 
 def _starts(name: str, outputs: Sequence[Tensor], grads: Sequence[Any], create_graph: bool) -> list[tuple[Node, Any]]:
     starts = []
-    for y, g in zip(outputs, grads, strict=True):
+    for k, (y, g) in enumerate(zip(outputs, grads, strict=True)):
+        if isinstance(y, GradientEdge):
+            if g is None:
+                raise ChainruleError(
+                    f"{name}: the gradient of a GradientEdge must be given, since its shape is not known"
+                )
+            starts.append((node_at(y), g))
+            continue
         if type(g) is Tensor and type(a := g._value) is ndarray and type(y._aux) is Node:  # made by a recorded op
             v = y._value._value
             if type(v) is ndarray and v.shape == a.shape and v.dtype is a.dtype:
@@ -332,7 +347,8 @@ def _starts(name: str, outputs: Sequence[Tensor], grads: Sequence[Any], create_g
                 continue
         if y._interp is None or y._interp.kind != "reverse":
             raise ChainruleError(
-                f"{name}: an output does not require grad and has no grad_fn; was it computed from a tensor with requires_grad=True, outside of no_grad()?"
+                f"{name}: element {k} of tensors does not require grad and does not have a grad_fn; was it computed from a tensor with "
+                f"requires_grad=True, outside of no_grad()?"
             )
         if g is None:
             if y.numel() != 1:
@@ -346,18 +362,62 @@ def _starts(name: str, outputs: Sequence[Tensor], grads: Sequence[Any], create_g
             g = unit(y.dtype) if not sizes_of(y) and not y.is_meta else zeros_like_tensor(y) + 1
         elif g.shape != y.shape:
             raise ChainruleError(
-                f"{name}: mismatch in shape: the gradient has shape {list(g.shape)} and the output has shape {list(y.shape)}"
+                f"{name}: Mismatch in shape: grad_output[{k}] has a shape of {list(g.shape)} and output[{k}] has a shape of {list(y.shape)}."
             )
         if not create_graph and g._interp is not None and g._interp is y._interp:
             g = g.detach()
         if g.dtype is not y.dtype:
             if g.dtype.category == dt.COMPLEX and y.dtype.category != dt.COMPLEX:
                 raise ChainruleError(
-                    f"{name}: for real outputs the gradient must be real, got {g.dtype} for an output of type {y.dtype}"
+                    f"{name}: For complex Tensors, both grad_output and output are required to have the same dtype; "
+                    f"for real outputs the gradient must be real. "
+                    f"Mismatch in dtype: grad_output[{k}] has a dtype of {g.dtype} and output[{k}] has a dtype of {y.dtype}."
                 )
             g = g.to(y.dtype)
         starts.append((y._aux, g))
     return starts
+
+
+def _many(name: str, x: Any) -> tuple[list[Any], Any]:
+    """Tensors or edges as a list, and the keys where they came in a dict."""
+    if isinstance(x, Tensor | GradientEdge):
+        return [x], None
+    if type(x) is dict:
+        return list(x.values()), list(x)
+    if isinstance(x, Mapping):
+        raise TypeError(f"{name}: `inputs` must be a tensor, a sequence of tensors or a dict, not {type(x).__name__}")
+    return list(x), None
+
+
+def _cotangents(given: Any, n: int) -> list[Any]:
+    return [None] * n if given is None else [given] if isinstance(given, Tensor) else list(given)
+
+
+def _node(x: Any) -> Node:
+    return node_at(x) if isinstance(x, GradientEdge) else x._aux
+
+
+def _walked(
+    name: str, ys: list[Any], gs: list[Any], wanted: list[Node] | None, retain: bool, create_graph: bool
+) -> tuple[dict[Node, Any], list[Node], Task]:
+    """Cotangents of the wanted nodes (or of all leaves), the nodes behind derivatives that are zero everywhere, and the walk's task."""
+    level: Any = imperative() if isinstance(ys[0], GradientEdge) else ys[0]._interp
+    skipped: list[Node] = []
+    token = CUT.set(grad_cut(create_graph))
+    token_of_task = None
+    watchers = WATCHERS.get() if WATCHED.on else None
+    try:
+        starts = _starts(name, ys, gs, create_graph)
+        task = Task([n for n, _ in starts], wanted)
+        token_of_task = TASK.set(task)
+        got = walk_back(starts, wanted=wanted, free=not retain, rewrap=level if create_graph else None, skipped=skipped)
+    finally:
+        if token_of_task is not None:
+            TASK.reset(token_of_task)
+        CUT.reset(token)
+        if watchers is not None:
+            WATCHERS.set(watchers)  # what hooks set while they ran ends with the walk
+    return got, skipped, task
 
 
 def backward(
@@ -368,49 +428,55 @@ def backward(
     inputs: Any = None,
 ) -> None:
     """Add to ``.grad`` of the leaves (or of `inputs`) the gradients of the tensors."""
-    ys = [tensors] if isinstance(tensors, Tensor) else list(tensors)
-    gs = (
-        [None] * len(ys)
-        if grad_tensors is None
-        else [grad_tensors]
-        if isinstance(grad_tensors, Tensor)
-        else list(grad_tensors)
-    )
-    retain = create_graph if retain_graph is None else retain_graph
+    ys = _many("backward", tensors)[0]
     wanted = None
     boxes: dict[Node, Tensor] = {}
     if inputs is not None:
-        ins = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+        ins = _many("backward", inputs)[0]
         if not ins:
-            raise ChainruleError("backward: `inputs` argument cannot be empty")
-        boxes = {x._aux: x for x in ins}
-        wanted = list(boxes)
-    level: Any = ys[0]._interp
-    skipped: list[Node] = []
-    token = CUT.set(grad_cut(create_graph))
-    try:
-        got = walk_back(
-            _starts("backward", ys, gs, create_graph),
-            wanted=wanted,
-            free=not retain,
-            rewrap=level if create_graph else None,
-            skipped=skipped,
-        )
-    finally:
-        CUT.reset(token)
+            raise ChainruleError("backward: `inputs` argument to `backward()` cannot be empty.")
+        for x in ins:
+            if not isinstance(x, GradientEdge):
+                _need_record("backward", x)
+        wanted = [_node(x) for x in ins]
+        boxes = {n: x for n, x in zip(wanted, ins, strict=True) if isinstance(x, Tensor)}
+    retain = create_graph if retain_graph is None else retain_graph
+    got, skipped, task = _walked("backward", ys, _cotangents(grad_tensors, len(ys)), wanted, retain, create_graph)
+    owner = lambda n: (
+        boxes.get(n) if wanted is not None else n.owner() if type(n) is Leaf and n.owner is not None else None
+    )
     if skipped:
         # What is reached through derivatives that are zero everywhere (floor, sign) has the gradient zero, not none.
         for node in reachable(dict.fromkeys(skipped)):
-            x = boxes.get(node) if boxes else node.owner() if type(node) is Leaf and node.owner is not None else None
+            x = owner(node)
             if x is not None and node not in got:
                 got[node] = zeros_like_tensor(x)
     for node, g in got.items():
-        x = boxes.get(node) if boxes else node.owner() if type(node) is Leaf and node.owner is not None else None
+        x = owner(node)
         if x is None or (x._meta is not None and x._meta.retain is not None):
             continue
+        if node.around is not None and type(node) is Leaf:
+            g = _run_before(node, g)
         _accumulate(x, g, create_graph)
+        if (node.around is not None and type(node) is Leaf) or (x._meta is not None and x._meta.post_hooks):
+            _run_post_hooks(x, node, g, create_graph)
+    if task.callbacks is not None:
+        task.finish()
+
+
+def _run_post_hooks(x: Tensor, node: Node, g: Any, create_graph: bool) -> None:
+    """What was to be called once a leaf's gradient was added."""
+    token = CUT.set(grad_cut(create_graph))
+    try:
         for h in list((meta(x).post_hooks or {}).values()):
-            h(x)
+            if h(x) is not None:
+                raise ChainruleError(
+                    "register_post_accumulate_grad_hook: Tensor post accumulate grad hooks should return None."
+                )
+        for h in list(node.around[1] if node.around is not None and type(node) is Leaf else ()):
+            h((), (g,))
+    finally:
+        CUT.reset(token)
 
 
 def _backward(
@@ -418,6 +484,13 @@ def _backward(
 ) -> None:
     """Add to ``.grad`` of the leaves the gradient of this tensor (a scalar, or with its cotangent `gradient`)."""
     backward(self, gradient, retain_graph, create_graph, inputs)
+
+
+def _need_record(name: str, x: Any) -> None:
+    if x._interp is None or x._interp.kind != "reverse":
+        raise ChainruleError(
+            f"{name}: One of the differentiated Tensors does not require grad; call x.requires_grad_() before it is used"
+        )
 
 
 def grad(
@@ -430,62 +503,66 @@ def grad(
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
-) -> tuple[Any, ...]:
-    """The gradients of the outputs with respect to the inputs, as a tuple, leaving ``.grad`` alone."""
-    ys = [outputs] if isinstance(outputs, Tensor) else list(outputs)
-    xs = [inputs] if isinstance(inputs, Tensor) else list(inputs)
-    gs = (
-        [None] * len(ys)
-        if grad_outputs is None
-        else [grad_outputs]
-        if isinstance(grad_outputs, Tensor)
-        else list(grad_outputs)
-    )
+) -> Any:
+    """The gradients of the outputs with respect to the inputs, as a tuple (of a dict: as a dict), leaving ``.grad`` alone."""
+    ys = _many("grad", outputs)[0]
+    xs, keys = _many("grad", inputs)
+    if not xs:
+        raise ValueError("grad requires non-empty inputs.")
+    if materialize_grads and allow_unused is False:
+        raise ValueError(
+            "grad: Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
+    gs = _cotangents(grad_outputs, len(ys))
     if is_grads_batched:
         from .batching import map_over
 
-        def one(*g: Any) -> Any:
-            return tuple(grad(ys, xs, g, True, create_graph, True, allow_unused, False, True))
+        for y, g in zip(ys, gs, strict=True):
+            if g is not None and (not g.ndim or g.shape[1:] != y.shape):
+                raise ChainruleError(
+                    f"grad: If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension: one of "
+                    f"shape {list(g.shape)} does not fit an output of shape {list(y.shape)}."
+                )
 
-        return map_over(gs[0].shape[0], one, gs, [True] * len(gs), {})  # type: ignore[union-attr]
+        def one(*g: Any) -> Any:
+            return tuple(grad(ys, xs, g, True, create_graph, True, True, False, True))
+
+        batch = map_over(gs[0].shape[0], one, gs, [True] * len(gs), {})
+        return batch if keys is None else dict(zip(keys, batch, strict=True))
     for x in xs:
-        if x._interp is None or x._interp.kind != "reverse":
-            raise ChainruleError(
-                "grad: one of the differentiated Tensors does not require grad; call x.requires_grad_() before it is used"
-            )
+        if not isinstance(x, GradientEdge):
+            _need_record("grad", x)
+    nodes = [_node(x) for x in xs]
     retain = create_graph if retain_graph is None else retain_graph
     allow = materialize_grads if allow_unused is None else allow_unused
-    level: Any = ys[0]._interp
-    skipped: list[Node] = []
-    token = CUT.set(grad_cut(create_graph))
-    try:
-        got = walk_back(
-            _starts("grad", ys, gs, create_graph),
-            wanted=[x._aux for x in xs],
-            free=not retain,
-            rewrap=level if create_graph else None,
-            skipped=skipped,
-        )
-    finally:
-        CUT.reset(token)
+    got, skipped, task = _walked("grad", ys, gs, nodes, retain, create_graph)
     out: list[Any] = []
     reached: Any = None
-    for i, x in enumerate(xs):
-        g = got.get(x._aux)
+    for i, (x, node) in enumerate(zip(xs, nodes, strict=True)):
+        g = got.get(node)
         if g is None:
+            edge = isinstance(x, GradientEdge)
             if reached is None:
                 reached = set(reachable(dict.fromkeys(skipped)))
-            if x._aux in reached:  # through derivatives that are zero everywhere
+            if node in reached and not edge:  # through derivatives that are zero everywhere
                 out.append(zeros_like_tensor(x))
                 continue
             if not allow:
                 raise ChainruleError(
-                    f"grad: input {i} (shape {list(x.shape)}) appears to not have been used in the graph. Set allow_unused=True if that is meant."
+                    f"grad: One of the differentiated Tensors appears to not have been used in the graph (input {i}"
+                    f"{'' if edge else f', shape {list(x.shape)}'}). Set allow_unused=True if this is the desired behavior."
                 )
             if materialize_grads:
+                if edge:
+                    raise ChainruleError(
+                        "grad: materialize_grads cannot be used when the given input is a GradientEdge"
+                    )
                 g = zeros_like_tensor(x)
+                g = g.requires_grad_() if create_graph else g
         out.append(g)
-    return tuple(out)
+    if task.callbacks is not None:
+        task.finish()
+    return tuple(out) if keys is None else dict(zip(keys, out, strict=True))
 
 
 def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], None]) -> Any:
@@ -507,7 +584,7 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], No
 for _name, _f in {
     "requires_grad_": requires_grad_, "retain_grad": retain_grad, "register_hook": register_hook, "backward": _backward,
     "register_post_accumulate_grad_hook": register_post_accumulate_grad_hook, "is_leaf": property(_is_leaf),
-    "grad_fn": property(_grad_fn), "grad": property(_get_grad, _set_grad),
+    "grad_fn": property(_grad_fn), "grad": property(_get_grad, _set_grad, lambda self: _set_grad(self, None)),
     "retains_grad": property(lambda self: self._meta is not None and self._meta.retain is not None),
     "output_nr": property(lambda self: self._aux.index if type(self._aux) is Pick else 0),
 }.items():  # fmt: skip

@@ -48,6 +48,7 @@ class Op:
     rules: Any = ()  # one forward rule an input, where the op has them
     none_is_zero = True  # a cotangent None from the reverse rule: the derivative is zero, not "there is none"
     again: Callable[..., Any] | None = None  # instead of a rule: the cotangents from a second run (checkpoints)
+    packs: Callable[..., Any] | None = None  # which inputs and results a node saves, where `keeps` keeps more
     scatter: Callable[..., Any] | None = (
         None  # how a write through this view reaches its base, where it is no choice of elements
     )

@@ -263,8 +263,17 @@ def _allocation(a: Any) -> int:
 def in_place(f: Callable[..., Any], name: str) -> Callable[..., Tensor]:
     """The method that writes ``f(self, ...)`` to self and returns self."""
 
-    def method(self: Tensor, *args: Any, **kw: Any) -> Tensor:
-        return assign(self, f(self, *args, **kw), name)
+    if name.startswith("__"):
+        from .fast import is_operand
+
+        def method(self: Tensor, other: Any) -> Any:
+            # What is no operand is left to Python, and so to the other's own operator.
+            return assign(self, f(self, other), name) if is_operand(other) else NotImplemented
+
+    else:
+
+        def method(self: Tensor, *args: Any, **kw: Any) -> Any:
+            return assign(self, f(self, *args, **kw), name)
 
     method.__doc__ = f"In-place version of :meth:`{name.rstrip('_')}`."
     return signed(method, f, returns="Tensor")

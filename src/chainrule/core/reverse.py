@@ -20,6 +20,7 @@ from .shapes import sizes_of as sizes
 from .sizes import SEEN
 from .tensor import Tensor
 from .views import meta, pin, root_of
+from .watch import WATCHED, Store, look
 
 if TYPE_CHECKING:
     from .op import Op
@@ -38,6 +39,8 @@ class Node:
     __slots__ = ("__dict__", "__weakref__", "args", "fits", "kw", "op", "parents", "seq", "y")
     # What few nodes have lives in their __dict__.
     hooks: list[Callable[..., Any]] | None = None
+    around: tuple[list[Any], list[Any]] | None = None  # hooks on the node itself: before its rule, and after
+    store: Store | None = None  # what the node keeps, where hooks packed it
     anomaly: Any = None
     cut: float | None = None  # the grad mode of the levels below, on a tape that forward mode walks later
     nout = 0
@@ -54,6 +57,9 @@ class Node:
 
     def release(self) -> None:
         """Let go of what was kept; where that was something, a second walk is refused."""
+        if self.args is None:
+            self.store = None
+            return
         if self.y is None and self.op.again is None:
             for x in self.args:
                 if isinstance(x, Tensor):
@@ -63,8 +69,10 @@ class Node:
         self.args = self.y = None
 
     def name(self) -> str:
-        """The name PyTorch would show: ``MulBackward``."""
+        """The name PyTorch would show: ``MulBackward0``."""
         n = self.op.name if self.op is not None else type(self).__name__
+        if self.op is not None and self.op.form == "function":
+            return f"{n}Backward"
         return "".join(p.capitalize() for p in n.strip("_").split("_")) + "Backward0"
 
     def __repr__(self) -> str:
@@ -72,12 +80,60 @@ class Node:
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        """The nodes of the inputs."""
-        return tuple((p, 0) for p in self.parents)
+        """The nodes of the inputs, each with the number of its result that the input is."""
+        return tuple((None, 0) if p is None else edge_of(p) for p in self.parents)
 
-    def register_hook(self, f: Callable[..., Any]) -> None:
-        """Call ``f(grad)`` with the cotangent that arrives at this node."""
-        self.hooks = [*(self.hooks or ()), f]
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """A dict for notes of one's own."""
+        return self.__dict__.setdefault("notes", {})
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        from .saved import attribute
+
+        return attribute(self, name)
+
+    def __call__(self, *grads: Any) -> Any:
+        """The cotangents of the inputs from those of the results."""
+        from .walk import pulled_by_hand
+
+        return pulled_by_hand(self, grads)
+
+    def register_hook(self, fn: Callable[..., Any]) -> Handle:
+        """Call ``fn(grad_inputs, grad_outputs)`` after this node's rule has run; what it returns replaces `grad_inputs`."""
+        return self._hook(1, fn)
+
+    def register_prehook(self, fn: Callable[..., Any]) -> Handle:
+        """Call ``fn(grad_outputs)`` before this node's rule runs; what it returns replaces `grad_outputs`."""
+        return self._hook(0, fn)
+
+    def _hook(self, when: int, fn: Callable[..., Any]) -> Handle:
+        if self.around is None:
+            self.around = ([], [])
+        self.around[when].append(fn)
+        return Handle(self.around[when], fn)
+
+
+class Handle:
+    """What registering a hook returns: ``handle.remove()`` takes the hook away again."""
+
+    def __init__(self, hooks: list[Any], hook: Any) -> None:
+        self._hooks, self._hook = hooks, hook
+
+    def remove(self) -> None:
+        """Take the hook away."""
+        for k, h in enumerate(self._hooks):
+            if h is self._hook:
+                del self._hooks[k]
+                return
+
+    def __enter__(self) -> Handle:
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        self.remove()
 
 
 class Pick(Node):
@@ -108,6 +164,30 @@ class Leaf(Node):
 
     def name(self) -> str:
         return "AccumulateGrad"
+
+    @property
+    def variable(self) -> Tensor | None:
+        """The tensor whose gradient is accumulated here."""
+        return None if self.owner is None else self.owner()
+
+
+_CLASSES: dict[str, type[Node]] = {}
+
+
+def named(node: Any) -> Any:
+    """The node as an object of a class that bears its name, as PyTorch's do; made when somebody looks."""
+    if type(node) is Node:
+        name = node.name()
+        cls = _CLASSES.get(name)
+        if cls is None:
+            cls = _CLASSES[name] = type(name, (Node,), {"__slots__": (), "__doc__": f"A node that {name} made."})
+        node.__class__ = cls
+    return node
+
+
+def edge_of(node: Node) -> tuple[Node, int]:
+    """The node that a result belongs to, and the number of the result."""
+    return (named(node.parents[0]), node.index) if type(node) is Pick else (named(node), 0)
 
 
 class Masked:
@@ -182,8 +262,8 @@ class Reverse(Interpreter):
         node = Node(op, kept, held, parents, kw, fits)
         if self.keep_all:
             self._note_mode(node)
-        if ANOMALY.on:
-            ANOMALY.note(node, y)
+        if WATCHED.on:
+            look(self, node, y, low, args)
         if not several:
             return Tensor(y, self, node)
         node.nout = len(y)
@@ -205,8 +285,8 @@ class Reverse(Interpreter):
         y = op.bind(low)
         if not op.differentiable or (self.level <= CUT.get() and self.off()):
             return y
-        if ANOMALY.on or self.keep_all:
-            return self._note(op, y, (low,), (x._aux,))
+        if WATCHED.on or self.keep_all:
+            return self._note(op, y, (low,), (x._aux,), (x,))
         keep_y, keep_x = op.keep_one or op.keeps_one()
         if y._interp is None and y._value.dtype is low._value.dtype:
             fit = None
@@ -226,8 +306,8 @@ class Reverse(Interpreter):
         y = op.bind(la, lb)
         if not op.differentiable or (self.level <= CUT.get() and self.off()):
             return y
-        if ANOMALY.on or self.keep_all:
-            return self._note(op, y, (la, lb), (pa, pb))
+        if WATCHED.on or self.keep_all:
+            return self._note(op, y, (la, lb), (pa, pb), (a, b))
         fa = fb = None
         if not op.even:
             fa = None if pa is None else (sizes(la), dt.FROM_NP[innermost(la).dtype])
@@ -253,15 +333,22 @@ class Reverse(Interpreter):
                 lb = pin(lb)
         return Tensor(y, self, Node(op, (la, lb), y if keep_y else None, (pa, pb), _NONE, (fa, fb)))
 
-    def _note(self, op: Op, y: Tensor, low: tuple[Any, ...], parents: tuple[Any, ...]) -> Tensor:
-        """Record with everything kept: for linearize, and under detect_anomaly."""
-        kept = [pin(x) if p is None and isinstance(x, Tensor) else x for x, p in zip(low, parents, strict=True)]
+    def _note(self, op: Op, y: Tensor, low: tuple[Any, ...], parents: tuple[Any, ...], args: tuple[Any, ...]) -> Tensor:
+        """Record with everything kept, for linearize; or with somebody looking on."""
+        keep_y: Any
+        keep_y, keep_x = (True, None) if self.keep_all else op.keeps(tuple([p is not None for p in parents]))
+        kept: list[Any] = []
+        for i, x in enumerate(low):
+            if isinstance(x, Tensor) and keep_x is not None and not keep_x[i]:
+                kept.append(None)
+            else:
+                kept.append(pin(x) if parents[i] is None and isinstance(x, Tensor) else x)
         fits = [None if p is None else (tuple(x.shape), x.dtype) for x, p in zip(low, parents, strict=True)]
-        node = Node(op, kept, y, parents, _NONE, fits)
+        node = Node(op, kept, y if keep_y else None, parents, _NONE, fits)
         if self.keep_all:
             self._note_mode(node)
-        if ANOMALY.on:
-            ANOMALY.note(node, y)
+        if WATCHED.on:
+            look(self, node, y, low, args)
         return Tensor(y, self, node)
 
     def _note_mode(self, node: Node) -> None:
@@ -291,19 +378,6 @@ def _hold(x: Tensor, y: Any) -> None:
             meta(y).base = root_of(x)
 
 
-class _Anomaly:
-    """State of ``detect_anomaly``: off, or a function that notes where a node was made (set by chainrule.autograd)."""
-
-    on = False
-
-    @staticmethod
-    def note(node: Node, y: Any) -> None: ...
-
-    @staticmethod
-    def check(node: Node, gs: Any) -> None: ...
-
-
-ANOMALY = _Anomaly()
 EAGER = Reverse()
 EAGER.level = 0.0
 
@@ -322,7 +396,6 @@ def imperative() -> Reverse:
 
 
 __all__ = [
-    "ANOMALY",
     "EAGER",
     "Leaf",
     "Masked",

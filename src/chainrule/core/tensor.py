@@ -291,7 +291,7 @@ class Tensor(Methods):
         """The elements as a NumPy array that shares this tensor's memory."""
         if not force and self.requires_grad:
             raise ChainruleError(
-                "numpy() on a tensor that requires grad would lose the gradient: write x.detach().numpy() if that is meant."
+                "numpy(): Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead. (It would lose the gradient.)"
             )
         v = self.concrete("numpy()")
         if not force and self.dtype.category >= dt.FLOAT and self._has_tangent():
@@ -325,7 +325,8 @@ class Tensor(Methods):
     def __bool__(self) -> bool:
         if self.numel() != 1:
             raise ChainruleError(
-                f"the truth of a tensor of shape {tuple(self.shape)} is ambiguous: use .any(), .all() or where()"
+                f"bool(): Boolean value of Tensor with {'more than one value' if self.numel() else 'no values'} is ambiguous (shape "
+                f"{list(self.shape)}): use .any(), .all() or where()"
             )
         return bool(self.concrete("bool()").reshape(()))
 

@@ -16,11 +16,12 @@ from . import dispatch
 from . import dtypes as dt
 from .dispatch import CUT, innermost
 from .errors import ZERO, GraphFreedError
-from .reverse import ANOMALY, Leaf, Masked, Node, Pick, Reverse
+from .reverse import Leaf, Masked, Node, Pick, Reverse
 from .shapes import sizes_of, zeros
 from .sizes import SEEN, is_ragged
 from .tensor import Tensor
 from .types import COMPLEX_NUMS
+from .watch import WATCHED, WATCHERS
 
 _by_seq = operator.attrgetter("seq")
 
@@ -104,7 +105,7 @@ def walk_back(
         grads[n] = g if prev is None else prev + g
         if prev is None and live is None and (type(n) is not Leaf or n.hooks is not None):
             heappush(heap, (-n.seq, n))
-    plain = rewrap is None and not ANOMALY.on
+    plain = rewrap is None and not WATCHED.on
     while heap:
         n = heappop(heap)[1]
         g = grads.pop(n, None)
@@ -117,6 +118,8 @@ def walk_back(
             g = _run_hooks(n, g)
         if keep is not None and g is not None and n in keep:
             result[n] = g
+            if live is not None and live.isdisjoint(n.parents):
+                continue  # nothing beyond is asked for
         op = n.op
         if op is None:
             if type(n) is Pick:
@@ -130,11 +133,15 @@ def walk_back(
             continue
         if n.nout:
             g = _of_all_results(n, g, others.pop(n, None))
+        if n.around is not None:
+            g = _run_before(n, g)
         rules = op.pull_rules
         if rules is not None and plain and not masks and n.args is not None:
             gs = _by_rules(n, g, rules, live)
         else:
             gs = _pulled(n, g, rewrap, live)
+        if n.around is not None:
+            gs = _run_after(n, gs, g)
         if free:
             n.release()
         mask = masks.pop(n, None) if masks else None
@@ -228,10 +235,7 @@ def _pulled(n: Node, g: Any, rewrap: Reverse | None, live: set[Node] | None) -> 
     """Cotangents of the inputs by the op's own `pull`, on recorded tensors where they are to be differentiated again."""
     op, parents, xs, y = n.op, n.parents, n.args, n.y
     if xs is None:
-        raise GraphFreedError(
-            f"backward: the values that {op.name} saved were freed by an earlier backward() or grad(). "
-            f"Pass retain_graph=True to the earlier call if you need to go through the graph a second time."
-        )
+        xs, y = kept_by(n)
     if op.again is not None:
         return op.again(g, rewrap)
     if rewrap is not None:
@@ -244,9 +248,59 @@ def _pulled(n: Node, g: Any, rewrap: Reverse | None, live: set[Node] | None) -> 
     for p in parents:
         need.append(p is not None and (live is None or p in live))
     gs = op.pull(g, y, xs, n.kw, need)
-    if ANOMALY.on:
-        ANOMALY.check(n, gs)
+    if WATCHED.on and (check := WATCHERS.get().check) is not None:
+        check(n, gs)
     return gs
+
+
+def kept_by(n: Node) -> tuple[Any, Any]:
+    """What a node kept, its arguments and its result; refused where an earlier walk let it go."""
+    if n.args is not None:
+        return n.args, n.y
+    if n.store is None:
+        raise GraphFreedError(
+            f"backward: Trying to backward through the graph a second time, but the saved values of {n.op.name} have already been freed by an "
+            f"earlier backward() or grad(). Specify retain_graph=True in that call if you need to go through the graph again."
+        )
+    return n.store.values()
+
+
+def pulled_by_hand(n: Node, grads: tuple[Any, ...]) -> Any:
+    """A node called as a function of the cotangents of its results."""
+    wanted = max(n.nout, 1)
+    if len(grads) != wanted:
+        raise TypeError(f"{n.name()} expected {wanted} arguments, got {len(grads)} instead")
+    if n.op is None:
+        raise TypeError(f"{n.name()} cannot be called: it has no rule")
+    gs = _pulled(n, list(grads) if n.nout else grads[0], None, None)
+    out = [g if g is None or fit is None else fit_cotangent(g, *fit) for g, fit in zip(gs, n.fits, strict=False)]
+    return out[0] if len(out) == 1 else tuple(out)
+
+
+def _run_before(n: Node, g: Any) -> Any:
+    """Hooks on the node itself, which see the cotangents of all its results and may replace them."""
+    gs = tuple(g) if n.nout else (g,)
+    for h in list(n.around[0] if n.around is not None else ()):
+        r = h(gs)
+        if r is not None:
+            gs = (r,) if isinstance(r, Tensor) else tuple(r)
+    return list(gs) if n.nout else gs[0]
+
+
+def _run_after(n: Node, gs: Any, g: Any) -> Any:
+    """Hooks on the node itself, which see the cotangents of its inputs and results and may replace the former."""
+    got = []
+    for k, fit in enumerate(n.fits):
+        v = gs[k] if k < len(gs) else None
+        v = v.g if type(v) is Masked else v
+        got.append(v if v is None or fit is None else fit_cotangent(v, *fit))
+    ins, outs = tuple(got), tuple(g) if n.nout else (g,)
+    changed = False
+    for h in list(n.around[1]):  # type: ignore[index]
+        r = h(ins, outs)
+        if r is not None:
+            ins, changed = (r,) if isinstance(r, Tensor) else tuple(r), True
+    return list(ins) if changed else gs
 
 
 def _of_all_results(n: Node, g: Any, parts: dict[int, Any] | None) -> list[Any]:

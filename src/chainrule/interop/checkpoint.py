@@ -9,7 +9,9 @@ from __future__ import annotations
 import collections
 import io
 import pickle
+import pickletools
 import struct
+import warnings
 import zipfile
 import zlib
 from typing import Any
@@ -31,7 +33,7 @@ _MAX_PICKLE = 1 << 28  # bytes: a pickle of names and shapes is far smaller
 _MAX_RATIO = 1100  # what deflate can make of a byte, a little rounded up
 
 
-class CheckpointError(ChainruleError):
+class CheckpointError(ChainruleError, pickle.UnpicklingError):
     """A checkpoint that is broken, or that holds something else than tensors and plain containers."""
 
 
@@ -205,4 +207,22 @@ def _read(z: zipfile.ZipFile) -> Any:
         a = raw_bytes[: count * d.itemsize].view(d)
         return _Storage(a.byteswap() if big and d.itemsize > 1 else a)
 
-    return _Reader(io.BytesIO(_entry(z, found[0], _MAX_PICKLE)), storage).load()
+    data = _entry(z, found[0], _MAX_PICKLE)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of strings in a broken pickle
+        check_opcodes(data)
+        return _Reader(io.BytesIO(data), storage).load()
+
+
+def check_opcodes(data: bytes) -> None:
+    """Refuse opcodes that no file of tensors has, and places of the memo so far away that making room for them takes all memory."""
+    for count, (op, arg, _) in enumerate(pickletools.genops(data)):
+        if op.name in _REFUSED:
+            raise CheckpointError(f"load: the pickle uses {op.name}, which no checkpoint needs; nothing of it was run")
+        if op.name in ("PUT", "BINPUT", "LONG_BINPUT") and int(arg or 0) > count:
+            raise CheckpointError(
+                f"load: the pickle remembers an object under the number {arg}, with {count} steps before it"
+            )
+
+
+_REFUSED = frozenset("INST OBJ EXT1 EXT2 EXT4 NEXT_BUFFER READONLY_BUFFER NEWOBJ_EX".split())

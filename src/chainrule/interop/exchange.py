@@ -79,7 +79,7 @@ class _OfType(type):
         d = cls.dtype  # type: ignore[attr-defined]
         if len(args) == 1 and not isinstance(args[0], int):
             return tensor(args[0], dtype=d, device=device)
-        return empty(*args, dtype=d, device=device)
+        return empty(*(args or (0,)), dtype=d, device=device)
 
     def __instancecheck__(cls, x: Any) -> bool:
         return isinstance(x, Tensor) and x.dtype is cls.dtype  # type: ignore[attr-defined]
@@ -115,5 +115,4 @@ def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
     """A tensor of this one's type from data or from sizes; ``new_tensor`` and ``new_empty`` say which."""
     if len(args) == 1 and not isinstance(args[0], int | Size):
         return self.new_tensor(args[0], device=device)
-    return self.new_empty(*args, device=device)
-
+    return self.new_empty(*(args or (0,)), device=device)

@@ -71,11 +71,20 @@ def load(
         return load_file(str(f))
 
     def read(file: Any) -> Any:
-        from .checkpoint import is_zip, read_zip
+        from .checkpoint import CheckpointError, is_zip, read_zip
 
         if getattr(file, "seekable", bool)() and is_zip(file):
             return read_zip(file)
-        return (pickle_module or pickle).load(file) if weights_only is False else _Safe(file).load()
+        if weights_only is False:
+            return (pickle_module or pickle).load(file)
+        try:
+            return _Safe(file).load()
+        except (pickle.UnpicklingError, OSError):
+            raise
+        except Exception as e:
+            raise CheckpointError(
+                f"load: the file is broken or no pickle of tensors ({type(e).__name__}: {str(e)[:200]})"
+            ) from None
 
     if isinstance(f, str | os.PathLike):
         with open(f, "rb") as file:

@@ -4,7 +4,7 @@ A function is recorded (:mod:`.record`), the graph is simplified (:mod:`.simplif
 of it, with rules.
 """
 
-from .api import Jitted, compile, jit
+from .api import Jitted, compile, explain, jit
 from .record import JitError
 
-__all__ = ["JitError", "Jitted", "compile", "jit"]
+__all__ = ["JitError", "Jitted", "compile", "explain", "jit"]

@@ -69,6 +69,10 @@ class Recording:
         self.plain: list[bool] = []  # whether an output has no derivative
 
 
+def _nothing(*args: Any) -> None:
+    """The short way in of a function that has none."""
+
+
 class Jitted:
     """A function that runs from recordings; see :func:`jit`."""
 
@@ -80,9 +84,9 @@ class Jitted:
         self.donate = donate
         self._recordings: OrderedDict[Any, list[Recording]] = OrderedDict()
         self._lock = threading.RLock()
-        self._told = False
-        self._fast: Callable[..., Any] | None = None
-        self._fast_args, self._fast_for = -1, None
+        self._changes = 0
+        self._fast: Callable[..., Any] = _nothing
+        self._fast_for: Recording | None = None
         if isinstance(getattr(f, "__name__", None), str):
             functools.update_wrapper(self, f, updated=())
 
@@ -93,11 +97,13 @@ class Jitted:
         return self if obj is None else functools.partial(self, obj)
 
     def __call__(self, *args: Any, **kw: Any) -> Any:
-        fast = self._fast
-        if fast is not None and not kw and len(args) == self._fast_args:
-            y = fast(*args)
+        if not kw:
+            y = self._fast(*args)
             if y is not None:
                 return y
+        return self._general(args, kw)
+
+    def _general(self, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
         if recorder() is not None:  # a part of the function around
             return self.f(*args, **kw)
         if self.static_argnums or self.static_argnames:
@@ -125,10 +131,7 @@ class Jitted:
         if not self.static_argnums and not self.static_argnames:
             if r.short is None:
                 r.short = (entry(r, leaves, spec),)
-            made = r.short[0]
-            self._fast = None  # never the one of this number of arguments and the function of another
-            self._fast_args = len(spec.children[0].children)
-            self._fast, self._fast_for = made, r
+            self._fast, self._fast_for = r.short[0] or _nothing, r
 
     def _mark(self, args: tuple[Any, ...], kw: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Static arguments as single leaves, compared by equality."""
@@ -173,8 +176,8 @@ class Jitted:
             r = Recording()
             r.reason = f"{e} cannot be recorded"
         r.held = held
-        if not held.hold() and not self._told:
-            self._told = True
+        self._changes += not held.hold()
+        if self._changes == 2:  # the first call of an optimiser makes its state
             warnings.warn(
                 f"jit: {self!r} changes Python objects that it holds (an attribute, a list, a global). It is recorded anew at every "
                 f"call for which they differ; keep what changes in tensors, or pass it as an argument.",
@@ -207,7 +210,9 @@ class Jitted:
         key = self._key(args, kw, leaves, spec)
         with self._lock:
             r = self._find(key) or self._record(key, args, kw, leaves, spec)
-        return Lowered(self, r)
+        return Lowered(
+            r, [x if isinstance(x, Tensor) else Tensor(x) for x in leaves if isinstance(x, Tensor | np.ndarray)]
+        )
 
 
 def _static(f: Any, nums: Any, names: Any) -> tuple[tuple[int, ...], tuple[str, ...], list[str]]:
@@ -493,3 +498,11 @@ def compile(
     if model is None:
         return functools.partial(compile, disable=disable)
     return model if disable else jit(model)
+
+
+def explain(f: Callable[..., Any], *args: Any, **kw: Any) -> Any:
+    """What `f` becomes for these arguments: which ops run together as machine code, which do not and why, and what each part costs.
+
+    Print it, or write it with ``.save("page.html")``, with the graph drawn.
+    """
+    return (f if isinstance(f, Jitted) else jit(f)).lower(*args, **kw)

@@ -97,7 +97,10 @@ def _made(r: Any, every: list[Any], n: int, plan: Any, specs: Any) -> Callable[.
         names |= {f"f{k}": f, f"code{k}": code, f"def{k}": defaults, f"kwd{k}": kwdefaults}
         tests.append(f"f{k}.__code__ is code{k} and f{k}.__defaults__ is def{k} and f{k}.__kwdefaults__ is kwd{k}")
     lines = [
-        f"def call({', '.join(f'p{i}' for i in range(len(specs)))}):",
+        "def call(*p):",
+        f"    if len(p) != {len(specs)}:",
+        "        return None",
+        *[f"    p{i} = p[{i}]" for i in range(len(specs))],
         f"    if not ({' and '.join(tests)}):",
         "        return None",
     ]

@@ -110,7 +110,7 @@ def _(ts: Any, y: Any, *args: Any, body: Program, nc: int, nx: int, length: int,
         *consts, *[ts[nc + nx + i] for i in hk],
         body=program, nc=nc + len(moving), nx=nx + len(hx), length=length, reverse=reverse,
     )  # fmt: skip
-    _, tc, ys, ty = _split(got, nc, len(moving), len(outs) - nc)
+    _, tc, _, ty = _split(got, nc, len(moving), len(outs) - nc)
     t: list[Any] = [None] * len(outs)
     for i, v in [*zip(moving, tc, strict=True), *zip(moved, ty, strict=True)]:
         t[i] = v
@@ -130,7 +130,7 @@ def stacking(body: Program, nc: int) -> Program:
 
 @SCAN.vjp(sparse=True, keep=(False, None))
 def _(g: Any, y: Any, *args: Any, body: Program, nc: int, nx: int, length: int, reverse: bool, need: Any) -> Any:
-    carry, xs, consts = _split(args, nc, nx)
+    _, xs, consts = _split(args, nc, nx)
     ins, outs = body.graph.inputs, body.graph.outputs
     moving = [i for i in range(nc) if is_float(ins[i])]
     nx_need = [i for i in range(nx) if need[nc + i] and is_float(ins[nc + i])]

@@ -6,6 +6,7 @@ are index maps. Sums, products and what has to lie somewhere get memory: that of
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -311,7 +312,7 @@ class Body:
         for a in n.args:
             size = a.shape[dim]
             key = (..., slice(at, at + size), *[slice(None)] * (-dim - 1))
-            part = viewed(target, lambda t, key=key: t[key], a.shape)
+            part = viewed(target, itemgetter(key), a.shape)
             if part is None:
                 raise Unrenderable("cat")
             self.nests.put(self.value(a), part)
@@ -328,7 +329,8 @@ class Body:
         if isinstance(x, Pad) or _padded(x):
             x = self.memory(a)
         target = self.place(out)
-        plain = target if not n.kw["keepdim"] else viewed(target, lambda t: t.reshape([s for d, s in enumerate(out.shape) if d not in axes]), tuple(s for d, s in enumerate(out.shape) if d not in axes))  # fmt: skip
+        flat = tuple(s for d, s in enumerate(a.shape) if d not in axes)
+        plain = viewed(target, lambda t: t.reshape(flat), flat) if n.kw["keepdim"] else target
         self.nests.reduce(x, axes, plain)
         self.env[out] = target
 
@@ -346,7 +348,8 @@ class Body:
         return got if got is not None else viewed(self.memory(a), view, shape)
 
     def do_dot(self, n: Node) -> None:
-        self._contract(n, *[self._shaped(a, lambda t: t, a.shape) for a in n.args], -1)
+        x, y = [self._shaped(a, lambda t: t, a.shape) for a in n.args]
+        self._contract(n, x, y, -1)
 
     def do_matvec(self, n: Node) -> None:
         a, x = n.args

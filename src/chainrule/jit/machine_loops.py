@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ def scan(body: Any, n: Node) -> None:
                     m.array[base + e if e else base] = x
         else:
             _step(body, graph, bufs, rows, fixed, places[nc:], i, turned)
-    for m, v, c in zip(places, n.outs, range(nc), strict=False):
+    for c, m in enumerate(places[:nc]):
         if small:
             for e, x in enumerate(held[c]):
                 m.array[m.offset + e] = x.get()
@@ -258,7 +259,7 @@ def batched_scan(body: Any, n: Node, b: int) -> None:
             shape = (v.shape[0], *v.shape[2:], b)
             order = (0, len(shape) - 1, *range(1, len(shape) - 1))
         whole = Mem(m.array, shape)
-        body.env[v] = viewed(whole, lambda t, order=order: t.transpose(order), v.shape)
+        body.env[v] = viewed(whole, partial(np.transpose, axes=order), v.shape)
 
 
 class Scalars:

@@ -86,7 +86,8 @@ def _layout() -> dict[str, int] | None:
         or _word(id(two) + 24) != id(a)
     ):
         return None
-    cell = (lambda x: lambda: x)(a).__closure__[0]
+    cell: Any = (lambda x: lambda: x)(a).__closure__
+    cell = cell[0]
     if _word(id(cell) + 16) != id(a):
         return None
     out = {"value": _slot("_value"), "interp": _slot("_interp"), "code": _of_function("__code__"), "defaults": _of_function("__defaults__"),
@@ -154,7 +155,8 @@ def _taken(w: Writer, spec: Any, at: str, out: list[str]) -> None:
 def native(r: Any, leaves: list[Any], plan: Any, entry: int, cost: int, specs: Any) -> Callable[..., Any] | None:
     """The built-in function for calls whose arguments are these tensors' like; None where there is none."""
     where = layout()
-    if where is None or plan.parallel or not (r.spec is LEAF or (r.spec.kind in (tuple, list) and r.spec.children.count(LEAF) == r.spec.leaves == len(r.spec.children))):  # fmt: skip
+    flat = r.spec.kind in (tuple, list) and r.spec.children.count(LEAF) == r.spec.leaves == len(r.spec.children)
+    if where is None or plan.parallel or not (r.spec is LEAF or flat):
         return None
     d: int = compiler.DATA_OFFSET  # type: ignore[assignment]
     w = Writer()
@@ -248,11 +250,11 @@ def native(r: Any, leaves: list[Any], plan: Any, entry: int, cost: int, specs: A
         "failed:", "  ret ptr null", "}",
     ])  # fmt: skip
     try:
-        got = compiler.link(text, ["pyfast", "table"], "jit_entry")
+        linked = compiler.link(text, ["pyfast", "table"], "jit_entry")
     except RuntimeError:
         return None
-    (ctypes.c_void_p * len(w.table)).from_address(got["table"])[:] = w.table
-    f = binding.bind(got["pyfast"], "jit")
+    (ctypes.c_void_p * len(w.table)).from_address(linked["table"])[:] = w.table  # type: ignore[assignment]
+    f = binding.bind(linked["pyfast"], "jit")
     r.native = (
         f,
         w.held,
@@ -262,7 +264,7 @@ def native(r: Any, leaves: list[Any], plan: Any, entry: int, cost: int, specs: A
 
 def _new_from_descr() -> int:
     """The address of NumPy's PyArray_NewFromDescr."""
-    from numpy._core import _multiarray_umath
+    from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
 
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]

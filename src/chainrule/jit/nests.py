@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -211,7 +212,7 @@ class Nests:
 
             def part(v: Any, a: int = a, b: int = b, shape: Any = shape) -> Any:
                 key = (*[slice(None)] * axis, slice(a, b))
-                return viewed(v, lambda t: t[key], shape)
+                return viewed(v, itemgetter(key), shape)
 
             terms = [part(broadcast(v, target.shape)) for v in whole]
             for p, (_, start, stop) in zip(pads, cuts, strict=True):  # type: ignore[misc]

@@ -34,19 +34,27 @@ class Part:
         self.code = ""
 
 
-def compiled(graph: Graph, name: str) -> Run:
+def compiled(graph: Graph, name: str) -> Any:
     """The function from arrays to a tuple of arrays."""
+    run: Any
     if os.environ.get("CHAINRULE_JIT", "") == "replay":
-        return replayed(graph)
+        run = replayed(graph)
+        run.parts = []
+        return run
     parts = divide(graph)
     for p in parts:
         if p.compiled:
             _compile(p, name)
+        else:
+            p.reason = "no code for " + ", ".join(sorted({n.op.name for n in p.nodes}))
     if not any(p.run is not None for p in parts):
-        return replayed(graph)
-    if len(parts) == 1 and parts[0].inputs == graph.inputs and parts[0].outputs == graph.outputs:
-        return parts[0].run  # type: ignore[return-value]
-    return joined(graph, parts)
+        run = replayed(graph)
+    elif len(parts) == 1 and parts[0].inputs == graph.inputs and parts[0].outputs == graph.outputs:
+        run = parts[0].run
+    else:
+        run = joined(graph, parts)
+    run.parts = parts
+    return run
 
 
 def replayed(graph: Graph) -> Run:

@@ -223,6 +223,7 @@ finish:
 }}
 """
 
+MOST_THREADS = 1 << 12  # more than any machine has use for
 _lock = threading.Lock()
 _pools: dict[int, int] = {}
 _functions: dict[str, int] | None = None
@@ -254,7 +255,11 @@ def _start(n: int) -> int:
     ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_functions["setup"])(address)
     worker = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_functions["worker"])
     for i in range(n - 1):
-        threading.Thread(target=worker, args=(address,), name=f"chainrule-{i + 1}", daemon=True).start()
+        try:
+            threading.Thread(target=worker, args=(address,), name=f"chainrule-{i + 1}", daemon=True).start()
+        except RuntimeError:  # the system gives no more: those that run share the work
+            ctypes.c_int64.from_address(address + THREADS).value = i + 1
+            break
     return address
 
 
@@ -274,8 +279,8 @@ def pool() -> int:
 def set_num_threads(n: int) -> None:
     """Use n threads from now on. Results do not depend on it."""
     global _configured, _current
-    if n < 1:
-        raise ValueError(f"set_num_threads: expected at least 1, got {n}")
+    if not 1 <= n < MOST_THREADS:
+        raise ValueError(f"set_num_threads: expected a number from 1 to {MOST_THREADS - 1}, got {n}")
     _configured, _current = n, None
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from ..core import dtypes as dt
-from ..core.device import place
 from ..core.device import device as Device
+from ..core.device import place
 from ..core.imperative import no_grad
 from ..core.tensor import Tensor
 from .parameter import is_lazy
@@ -16,20 +16,33 @@ C = TypeVar("C", bound="Conversion")
 
 
 def _plan(args: tuple[Any, ...], kw: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
-    """Device, type and the rest of what ``to`` was asked for."""
+    """Device, type and the rest of what ``to`` was asked for: (device, dtype, non_blocking), (dtype, ...) or (tensor, ...)."""
     rest = dict(kw)
     device, dtype, other = rest.pop("device", None), rest.pop("dtype", None), rest.pop("tensor", None)
-    for a in args:
-        if isinstance(a, Tensor):
-            other = a
-        elif isinstance(a, dt.DType):
-            dtype = a
-        elif isinstance(a, bool):
-            rest["non_blocking"] = a
-        elif isinstance(a, str | int | Device):
-            device = a
-        elif a is not None:
-            raise TypeError(f"Module.to: expected a device, a dtype or a tensor, got {type(a).__name__}")
+    if rest.pop("copy", False):
+        raise RuntimeError("nn.Module.to: .to() does not accept copy argument; copy.deepcopy(module) makes a copy")
+    if unknown := rest.keys() - {"non_blocking", "memory_format"}:
+        raise TypeError(f"nn.Module.to: unexpected keyword argument {sorted(unknown)[0]!r}")
+    places = ["device", "dtype", "non_blocking"]
+    if args and isinstance(args[0], Tensor | dt.DType):
+        places = ["other", "non_blocking"] if isinstance(args[0], Tensor) else ["dtype", "non_blocking"]
+    kinds: dict[str, Any] = {"device": str | int | Device, "dtype": dt.DType, "non_blocking": bool, "other": Tensor}
+    if len(args) > len(places):
+        raise TypeError(f"nn.Module.to takes ({', '.join(places)}), got {len(args)} arguments")
+    for place, x in zip(places, args, strict=False):
+        wrong = not isinstance(x, kinds[place]) or (isinstance(x, bool) and place != "non_blocking")
+        if x is not None and wrong:
+            raise TypeError(
+                f"nn.Module.to: {place} must not be {type(x).__name__}; write to(device, dtype), to(dtype) or to(tensor)"
+            )
+        if place == "device":
+            device = x
+        elif place == "dtype":
+            dtype = x
+        elif place == "other":
+            other = x
+        else:
+            rest["non_blocking"] = x
     if other is not None:
         device, dtype = other.device, other.dtype
     return device, dtype, rest

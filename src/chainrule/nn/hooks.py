@@ -223,8 +223,10 @@ def _through(xs: list[Tensor], see: Any) -> tuple[Tensor, ...]:
     return _Boundary.get().apply(see, *xs)
 
 
-def _replace(things: Any, make: Any) -> Any:
+def _replace(things: Any, make: Any, dicts: bool = False) -> Any:
     """`things` (a tensor, tuple, named tuple or list) with those of its tensors that carry gradients made anew together."""
+    if dicts and isinstance(things, dict):
+        return dict(zip(things, _replace(tuple(things.values()), make), strict=True))
     if not isinstance(things, Tensor | tuple | list):
         import warnings
 
@@ -301,7 +303,8 @@ class Watch:
 
     def outputs(self, out: Any) -> Any:
         """The results, whose gradients are seen."""
-        return _replace(out, lambda xs, places, n: _through(xs, lambda gs: self._started(gs, places, n)))
+        older = self.module._is_full_backward_hook is False  # hooks of PyTorch's older kind see results in a dict, too
+        return _replace(out, lambda xs, places, n: _through(xs, lambda gs: self._started(gs, places, n)), older)
 
     def _started(self, gs: tuple[Any, ...], places: list[int], n: int) -> tuple[Any, ...]:
         grads: Any = [None] * n

@@ -225,7 +225,8 @@ def _older(f: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return call
 
 
-uniform, normal, constant, eye, dirac = map(_older, (uniform_, normal_, constant_, eye_, dirac_))
+uniform, normal, constant = _older(uniform_), _older(normal_), _older(constant_)
+eye, dirac = _older(eye_), _older(dirac_)
 xavier_uniform, xavier_normal = _older(xavier_uniform_), _older(xavier_normal_)
 kaiming_uniform, kaiming_normal = _older(kaiming_uniform_), _older(kaiming_normal_)
 orthogonal, sparse = _older(orthogonal_), _older(sparse_)

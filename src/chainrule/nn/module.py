@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -24,6 +25,7 @@ class Module(State, Conversion):
     """The base of all networks: assign Parameters, Buffers and Modules as attributes, and write ``forward``."""
 
     training: bool
+    _is_full_backward_hook: bool | None
     dump_patches = False
     call_super_init = False
 
@@ -78,11 +80,6 @@ class Module(State, Conversion):
                 raise AttributeError("cannot assign module before Module.__init__() call")
             self._forget(name, "_modules")
             d["_modules"][name] = EVERYWHERE.registered("module", self, name, value)
-        elif isinstance(value, Buffer):
-            if not ready:
-                raise AttributeError("cannot assign buffers before Module.__init__() call")
-            self._forget(name, "_buffers")
-            self.register_buffer(name, value, value.persistent)
         elif ready and name in d["_parameters"]:
             if value is not None:
                 raise TypeError(
@@ -95,12 +92,31 @@ class Module(State, Conversion):
                     f"cannot assign '{type(value).__name__}' as child module '{name}' (Module or None expected)"
                 )
             d["_modules"][name] = EVERYWHERE.registered("module", self, name, None)
+        elif isinstance(value, Buffer):
+            if not ready:
+                raise AttributeError("cannot assign buffers before Module.__init__() call")
+            self._register_buffer_object(name, value)
         elif ready and name in d["_buffers"]:
             if value is not None and not isinstance(value, Tensor):
                 raise TypeError(f"cannot assign '{type(value).__name__}' as buffer '{name}' (Tensor or None expected)")
             d["_buffers"][name] = EVERYWHERE.registered("buffer", self, name, value)
         else:
             object.__setattr__(self, name, value)
+
+    def _register_buffer_object(self, name: str, value: Any) -> None:
+        """``self.name = Buffer(...)``, also where a subclass has a ``register_buffer`` of its own, from before `persistent`."""
+        own = self.register_buffer
+        if (
+            getattr(own, "__func__", None) is Module.register_buffer
+            or "persistent" in inspect.signature(own).parameters
+        ):
+            self.register_buffer(name, value, value.persistent)
+        elif value.persistent:
+            self.register_buffer(name, value)
+        else:
+            raise RuntimeError(
+                "Registering a non-persistent buffer on a Module subclass that implements register_buffer() without the persistent parameter is not allowed."
+            )
 
     def __delattr__(self, name: str) -> None:
         for kind in _KINDS:
@@ -135,7 +151,7 @@ class Module(State, Conversion):
         if table is None:
             raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
         if not isinstance(name, str):
-            raise TypeError(f"{kind} name should be a string, got {type(name).__name__}")
+            raise TypeError(f"{kind} name should be a string. Got {type(name).__name__}")
         if "." in name:
             raise KeyError(f'{kind} name can\'t contain ".", got {name!r}')
         if not name:
@@ -160,7 +176,7 @@ class Module(State, Conversion):
     def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
         """Add state that is no weight; with ``persistent=False`` it stays out of ``state_dict``."""
         table = self._check_name("buffer", name)
-        if tensor is not None and not isinstance(tensor, Tensor):
+        if tensor is not None and not isinstance(tensor, Tensor) and not hasattr(tensor, "__torch_function__"):
             raise TypeError(
                 f"cannot assign '{type(tensor).__name__}' object to buffer '{name}' (Tensor or None required)"
             )
@@ -334,6 +350,15 @@ class Module(State, Conversion):
     def register_full_backward_pre_hook(self, hook: Any, prepend: bool = False) -> Handle:
         """Call ``hook(module, grad_output)`` when the gradients of the output are there; its result replaces them."""
         return add(self._backward_pre_hooks, hook, prepend)
+
+    def _replicate_for_data_parallel(self) -> Any:
+        """A module of the same class with tables of its own, whose parameters are left to be set."""
+        new = self.__new__(type(self))
+        new.__dict__.update(self.__dict__)
+        new.__dict__.update(
+            _parameters={}, _buffers=dict(self._buffers), _modules=dict(self._modules), _is_replica=True
+        )
+        return new
 
     def compile(self, *args: Any, **kw: Any) -> None:
         """Taken for PyTorch's sake: the kernels of a module's operators are compiled when they are first used anyhow."""

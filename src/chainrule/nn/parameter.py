@@ -212,7 +212,7 @@ def is_lazy(x: Any) -> bool:
     return isinstance(x, UninitializedTensorMixin)
 
 
-class UninitializedParameter(UninitializedTensorMixin, Parameter):
+class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[misc]
     """A parameter whose shape is not known yet."""
 
     cls_to_become = Parameter
@@ -224,7 +224,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
         return x
 
 
-class UninitializedBuffer(UninitializedTensorMixin, Tensor):
+class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # type: ignore[misc]
     """A buffer whose shape is not known yet."""
 
     __torch_function__ = disabled

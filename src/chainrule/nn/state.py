@@ -77,7 +77,8 @@ class State:
     ) -> dict[str, Any]:
         """All parameters and persistent buffers by dotted name; they share memory with the module."""
         if args:
-            destination, prefix, keep_vars = (*args, *(destination, prefix, keep_vars)[len(args) :])
+            given: Any = (*args, *(destination, prefix, keep_vars)[len(args) :])
+            destination, prefix, keep_vars = given
         if destination is None:
             destination = OrderedDict()
             destination._metadata = OrderedDict()

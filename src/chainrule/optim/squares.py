@@ -13,6 +13,8 @@ from .optimizer import options
 class Adagrad(Elementwise):
     """``p -= lr g / (sqrt(sum of g**2) + eps)``."""
 
+    takes_sparse = True
+
     def __init__(
         self,
         params: Any,

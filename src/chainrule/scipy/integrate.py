@@ -7,6 +7,7 @@ adjoint, in reverse mode), to any order, and values from closures count too.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -27,9 +28,17 @@ def _out(kind: str, y: Tensor) -> str:
 
 
 def solve_ivp(
-    fun: Callable[..., Any], t_span: Any, y0: Any, method: Any = "RK45", t_eval: Any = None, dense_output: bool = False,
-    events: Any = None, vectorized: bool = False, args: Any = None, **options: Any,
-) -> Any:  # fmt: skip
+    fun: Callable[..., Any],
+    t_span: Any,
+    y0: Any,
+    method: Any = "RK45",
+    t_eval: Any = None,
+    dense_output: bool = False,
+    events: Any = None,
+    vectorized: bool = False,
+    args: Any = None,
+    **options: Any,
+) -> Any:
     """``y' = fun(t, y, *args)`` by an explicit Runge-Kutta method: SciPy's result, whose ``y`` has derivatives."""
     from scipy import integrate
 
@@ -62,7 +71,7 @@ def solve_ivp(
         at = [float(t) for t in times]
     ys = [start]
     rk: Any = {"RK45": integrate.RK45, "RK23": integrate.RK23, "DOP853": integrate.DOP853}[method]
-    for a, b in zip(at[:-1], at[1:], strict=True):
+    for a, b in pairwise(at):
         ys.append(_step(f, a, ys[-1], b - a, rk, inner))
     keep = range(len(times)) if wanted is None else [int(np.flatnonzero(times == t)[0]) for t in wanted]
     y = PUBLIC["stack"]([ys[k] for k in keep], -1)
@@ -86,7 +95,17 @@ def _step(f: Any, t: Any, y: Tensor, h: Any, rk: Any, inner: str) -> Tensor:
     return y + h * sum((k * w for w, k in parts[1:]), start=parts[0][1] * parts[0][0])
 
 
-def odeint(func: Callable[..., Any], y0: Any, t: Any, args: Any = (), *, rtol: float = 1.49e-8, atol: float = 1.49e-8, tfirst: bool = False, **kw: Any) -> Any:  # fmt: skip
+def odeint(
+    func: Callable[..., Any],
+    y0: Any,
+    t: Any,
+    args: Any = (),
+    *,
+    rtol: float = 1.49e-8,
+    atol: float = 1.49e-8,
+    tfirst: bool = False,
+    **kw: Any,
+) -> Any:
     """``y' = func(y, t, *args)`` at the times `t`, one row for each."""
     if kw:
         raise TypeError(f"odeint: {', '.join(kw)} is not taken here")

@@ -58,9 +58,17 @@ def fsolve(func: Callable[..., Any], x0: Any, args: Any = (), **kw: Any) -> Any:
 
 
 def minimize(
-    fun: Callable[..., Any], x0: Any, args: Any = (), method: Any = None, jac: Any = None, hess: Any = None, hessp: Any = None,
-    bounds: Any = None, constraints: Any = (), **kw: Any,
-) -> Any:  # fmt: skip
+    fun: Callable[..., Any],
+    x0: Any,
+    args: Any = (),
+    method: Any = None,
+    jac: Any = None,
+    hess: Any = None,
+    hessp: Any = None,
+    bounds: Any = None,
+    constraints: Any = (),
+    **kw: Any,
+) -> Any:
     """A minimum of ``fun(x, *args)``: SciPy's result, found with exact derivatives, whose ``x`` is a function of `args` too."""
     from scipy.optimize import minimize as solve
 
@@ -71,10 +79,16 @@ def minimize(
     needs = str(method).lower() in ("trust-exact", "trust-ncg", "trust-krylov", "dogleg", "newton-cg")
     no_gradient = str(method).lower() in ("nelder-mead", "powell", "cobyla", "cobyqa")
     r = solve(
-        lambda x: float(numbers(x)), value(x0).astype(float), method=method,
+        lambda x: float(numbers(x)),
+        value(x0).astype(float),
+        method=method,
         jac=None if no_gradient else jac if callable(jac) else gradient,
-        hess=hess if hess is not None else second if needs and hessp is None else None, hessp=hessp, bounds=bounds, constraints=constraints, **kw,
-    )  # fmt: skip
+        hess=hess if hess is not None else second if needs and hessp is None else None,
+        hessp=hessp,
+        bounds=bounds,
+        constraints=constraints,
+        **kw,
+    )
     kind = _out(kind, f, r.x)
     if bounds is not None or constraints:
         if kind != "ndarray" and f(result(r.x))._interp is not None:

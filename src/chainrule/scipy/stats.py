@@ -236,7 +236,7 @@ def _rest(self: Any, name: str) -> Any:
 
 
 for _c in (_Continuous, _Poisson, _MultivariateNormal, _Dirichlet):
-    _c.__getattr__ = _rest  # type: ignore[attr-defined]
+    _c.__getattr__ = _rest  # type: ignore[union-attr]
 norm, expon, gamma, chi2, beta, t = _Norm(), _Expon(), _Gamma(), _Chi2(), _Beta(), _T()
 cauchy, logistic, laplace = _Cauchy(), _Logistic(), _Laplace()
 poisson, multivariate_normal, dirichlet = _Poisson(), _MultivariateNormal(), _Dirichlet()

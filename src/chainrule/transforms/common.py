@@ -103,15 +103,17 @@ def zeros_of(x: Tensor) -> Tensor:
 
 
 def split_args(argnums: Argnums, args: tuple[Any, ...], name: str) -> tuple[int, ...]:
+    if not isinstance(argnums, int | tuple | list):
+        raise RuntimeError(f"{name}: argnums must be int or Tuple[int, ...], got {type(argnums).__name__}")
     nums = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     if not nums:
         raise RuntimeError(f"{name}: argnums must be non-empty")
     for i in nums:
         if not isinstance(i, int):
-            raise RuntimeError(f"{name}: argnums must be int or tuple of ints, got {type(i).__name__}")
+            raise RuntimeError(f"{name}: argnums must be int or Tuple[int, ...], got {type(i).__name__}")
         if not -len(args) <= i < len(args):
             raise RuntimeError(
-                f"{name}: argnums={argnums} but the function was called with only {len(args)} positional arguments"
+                f"{name}: Got argnum={i}, but only {len(args)} positional inputs: the function was called with too few arguments"
             )
     places = tuple(i % len(args) for i in nums)
     if len(set(places)) < len(places):

@@ -69,10 +69,7 @@ def _picked(
 
 def _of_arrays(args: tuple[Any, ...], places: tuple[int, ...]) -> bool:
     """Whether a Jacobian is to be taken with respect to NumPy's arrays or numbers."""
-    for i in places:
-        if not isinstance(args[i], Tensor) and are_arrays(flatten(args[i])[0]):
-            return True
-    return False
+    return builtin_any(not isinstance(args[i], Tensor) and are_arrays(flatten(args[i])[0]) for i in places)
 
 
 def _restored(blocks: list[Tensor], backs: list[Any] | None) -> list[Tensor]:
@@ -115,6 +112,9 @@ def jacrev(func: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = Fa
         ys, yspec = flatten(value)
         xs, xspec = flatten(picked)
         _check_holomorphic("jacrev", xs, ys, holomorphic)
+        _need_output("jacrev: vjp", ys)
+        if chunk_size is not None and chunk_size <= 0:
+            raise ValueError(f"jacrev: `chunk_size` should be greater than 0. It is {chunk_size}.")
         if any(y.numel() for y in ys):
             back = vmap(lambda *e: pull(unflatten(list(e), yspec)), chunk_size=chunk_size)
             basis = _basis(ys)
@@ -142,6 +142,13 @@ def jacrev(func: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = Fa
     return jacobian
 
 
+def _need_output(name: str, ys: list[Any]) -> None:
+    if not ys:
+        raise RuntimeError(
+            f"{name}(f, ...): Expected f to be a function that has non-empty output: it returned no tensor"
+        )
+
+
 def _inputs_tree(tree: Any, argnums: Argnums) -> Any:
     return tree[0] if isinstance(argnums, int) else tree
 
@@ -162,6 +169,8 @@ def jacfwd(
 
     @functools.wraps(func)
     def jacobian(*args: Any, **kw: Any) -> Any:
+        if chunk_size is not None and chunk_size <= 0:
+            raise ValueError(f"jacfwd: `chunk_size` should be greater than 0. It is {chunk_size}.")
         places = split_args(argnums, args, "jacfwd")
         if _of_arrays(args, places):
             from ..interop.numpy.transform import jacobian as of_arrays
@@ -194,6 +203,7 @@ def jacfwd(
         )
         cols, aux = out if has_aux else (out, None)
         cs, cspec = flatten(cols)
+        _need_output("jacfwd: jvp", cs)
         if holomorphic:
             _check_holomorphic("jacfwd", xs, cs, True)
 

@@ -127,7 +127,9 @@ def _gradient(
         aux: Any = None
         if has_aux:
             if not (isinstance(out, tuple) and len(out) == 2):
-                raise RuntimeError("grad: with has_aux=True the function must return (output, aux)")
+                raise RuntimeError(
+                    "grad_and_value(f)(*args): output of function f should be a tuple: (output, aux) if has_aux is True"
+                )
             out, aux = out
         if not isinstance(out, Tensor) and not isinstance(out := as_tensor_result(out), Tensor):
             raise RuntimeError(

@@ -16,6 +16,7 @@ from ...core.registry import PUBLIC
 from ...core.tensor import Tensor
 from ...core.views import assign
 from . import methods as m
+from .order import sorted_copy
 from .shadow import LIKE, NATIVE, function
 from .ufuncs import operate, write_out
 from .value import (
@@ -34,11 +35,39 @@ from .value import (
 VIEWS: set[Any] = set()
 # Functions of values alone: truth values, places, names of types. They have no derivative and need none.
 VALUES: set[Any] = {
-    np.lexsort, np.ravel_multi_index, np.unravel_index, np.packbits, np.unpackbits, np.array2string, np.array_repr, np.array_str,
-    np.histogram_bin_edges, np.array_equiv, np.array_equal, np.may_share_memory, np.shares_memory, np.digitize, np.savetxt, np.save,
-    np.savez, np.savez_compressed, np.linalg.matrix_rank, np.isrealobj, np.iscomplexobj, np.einsum_path, np.isneginf, np.isposinf,
-    np.unique_counts, np.unique_inverse, np.unique_all, np.isin, np.setdiff1d, np.flatnonzero, np.argwhere, np.count_nonzero,
-}  # fmt: skip
+    np.lexsort,
+    np.ravel_multi_index,
+    np.unravel_index,
+    np.packbits,
+    np.unpackbits,
+    np.array2string,
+    np.array_repr,
+    np.array_str,
+    np.histogram_bin_edges,
+    np.array_equiv,
+    np.array_equal,
+    np.may_share_memory,
+    np.shares_memory,
+    np.digitize,
+    np.savetxt,
+    np.save,
+    np.savez,
+    np.savez_compressed,
+    np.linalg.matrix_rank,
+    np.isrealobj,
+    np.iscomplexobj,
+    np.einsum_path,
+    np.isneginf,
+    np.isposinf,
+    np.unique_counts,
+    np.unique_inverse,
+    np.unique_all,
+    np.isin,
+    np.setdiff1d,
+    np.flatnonzero,
+    np.argwhere,
+    np.count_nonzero,
+}
 
 
 def native(*functions: Any, view: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -144,7 +173,7 @@ def unwrapped(y: Any) -> Any:
     return type(y)([unwrapped(v) for v in y]) if isinstance(y, list | tuple) else y
 
 
-Array.__array_function__ = array_function  # type: ignore[attr-defined]
+Array.__array_function__ = array_function
 Tensor.__array_function__ = tensor_function  # type: ignore[attr-defined]
 
 
@@ -193,22 +222,22 @@ VIEWS |= {np.put, np.linalg.diagonal}
 
 @native(np.linalg.diagonal)
 def _matrix_diagonal(x: Any, /, *, offset: int = 0) -> Array:
-    return wrap(as_constant(x)).diagonal(offset, -2, -1)  # type: ignore[attr-defined]
+    return wrap(as_constant(x)).diagonal(offset, -2, -1)
 
 
 @native(np.sum)
 def _sum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, **kw: Any) -> Any:
-    return Array.sum(a if type(a) is Array else wrap(as_constant(a)), axis=axis, dtype=dtype, out=out, **kw)  # type: ignore[attr-defined]
+    return Array.sum(a if type(a) is Array else wrap(as_constant(a)), axis=axis, dtype=dtype, out=out, **kw)
 
 
 @native(np.sort)
 def _sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    return m.sorted_copy(a, axis)
+    return sorted_copy(a, axis)
 
 
 @native(np.partition)
 def _partition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> Any:
-    return m.sorted_copy(a, axis)
+    return sorted_copy(a, axis)
 
 
 # -- joining and choosing --------------------------------------------------------------------------------------------------
@@ -249,7 +278,7 @@ def _stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, ca
 def _where(condition: Any, *xy: Any) -> Any:
     c = cast(as_constant(condition), np.dtype(bool))
     if not xy:
-        return wrap(c).nonzero()  # type: ignore[attr-defined]
+        return wrap(c).nonzero()
     ts, d = common(xy)
     return made(PUBLIC["where"](c, *ts), d)
 
@@ -279,7 +308,28 @@ def _moveaxis(a: Any, source: Any, destination: Any) -> Any:
     return made(x._t.movedim(*each), x._d)
 
 
-for _f in (np.expand_dims, np.rollaxis, np.flip, np.atleast_1d, np.atleast_2d, np.atleast_3d, np.split, np.array_split, np.hsplit, np.vsplit, np.dsplit, np.rot90, np.fliplr, np.flipud, np.real, np.imag, np.matrix_transpose, np.linalg.matrix_transpose, np.permute_dims, np.unstack):  # noqa: E501  # fmt: skip
+for _f in (  # type: ignore[assignment]
+    np.expand_dims,
+    np.rollaxis,
+    np.flip,
+    np.atleast_1d,
+    np.atleast_2d,
+    np.atleast_3d,
+    np.split,
+    np.array_split,
+    np.hsplit,
+    np.vsplit,
+    np.dsplit,
+    np.rot90,
+    np.fliplr,
+    np.flipud,
+    np.real,
+    np.imag,
+    np.matrix_transpose,
+    np.linalg.matrix_transpose,
+    np.permute_dims,
+    np.unstack,
+):
     NATIVE[_f] = function(_f)
     VIEWS.add(_f)
 
@@ -299,7 +349,16 @@ def _roll(a: Any, shift: Any, axis: Any = None) -> Any:
 
 
 def _like(name: str) -> None:
-    def make(a: Any, *value: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, device: Any = None, **kw: Any) -> Array:  # fmt: skip
+    def make(
+        a: Any,
+        *value: Any,
+        dtype: Any = None,
+        order: Any = "K",
+        subok: bool = True,
+        shape: Any = None,
+        device: Any = None,
+        **kw: Any,
+    ) -> Array:
         x = wrap(as_constant(a))
         if value and name != "full_like":
             dtype, value = value[0], ()
@@ -328,7 +387,8 @@ def _target(a: Any, name: str) -> Array:
         return wrap(a)
     if type(a) is not Array:
         raise TypeError(
-            f"{name}: the array written to is an ndarray, which cannot hold a derivative. Make it inside the function with np.zeros_like(x) or np.zeros(shape, like=x)"
+            f"{name}: the array written to is an ndarray, which cannot hold a derivative. "
+            "Make it inside the function with np.zeros_like(x) or np.zeros(shape, like=x)"
         )
     return a
 
@@ -336,12 +396,14 @@ def _target(a: Any, name: str) -> Array:
 @native(np.copyto, view=True)
 def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
     if type(dst) is np.ndarray and all(is_concrete(x) for x in (src, where)):
-        np.copyto(dst, to_numpy(src), casting, to_numpy(where))
+        np.copyto(dst, to_numpy(src), casting, to_numpy(where))  # type: ignore[arg-type]
         return
     a = _target(dst, "copyto")
     s = src if type(src) is Array else wrap(as_constant(src))
     if not np.can_cast(
-        s._d if not isinstance(src, int | float | complex) else np.result_type(src, a._d), a._d, casting
+        s._d if not isinstance(src, int | float | complex) else np.result_type(src, a._d),
+        a._d,
+        casting,  # type: ignore[arg-type]
     ):
         raise TypeError(f"copyto: cannot cast from {s._d} to {a._d} by the rule {casting!r}")
     v = cast(s._t, a._d).expand(a.shape)
@@ -360,7 +422,7 @@ def _putmask(a: Any, mask: Any, values: Any) -> None:
 def _place(arr: Any, mask: Any, vals: Any) -> None:
     x = _target(arr, "place")
     at = np.flatnonzero(as_constant(mask).concrete("place"))
-    x.put(at, vals)  # type: ignore[attr-defined]
+    x.put(at, vals)
 
 
 @native(np.fill_diagonal, view=True)
@@ -368,7 +430,7 @@ def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     x = _target(a, "fill_diagonal")
     flat = np.zeros(x.shape, np.int8)
     np.fill_diagonal(flat, 1, wrap)
-    x.put(np.flatnonzero(flat), val)  # type: ignore[attr-defined]
+    x.put(np.flatnonzero(flat), val)
 
 
 @native(np.put_along_axis, view=True)

@@ -56,7 +56,12 @@ def _batched(t: Tensor) -> bool:
 def prepare(t: Tensor, index: Any) -> tuple[Tensor, Any]:
     """The tensor and index that select the same, without negative steps: the tensor is flipped instead."""
     if type(index) is not tuple:
-        if type(index) is int or (type(index) is slice and (index.step is None or (type(index.step) is int and index.step > 0)) and type(index.start) is not Array and type(index.stop) is not Array):  # fmt: skip
+        if type(index) is int or (
+            type(index) is slice
+            and (index.step is None or (type(index.step) is int and index.step > 0))
+            and type(index.start) is not Array
+            and type(index.stop) is not Array
+        ):
             return t, index
         index = (index,)
     index = tuple([_index(i) for i in index])
@@ -65,7 +70,11 @@ def prepare(t: Tensor, index: Any) -> tuple[Tensor, Any]:
         index = tuple([Tensor(np.array([i])) if type(i) is int else i for i in index])
     if not any(type(i) is slice and i.step is not None and i.step < 0 for i in index):
         return t, index if len(index) != 1 else index[0]
-    used = sum(1 if not isinstance(i, Tensor) or i.dtype.np.kind != "b" else i.ndim for i in index if i is not None and i is not Ellipsis and type(i) is not bool)  # fmt: skip
+    used = sum(
+        1 if not isinstance(i, Tensor) or i.dtype.np.kind != "b" else i.ndim
+        for i in index
+        if i is not None and i is not Ellipsis and type(i) is not bool
+    )
     axis, out, flips = 0, [], []
     for i in index:
         if i is None or type(i) is bool:
@@ -73,13 +82,13 @@ def prepare(t: Tensor, index: Any) -> tuple[Tensor, Any]:
             continue
         if i is Ellipsis:
             axis += t.ndim - used
-            out.append(i)
+            out.append(i)  # type: ignore[arg-type]
             continue
         if type(i) is slice and i.step is not None and i.step < 0:
             n = t.shape[axis]
             r = range(*i.indices(n))
             flips.append(axis)
-            out.append(slice(n - 1 - r[0], n - 1 - r[-1] + 1, -i.step) if len(r) else slice(0, 0))
+            out.append(slice(n - 1 - r[0], n - 1 - r[-1] + 1, -i.step) if len(r) else slice(0, 0))  # type: ignore[arg-type]
         else:
             out.append(i)
         axis += 1 if not isinstance(i, Tensor) or i.dtype.np.kind != "b" else i.ndim
@@ -93,8 +102,8 @@ def reverse(x: Any, *, dims: tuple[int, ...]) -> Any:
 
 
 reverse.vjp([lambda g, y, x, *, dims: reverse(g, dims=dims)])
-sample("reversed", S(2, 3), dims=(-1,))
-sample("reversed", S(2, 3), dims=(-2, -1))
+sample("reversed", S(2, 3), f=lambda x: reverse(x, dims=(-1,)))
+sample("reversed", S(2, 3), f=lambda x: reverse(x, dims=(-2, -1)))
 
 
 def getitem(self: Array, index: Any) -> Array:
@@ -125,6 +134,6 @@ def setitem(self: Array, index: Any, value: Any) -> None:
     t[i] = v
 
 
-Array.__getitem__ = getitem  # type: ignore[attr-defined]
-Array.__setitem__ = setitem  # type: ignore[attr-defined]
+Array.__getitem__ = getitem
+Array.__setitem__ = setitem
 __all__ = ["arrays_in", "getitem", "places", "setitem", "wrap"]

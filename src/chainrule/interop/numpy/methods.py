@@ -11,7 +11,6 @@ import numpy as np
 from ...core.errors import MissingRuleError
 from ...core.registry import PUBLIC
 from ...core.tensor import Tensor
-from ...core.views import assign
 from .ufuncs import operate, write_out
 from .value import Array, arrays_in, as_constant, cast, from_numpy, is_concrete, made, method, to_numpy, wrap
 
@@ -168,7 +167,7 @@ def _count(self: Array, axis: Any, where: Any) -> Any:
     if where is None or where is True or where is np._NoValue:
         return int(np.prod([self.shape[k] for k in dims], dtype=np.int64))
     m = wrap(cast(as_constant(where).expand(self.shape), np.dtype(np.int64)))
-    return m.sum(axis=dims, keepdims=True)  # type: ignore[attr-defined]
+    return m.sum(axis=dims, keepdims=True)
 
 
 def _mean_type(d: Any, dtype: Any) -> Any:
@@ -188,12 +187,21 @@ def mean(self: Array, axis: Any = None, dtype: Any = None, keepdims: bool = Fals
     n = _count(self, axis, where)
     y = cast(self.sum(axis=axis, dtype=d, keepdims=True, where=where)._t, d) / (
         n if isinstance(n, int) else cast(n._t, d)
-    )  # type: ignore[attr-defined]
+    )
     return made(y if keepdims else y.squeeze(axes_of(axis, self.ndim)), d)
 
 
 @computed
-def var(self: Array, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: bool = False, where: Any = None, mean: Any = None, correction: Any = None) -> Array:  # noqa: E501  # fmt: skip
+def var(
+    self: Array,
+    axis: Any = None,
+    dtype: Any = None,
+    ddof: Any = 0,
+    keepdims: bool = False,
+    where: Any = None,
+    mean: Any = None,
+    correction: Any = None,
+) -> Array:
     """The mean square distance from the mean; of complex numbers, of the absolute value."""
     ddof = ddof if correction in _NONE else correction
     d = _mean_type(self._d, dtype)
@@ -202,8 +210,8 @@ def var(self: Array, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdim
         x.mean(axis=axis, keepdims=True, **({} if where is None else {"where": where}))
         if mean is None
         else wrap(as_constant(mean))
-    )  # type: ignore[attr-defined]
-    c = x - m  # type: ignore[operator]
+    )
+    c = x - m
     sq = c * c if d.kind != "c" else c.real * c.real + c.imag * c.imag
     n = _count(self, axis, where)
     s = sq.sum(axis=axis, keepdims=keepdims, **({} if where is None else {"where": where}))
@@ -214,16 +222,25 @@ def var(self: Array, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdim
 
 
 @computed
-def std(self: Array, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: bool = False, where: Any = None, mean: Any = None, correction: Any = None) -> Array:  # noqa: E501  # fmt: skip
+def std(
+    self: Array,
+    axis: Any = None,
+    dtype: Any = None,
+    ddof: Any = 0,
+    keepdims: bool = False,
+    where: Any = None,
+    mean: Any = None,
+    correction: Any = None,
+) -> Array:
     """The square root of the variance."""
-    v = self.var(axis, dtype, ddof=ddof, keepdims=keepdims, where=where, mean=mean, correction=correction)  # type: ignore[attr-defined]
+    v = self.var(axis, dtype, ddof=ddof, keepdims=keepdims, where=where, mean=mean, correction=correction)
     flat = (v == 0)._t  # all elements are equal: the derivative is 0, as PyTorch has it
     return made(PUBLIC["where"](flat, 0.0, PUBLIC["where"](flat, 1.0, v._t).sqrt()), v._d)
 
 
 def ptp(self: Array, axis: Any = None, out: Any = None, keepdims: bool = False) -> Array:
     """The maximum less the minimum along axes."""
-    y = self.max(axis=axis, keepdims=keepdims) - self.min(axis=axis, keepdims=keepdims)  # type: ignore[attr-defined]
+    y = self.max(axis=axis, keepdims=keepdims) - self.min(axis=axis, keepdims=keepdims)
     return y if out is None else write_out("ptp", out, y)
 
 
@@ -269,9 +286,9 @@ def reshape(self: Array, *shape: Any, order: Any = "C", copy: Any = None, newsha
     if newshape is not None:
         shape = (newshape,)
     if len(shape) == 2 and isinstance(shape[1], str):
-        shape, order = shape[:1], shape[1]
+        shape, order = shape[:1], shape[1]  # type: ignore[misc]
     s = shape[0] if len(shape) == 1 else shape
-    s = tuple([int(k) for k in s]) if isinstance(s, tuple | list) or getattr(s, "ndim", 0) else (int(s),)
+    s = tuple([int(k) for k in s]) if isinstance(s, tuple | list) or getattr(s, "ndim", 0) else (int(s),)  # type: ignore[arg-type]
     t = self._t
     if order == "F":
         k = t.ndim
@@ -300,7 +317,7 @@ def flatten(self: Array, order: Any = "C") -> Tensor:
 def transpose(self: Array, *axes: Any) -> Tensor:
     """The dimensions in another order, by default the reverse."""
     if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], tuple | list | np.ndarray)):
-        axes = axes[0]
+        axes = axes[0]  # type: ignore[assignment]
     if axes is None or not len(axes):
         axes = tuple(range(self.ndim)[::-1])
     if len(axes) != self.ndim:
@@ -341,11 +358,19 @@ def copy(self: Array, order: Any = "C", subok: bool = False) -> Tensor:
 @computed
 def trace(self: Array, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Array:
     """The sum of a diagonal."""
-    return self.diagonal(offset, axis1, axis2).sum(-1, dtype=dtype)  # type: ignore[attr-defined]
+    return self.diagonal(offset, axis1, axis2).sum(-1, dtype=dtype)
 
 
 @computed
-def astype(self: Array, dtype: Any, order: Any = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True, device: Any = None) -> Array:  # fmt: skip
+def astype(
+    self: Array,
+    dtype: Any,
+    order: Any = "K",
+    casting: Any = "unsafe",
+    subok: bool = True,
+    copy: bool = True,
+    device: Any = None,
+) -> Array:
     """In another type."""
     d = np.dtype(dtype)
     t = cast(self._t, d)
@@ -377,7 +402,7 @@ def take(self: Array, indices: Any, axis: Any = None, mode: str = "raise") -> Ar
 def compress(self: Array, condition: Any, axis: Any = None) -> Array:
     """The slices along an axis for which the condition holds."""
     at = np.flatnonzero(np.asarray(to_numpy(condition)))
-    return self.take(at, axis)  # type: ignore[attr-defined]
+    return self.take(at, axis)
 
 
 @computed
@@ -399,61 +424,6 @@ def choose(self: Array, choices: Any, mode: str = "raise") -> Array:
         else every[0]
     )
     return made(PUBLIC["stack"](list(every[1:])).gather(0, cast(at, np.dtype(np.int64)).unsqueeze(0)).squeeze(0), d)
-
-
-# -- order ----------------------------------------------------------------------------------------------------------------
-
-
-def sorted_copy(
-    a: Any, axis: Any = -1, kind: Any = None, order: Any = None, stable: Any = None, descending: bool = False
-) -> Array:
-    """``np.sort``: a sorted copy."""
-    x = a if type(a) is Array else wrap(as_constant(a, "sort"))
-    t = x._t if axis is not None else x._t.reshape(-1)
-    if t._interp is None and not descending:
-        return from_numpy(np.sort(t._value, axis=-1 if axis is None else axis, kind="stable"), [t._value])
-    if x._d.kind == "c":
-        i = np.argsort(t.concrete("sort of complex numbers"), axis=-1 if axis is None else axis, kind="stable")
-        return made(t.gather(-1 if axis is None else axis, Tensor(i)), x._d)
-    return made(t.sort(dim=-1 if axis is None else axis, stable=True, descending=descending)[0], x._d)
-
-
-def sort(self: Array, axis: int = -1, kind: Any = None, order: Any = None, stable: Any = None) -> None:
-    """Sort in place."""
-    assign(self._t, sorted_copy(self, axis)._t, "sort")
-
-
-method(sort)
-
-
-@computed
-def argsort(self: Array, axis: Any = -1, kind: Any = None, order: Any = None, stable: Any = None) -> Array:
-    """The places that sort an axis."""
-    t = self._t.reshape(-1) if axis is None else self._t
-    return wrap(t.argsort(dim=-1 if axis is None else axis, stable=True))
-
-
-def partition(self: Array, kth: Any, axis: int = -1, kind: Any = None, order: Any = None) -> None:
-    """Partition in place: what is fully sorted is partitioned too."""
-    self.sort(axis)  # type: ignore[attr-defined]
-
-
-method(partition)
-
-
-@computed
-def argpartition(self: Array, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> Array:
-    """The places that partition an axis."""
-    return self.argsort(axis)  # type: ignore[attr-defined]
-
-
-@computed
-def searchsorted(self: Array, v: Any, side: str = "left", sorter: Any = None) -> Array:
-    """Where elements would stand in a sorted array."""
-    x = wrap(as_constant(v))
-    d = np.result_type(self._d, x._d)
-    base = self._t if sorter is None else self.take(sorter)._t  # type: ignore[attr-defined]
-    return wrap(PUBLIC["searchsorted"](cast(base, d).detach(), cast(x._t, d).detach(), side=side))
 
 
 # -- arithmetic -------------------------------------------------------------------------------------------------------------
@@ -494,20 +464,20 @@ def _conjugate(self: Array, out: Any = None) -> Array:
     return y if out is None else write_out("conjugate", out, y)
 
 
-Array.conjugate = Array.conj = _conjugate  # type: ignore[attr-defined]
+Array.conjugate = Array.conj = _conjugate
 
 
 def _dot(self: Array, b: Any, out: Any = None) -> Any:
     """The product of vectors, of matrices, and of an array's last axis with the second to last of another."""
-    return np.dot(self, b) if out is None else np.dot(self, b, out=out)  # type: ignore[arg-type]
+    return np.dot(self, b) if out is None else np.dot(self, b, out=out)
 
 
-Array.dot = _dot  # type: ignore[attr-defined]
+Array.dot = _dot
 
 
 def fill(self: Array, value: Any) -> None:
     """Write one value everywhere."""
-    self[...] = value  # type: ignore[index]
+    self[...] = value
 
 
 method(fill)
@@ -520,9 +490,9 @@ def put(self: Array, ind: Any, v: Any, mode: str = "raise") -> None:
     i = i % n if mode == "wrap" else np.clip(i, 0, n - 1) if mode == "clip" else i
     x = cast(as_constant(v), self._d).reshape(-1)
     at = np.arange(i.size) % x.numel() if x.numel() else i[:0]
-    flat = self.reshape(-1)  # type: ignore[attr-defined]
+    flat = self.reshape(-1)
     flat[i] = made(x[Tensor(at)], self._d)
-    self[...] = flat.reshape(self.shape)  # type: ignore[index]
+    self[...] = flat.reshape(self.shape)
 
 
 method(put)
@@ -554,7 +524,7 @@ def _view_as(self: Array, dtype: Any = None, type: Any = None) -> Array:
 
 
 builtin_type = type
-Array.view = _view_as  # type: ignore[attr-defined]
+Array.view = _view_as
 
 
 # -- attributes -----------------------------------------------------------------------------------------------------------
@@ -569,13 +539,13 @@ def _imag(self: Array) -> Array:
 
 
 def _set_real(self: Array, v: Any) -> None:
-    self.real[...] = v  # type: ignore[attr-defined]
+    self.real[...] = v
 
 
 def _set_imag(self: Array, v: Any) -> None:
     if self._d.kind != "c":
         raise TypeError("array does not have imaginary part to set")
-    self.imag[...] = v  # type: ignore[attr-defined]
+    self.imag[...] = v
 
 
 def _mt(self: Array) -> Array:
@@ -584,8 +554,8 @@ def _mt(self: Array) -> Array:
     return made(self._t.transpose(-2, -1), self._d)
 
 
-Array.real = property(_real, _set_real)  # type: ignore[attr-defined]
-Array.imag = property(_imag, _set_imag)  # type: ignore[attr-defined]
-Array.T = property(lambda self: self.transpose())  # type: ignore[attr-defined]
-Array.mT = property(_mt)  # type: ignore[attr-defined]
-Array.flat = property(lambda self: self.reshape(-1))  # type: ignore[attr-defined]
+Array.real = property(_real, _set_real)
+Array.imag = property(_imag, _set_imag)
+Array.T = property(lambda self: self.transpose())
+Array.mT = property(_mt)
+Array.flat = property(lambda self: self.reshape(-1))

@@ -195,12 +195,21 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
 
 
 @native(np.unique)
-def unique(ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: Any = None, *, equal_nan: bool = True, sorted: bool = True) -> Any:  # noqa: E501  # fmt: skip
+def unique(
+    ar: Any,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: Any = None,
+    *,
+    equal_nan: bool = True,
+    sorted: bool = True,
+) -> Any:
     """The sorted different elements; the derivative is that of the first of equal ones."""
     x = wrap(as_constant(ar))
     v = x._t.concrete("unique")
-    y = np.unique(v, True, return_inverse, return_counts, axis, equal_nan=equal_nan)
-    values = x.take(y[1], axis)  # type: ignore[attr-defined]
+    y = np.unique(v, True, return_inverse, return_counts, axis, equal_nan=equal_nan)  # type: ignore[call-overload]
+    values = x.take(y[1], axis)
     rest = [from_numpy(r) for r in y[1 if return_index else 2 :]]
     return (values, *rest) if rest else values
 
@@ -231,13 +240,21 @@ def allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool
 
 
 @native(np.nansum)
-def nansum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = None) -> Any:  # fmt: skip
+def nansum(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Any:
     """The sum of what is not NaN."""
     x = wrap(as_constant(a))
     if x._d.kind in "fc":
         x = made(PUBLIC["where"](x._t.isnan(), Tensor(np.zeros((), x._d)), x._t), x._d)
     kw = {k: v for k, v in (("initial", initial), ("where", where)) if v is not None and v is not np._NoValue}
-    return x.sum(axis=axis, dtype=dtype, out=out, keepdims=keepdims is True, **kw)  # type: ignore[attr-defined]
+    return x.sum(axis=axis, dtype=dtype, out=out, keepdims=keepdims is True, **kw)
 
 
 __all__ = ["Array", "operate", "to_numpy"]

@@ -15,10 +15,20 @@ from .value import Array, _new, holds_arrays, wrap
 
 BOOL = np.dtype(bool)
 ARITHMETIC = {
-    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "floordiv": "floor_divide", "mod": "remainder",
-    "pow": "power", "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "left_shift",
+    "add": "add",
+    "sub": "subtract",
+    "mul": "multiply",
+    "truediv": "divide",
+    "floordiv": "floor_divide",
+    "mod": "remainder",
+    "pow": "power",
+    "matmul": "matmul",
+    "and": "bitwise_and",
+    "or": "bitwise_or",
+    "xor": "bitwise_xor",
+    "lshift": "left_shift",
     "rshift": "right_shift",
-}  # fmt: skip
+}
 COMPARISONS = {
     "lt": "less",
     "le": "less_equal",
@@ -50,7 +60,13 @@ def _general(ufunc: Any, a: Any, b: Any) -> Any:
 
 def _operator(ufunc: Any, compares: bool) -> tuple[Callable[..., Any], Callable[..., Any]]:
     op = public_bind(OPS_OF[ufunc.__name__])
-    fast = frozenset() if ufunc.__name__ in ("matmul", "power") else REAL_NUMS if ufunc.__name__ in ("floor_divide", "remainder", *COMPARISONS.values()) else FLOAT_NUMS  # fmt: skip
+    fast = (
+        frozenset()
+        if ufunc.__name__ in ("matmul", "power")
+        else REAL_NUMS
+        if ufunc.__name__ in ("floor_divide", "remainder", *COMPARISONS.values())
+        else FLOAT_NUMS
+    )
     both = FLOAT_NUMS if ufunc.__name__ in ("matmul", "power") else fast
     power = ufunc is np.power
 
@@ -111,9 +127,9 @@ for _n, _u in ARITHMETIC.items():
     setattr(Array, f"__{_n}__", _f)
     setattr(Array, f"__r{_n}__", _b)
     setattr(Array, f"__i{_n}__", _in_place(getattr(np, _u), _f))
-Array.__floordiv__ = floordiv  # type: ignore[attr-defined]
-Array.__rfloordiv__ = lambda self, other: floordiv(other, self)  # type: ignore[attr-defined]
-Array.__ifloordiv__ = _in_place(np.floor_divide, floordiv)  # type: ignore[attr-defined]
+Array.__floordiv__ = floordiv
+Array.__rfloordiv__ = lambda self, other: floordiv(other, self)
+Array.__ifloordiv__ = _in_place(np.floor_divide, floordiv)
 for _n, _u in COMPARISONS.items():
     setattr(Array, f"__{_n}__", _operator(getattr(np, _u), True)[0])
 
@@ -133,5 +149,5 @@ def _unary(name: str, ufunc: Any) -> None:
 
 for _n, _u in {"__neg__": "negative", "__pos__": "positive", "__abs__": "absolute", "__invert__": "invert"}.items():
     _unary(_n, getattr(np, _u))
-Array.__divmod__ = lambda self, other: operate(np.divmod, "__call__", (self, other), {})  # type: ignore[attr-defined]
-Array.__rdivmod__ = lambda self, other: operate(np.divmod, "__call__", (other, self), {})  # type: ignore[attr-defined]
+Array.__divmod__ = lambda self, other: operate(np.divmod, "__call__", (self, other), {})
+Array.__rdivmod__ = lambda self, other: operate(np.divmod, "__call__", (other, self), {})

@@ -38,7 +38,17 @@ def asanyarray(a: Any, dtype: Any = None, order: Any = None, **kw: Any) -> Any:
     return asarray(a, dtype) if type(a) is Array or holds_arrays(a) else np.asanyarray(a, dtype, order)
 
 
-def array(object: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K", subok: bool = False, ndmin: int = 0, ndmax: int = 0, like: Any = None) -> Any:  # fmt: skip
+def array(
+    object: Any,
+    dtype: Any = None,
+    *,
+    copy: Any = True,
+    order: Any = "K",
+    subok: bool = False,
+    ndmin: int = 0,
+    ndmax: int = 0,
+    like: Any = None,
+) -> Any:
     """``np.array`` that takes Arrays, and lists of them."""
     if not holds_arrays(object):
         return np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin)
@@ -114,10 +124,17 @@ class AnyArray(metaclass=_Arrays):
 
 
 OVERRIDES: dict[Any, Any] = {
-    np.ndarray: AnyArray, np.broadcast: broadcast, getattr(np._core.shape_base, "_concatenate", np.concatenate): np.concatenate,
-    np.asarray: asarray, np.asanyarray: asanyarray, np.ascontiguousarray: asarray, np.asfortranarray: asarray, np.array: array,
-    np.full: full, **{f: _constant(f) for f in (np.zeros, np.ones, np.empty, np.eye, np.identity, np.tri)},
-}  # fmt: skip
+    np.ndarray: AnyArray,
+    np.broadcast: broadcast,
+    getattr(np._core.shape_base, "_concatenate", np.concatenate): np.concatenate,  # type: ignore[attr-defined]
+    np.asarray: asarray,
+    np.asanyarray: asanyarray,
+    np.ascontiguousarray: asarray,
+    np.asfortranarray: asarray,
+    np.array: array,
+    np.full: full,
+    **{f: _constant(f) for f in (np.zeros, np.ones, np.empty, np.eye, np.identity, np.tri)},
+}
 LIKE: dict[Any, Any] = {
     **{k: v for k, v in OVERRIDES.items() if k is not np.ndarray},
     **{

@@ -104,8 +104,22 @@ def boxcox(x: Any, lmbda: Any) -> Tensor:
 
 
 COMPOSED_SPECIAL: dict[str, Callable[..., Any]] = {
-    "gamma": gamma, "rgamma": rgamma, "beta": beta, "betaln": betaln, "binom": binom, "log_expit": log_expit, "exprel": exprel,
-    "exp10": exp10, "cosm1": cosm1, "kl_div": kl_div, "rel_entr": rel_entr, "huber": huber, "pseudo_huber": pseudo_huber,
-    "boxcox": boxcox, "sindg": degrees_of("sin"), "cosdg": degrees_of("cos"), "tandg": degrees_of("tan"),
+    "gamma": gamma,
+    "rgamma": rgamma,
+    "beta": beta,
+    "betaln": betaln,
+    "binom": binom,
+    "log_expit": log_expit,
+    "exprel": exprel,
+    "exp10": exp10,
+    "cosm1": cosm1,
+    "kl_div": kl_div,
+    "rel_entr": rel_entr,
+    "huber": huber,
+    "pseudo_huber": pseudo_huber,
+    "boxcox": boxcox,
+    "sindg": degrees_of("sin"),
+    "cosdg": degrees_of("cos"),
+    "tandg": degrees_of("tan"),
     "radian": lambda d, m, s: (d + m / 60 + s / 3600) * (np.pi / 180),
-}  # fmt: skip
+}

@@ -75,7 +75,17 @@ def quantile_of(a: Any, q: Any, axis: Any, method: str, keepdims: bool, skip_nan
 
 
 def _declare(func: Any, scale: float, skip_nan: bool) -> None:
-    def quantile(a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: str = "linear", keepdims: Any = False, *, weights: Any = None) -> Any:  # noqa: E501  # fmt: skip
+    def quantile(
+        a: Any,
+        q: Any,
+        axis: Any = None,
+        out: Any = None,
+        overwrite_input: bool = False,
+        method: str = "linear",
+        keepdims: Any = False,
+        *,
+        weights: Any = None,
+    ) -> Any:
         if weights is not None or method not in _METHODS or holds_arrays(q):
             return function(func)(a, q, axis, out, overwrite_input, method, keepdims, weights=weights)
         y = quantile_of(a, np.asarray(q) / scale, axis, method, keepdims is True, skip_nan)
@@ -110,8 +120,8 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     x = _float(a)
     keep = keepdims is True
     if weights is None:
-        y = x.mean(axis=axis, keepdims=keep)  # type: ignore[attr-defined]
-        total: Any = np.ones_like(y) * (x.size / max(y.size, 1))  # type: ignore[arg-type]
+        y = x.mean(axis=axis, keepdims=keep)
+        total: Any = np.ones_like(y) * (x.size / max(y.size, 1))
     else:
         w = _float(weights)
         if w.shape != x.shape:
@@ -122,10 +132,10 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
                 raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
             w = w.transpose(tuple(np.argsort(axes))).reshape(
                 tuple([n if k in axes else 1 for k, n in enumerate(x.shape)])
-            )  # type: ignore[attr-defined]
-            w = np.broadcast_to(w, x.shape)  # type: ignore[arg-type, assignment]
-        total = w.sum(axis=axis, keepdims=keep)  # type: ignore[attr-defined]
-        y = (x * w).sum(axis=axis, keepdims=keep) / total  # type: ignore[operator]
+            )
+            w = np.broadcast_to(w, x.shape)  # type: ignore[assignment]
+        total = w.sum(axis=axis, keepdims=keep)
+        y = (x * w).sum(axis=axis, keepdims=keep) / total
     return (y, total) if returned else y
 
 
@@ -135,7 +145,7 @@ def _kept(kw: dict[str, Any]) -> dict[str, Any]:
 
 def _not_nan(x: Array, where: Any) -> Array:
     mask = wrap(~x._t.isnan())
-    return mask if where in (None, np._NoValue) else np.logical_and(mask, where)  # type: ignore[arg-type, return-value]
+    return mask if where in (None, np._NoValue) else np.logical_and(mask, where)
 
 
 def _moment(name: str) -> None:
@@ -164,7 +174,7 @@ def _extreme(name: str, fill: float) -> None:
         v = made(PUBLIC["where"](bad._t, Tensor(np.asarray(fill, x._d)), x._t), x._d)
         y = getattr(v, name)(axis=axis, keepdims=keepdims is True, **_kept({"initial": initial, "where": where}))
         if initial in (None, np._NoValue):
-            none = bad.all(axis=axis, keepdims=keepdims is True)  # type: ignore[attr-defined]
+            none = bad.all(axis=axis, keepdims=keepdims is True)
             y = made(PUBLIC["where"](none._t, Tensor(np.asarray(np.nan, x._d)), y._t), x._d)
         return y if out is None else write_out(f"nan{name}", out, y)
 
@@ -176,7 +186,17 @@ _extreme("min", np.inf)
 
 
 @native(np.linspace)
-def linspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: int = 0, *, device: Any = None) -> Any:  # noqa: E501  # fmt: skip
+def linspace(
+    start: Any,
+    stop: Any,
+    num: Any = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Any:
     """Evenly spaced numbers between two, which may be arrays."""
     n = int(num)
     if n < 0:
@@ -190,5 +210,5 @@ def linspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, retste
     if endpoint and n > 1:
         y = PUBLIC["cat"]([y.narrow(0, 0, n - 1), hi.unsqueeze(0)])
     out = made(y.movedim(0, axis), d)
-    out = out if dtype is None else out.astype(dtype)  # type: ignore[attr-defined]
+    out = out if dtype is None else out.astype(dtype)
     return (out, made((hi - lo) / steps if steps > 0 else lo * np.nan, d)) if retstep else out

@@ -25,10 +25,7 @@ def is_foreign(x: Any) -> bool:
 
 def any_foreign(leaves: list[Any]) -> bool:
     """Whether one of the leaves is an array or a number."""
-    for x in leaves:
-        if type(x) is not Tensor and isinstance(x, FOREIGN):
-            return True
-    return False
+    return any(type(x) is not Tensor and isinstance(x, FOREIGN) for x in leaves)
 
 
 class Door:

@@ -26,7 +26,16 @@ def _concrete(*xs: Any) -> bool:
     return all(is_concrete(x) for x in arrays_in(list(xs), []))
 
 
-def reduce(ufunc: Any, a: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = None) -> Any:  # fmt: skip
+def reduce(
+    ufunc: Any,
+    a: Any,
+    axis: Any = 0,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Any:
     """``ufunc.reduce``: by the reduction of that name, else element after element along the axis."""
     extra = {k: v for k, v in (("initial", initial), ("where", where)) if v is not None and v is not np._NoValue}
     if _concrete(a, initial, where):
@@ -105,14 +114,14 @@ def at(ufunc: Any, a: Any, indices: Any, b: Any = None) -> None:
         where = places(a, indices)
         v = cast(as_constant(b), a._d).expand(tuple(where.shape)).reshape(-1)
         flat = a._t.reshape(-1).index_add(0, where.reshape(-1), -v if ufunc.__name__ == "subtract" else v)
-        a[...] = wrap(flat.reshape(tuple(a.shape)))  # type: ignore[index]
+        a[...] = wrap(flat.reshape(tuple(a.shape)))
         return
     from .indexing import places
 
     where = places(a, indices)
     if len(np.unique(v := where.concrete(f"{ufunc.__name__}.at"))) != v.size:
         raise MissingRuleError(f"{ufunc.__name__}.at: places that repeat are taken by add.at and subtract.at alone")
-    a[indices] = ufunc(a[indices]) if b is None else ufunc(a[indices], b)  # type: ignore[index]
+    a[indices] = ufunc(a[indices]) if b is None else ufunc(a[indices], b)
 
 
 METHODS = {"reduce": reduce, "accumulate": accumulate, "outer": outer, "reduceat": reduceat, "at": at}

@@ -25,21 +25,58 @@ _SAME = (
     "logaddexp logaddexp2 heaviside ldexp gcd lcm bitwise_and bitwise_or bitwise_xor logical_and logical_or logical_xor"
 )
 OPS_OF: dict[str, str] = {n: n for n in _SAME.split()} | {
-    "absolute": "abs", "fabs": "abs", "negative": "neg", "add": "add", "subtract": "sub", "multiply": "mul", "divide": "div",
-    "power": "pow", "radians": "deg2rad", "degrees": "rad2deg", "rint": "round", "sign": "sgn", "conjugate": "conj", "invert": "bitwise_not",
-    "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh", "arctan2": "atan2",
-    "left_shift": "bitwise_left_shift", "right_shift": "bitwise_right_shift", "greater": "gt", "greater_equal": "ge", "less": "lt",
-    "less_equal": "le", "equal": "eq", "not_equal": "ne", "matmul": "matmul",
-}  # fmt: skip
+    "absolute": "abs",
+    "fabs": "abs",
+    "negative": "neg",
+    "add": "add",
+    "subtract": "sub",
+    "multiply": "mul",
+    "divide": "div",
+    "power": "pow",
+    "radians": "deg2rad",
+    "degrees": "rad2deg",
+    "rint": "round",
+    "sign": "sgn",
+    "conjugate": "conj",
+    "invert": "bitwise_not",
+    "arcsin": "asin",
+    "arccos": "acos",
+    "arctan": "atan",
+    "arcsinh": "asinh",
+    "arccosh": "acosh",
+    "arctanh": "atanh",
+    "arctan2": "atan2",
+    "left_shift": "bitwise_left_shift",
+    "right_shift": "bitwise_right_shift",
+    "greater": "gt",
+    "greater_equal": "ge",
+    "less": "lt",
+    "less_equal": "le",
+    "equal": "eq",
+    "not_equal": "ne",
+    "matmul": "matmul",
+}
 # scipy.special's ufuncs, by their names there.
-SPECIAL: dict[str, str] = {n: f"special.{n}" for n in (
-    "erf erfc erfcx erfinv expit logit log_ndtr ndtr ndtri gammaln i0 i0e i1 i1e xlogy xlog1py zeta gammainc gammaincc psi "
-    "expm1 log1p exp2 entr"
-).split()} | {
-    "j0": "special.bessel_j0", "j1": "special.bessel_j1", "y0": "special.bessel_y0", "y1": "special.bessel_y1", "digamma": "special.digamma",
-    "k0": "special.modified_bessel_k0", "k1": "special.modified_bessel_k1", "k0e": "special.scaled_modified_bessel_k0",
-    "k1e": "special.scaled_modified_bessel_k1", "loggamma": "special.gammaln", "lgamma": "special.gammaln",
-}  # fmt: skip
+SPECIAL: dict[str, str] = {
+    n: f"special.{n}"
+    for n in (
+        "erf erfc erfcx erfinv expit logit log_ndtr ndtr ndtri gammaln i0 i0e i1 i1e xlogy xlog1py zeta gammainc gammaincc psi "
+        "expm1 log1p exp2 entr"
+    ).split()
+} | {
+    "j0": "special.bessel_j0",
+    "j1": "special.bessel_j1",
+    "y0": "special.bessel_y0",
+    "y1": "special.bessel_y1",
+    "digamma": "special.digamma",
+    "k0": "special.modified_bessel_k0",
+    "k1": "special.modified_bessel_k1",
+    "k0e": "special.scaled_modified_bessel_k0",
+    "k1e": "special.scaled_modified_bessel_k1",
+    "loggamma": "special.gammaln",
+    "_zeta": "special.zeta",
+    "lgamma": "special.gammaln",
+}
 _CACHE: dict[Any, Any] = {}
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 
@@ -62,9 +99,11 @@ def function_of(ufunc: Any) -> Callable[..., Any] | None:
         elif name in table:
             f = public_bind(table[name])
         elif scipy:
+            from ...ops.special.orders import ORDERED
             from .special import COMPOSED_SPECIAL
 
-            f = COMPOSED_SPECIAL.get(name)
+            name = {"jn": "jv", "yn": "yv", "kn": "kv"}.get(name, name)
+            f = ORDERED[name].bind if name in ORDERED else COMPOSED_SPECIAL.get(name)
         if f is None:
             return None
         _FUNCTIONS[ufunc] = f
@@ -115,9 +154,16 @@ def _float_power(a: Any, b: Any) -> Tensor:
 
 
 COMPOSED: dict[str, Callable[..., Any]] = {
-    "cbrt": _cbrt, "sign": _sign, "modf": _modf, "frexp": _frexp, "divmod": _divmod, "vecdot": _vecdot, "matvec": _matvec,
-    "vecmat": _vecmat, "float_power": _float_power,
-}  # fmt: skip
+    "cbrt": _cbrt,
+    "sign": _sign,
+    "modf": _modf,
+    "frexp": _frexp,
+    "divmod": _divmod,
+    "vecdot": _vecdot,
+    "matvec": _matvec,
+    "vecmat": _vecmat,
+    "float_power": _float_power,
+}
 # What NumPy's comparisons and integer functions cannot be asked under vmap, and need not: no derivative, computed on values.
 VALUES = frozenset("spacing bitwise_count isnat".split())
 
@@ -165,9 +211,9 @@ def call(ufunc: Any, *inputs: Any, dtype: Any = None) -> Any:
             args.append(x)
             continue
         t = x._t if type(x) is Array else as_constant(x, ufunc.__name__)
-        args.append(t if t._interp is None and t._value.dtype is d else cast(t, d))
+        args.append(t if t._interp is None and t._value.dtype is d else cast(t, d))  # type: ignore[arg-type]
     if not any(isinstance(a, Tensor) for a in args):
-        args[0] = as_constant(args[0])
+        args[0] = as_constant(args[0])  # type: ignore[call-overload]
     y = f(*args)
     outs = types[ufunc.nin :]
     if type(y) is tuple:
@@ -192,7 +238,7 @@ def operate(ufunc: Any, method: str, inputs: tuple[Any, ...], kw: dict[str, Any]
     else:
         from .ufunc_methods import METHODS
 
-        y = METHODS[method](ufunc, *inputs, **kw, **({} if mask is True else {"where": mask}))
+        y = METHODS[method](ufunc, *inputs, **kw, **({} if mask is True else {"where": mask}))  # type: ignore[operator]
         if method == "at":
             return None
     return y if out is None else write_out(ufunc.__name__, out, y, inputs, casting)
@@ -206,13 +252,13 @@ def call_with(ufunc: Any, inputs: tuple[Any, ...], kw: dict[str, Any], mask: Any
     """A ufunc's call with ``where=`` and those of its keywords that change the result."""
     dtype = kw.pop("dtype", None)
     if isinstance(dtype, type) and issubclass(dtype, np.dtype):
-        dtype = dtype()
+        dtype = dtype()  # type: ignore[call-overload]
     kw.pop("casting", None), kw.pop("order", None), kw.pop("subok", None)
     axes, axis, keepdims = kw.pop("axes", None), kw.pop("axis", None), kw.pop("keepdims", False)
     if kw:
         raise TypeError(f"{ufunc.__name__}: inside a transform {', '.join(kw)}= is not taken; leave it out")
     if axes is not None or axis is not None or keepdims:
-        inputs, back = _to_last(ufunc, inputs, axes, axis, keepdims)
+        inputs, back = _to_last(ufunc, inputs, axes, axis, keepdims)  # type: ignore[assignment]
         return back(call(ufunc, *inputs, dtype=dtype))
     y = call(ufunc, *inputs, dtype=dtype)
     if mask is not True:
@@ -256,18 +302,18 @@ def write_out(name: str, out: Any, y: Any, inputs: tuple[Any, ...] = (), casting
             got.append(v)
         elif type(o) is Array or isinstance(o, Tensor):
             t = o._t if type(o) is Array else o
-            if not np.can_cast(v._d, t.dtype.np, casting):
+            if not np.can_cast(v._d, t.dtype.np, casting):  # type: ignore[arg-type, union-attr]
                 raise TypeError(
-                    f"{name}: cannot cast the result of type {v._d} to out= of type {t.dtype.np} with casting rule {casting!r}"
+                    f"{name}: cannot cast the result of type {v._d} to out= of type {t.dtype.np} with casting rule {casting!r}"  # type: ignore[union-attr]
                 )
             if tuple(t.shape) != v.shape:
                 np.broadcast_shapes(t.shape, v.shape)
                 if np.broadcast_shapes(t.shape, v.shape) != tuple(t.shape):
                     raise ValueError(f"{name}: out= has shape {tuple(t.shape)}, the result {v.shape}")
-            assign(t, cast(v._t, t.dtype.np), f"{name}(out=)")
+            assign(t, cast(v._t, t.dtype.np), f"{name}(out=)")  # type: ignore[union-attr]
             got.append(o)
         elif v._t._interp is None:
-            np.copyto(o, v._t._value, casting=casting)
+            np.copyto(o, v._t._value, casting=casting)  # type: ignore[arg-type]
             got.append(o)
         elif any(o is x for x in inputs):
             if np.broadcast_shapes(o.shape, v.shape) != o.shape or not np.can_cast(v._d, o.dtype, "same_kind"):
@@ -357,5 +403,5 @@ _KEEPING = _keeping(
     "negative"
 )
 _PAIRS = _keeping("add subtract multiply divide maximum minimum power arctan2 hypot logaddexp")
-Array.__array_ufunc__ = array_ufunc  # type: ignore[attr-defined]
+Array.__array_ufunc__ = array_ufunc
 Tensor.__array_ufunc__ = tensor_ufunc  # type: ignore[attr-defined]

@@ -7,7 +7,7 @@ NumPy's names and types. Nothing of it is on the way of a function of tensors. W
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,7 +20,13 @@ ndarray = np.ndarray
 NUMBERS = (bool, int, float, complex)
 
 
-class Array:
+if TYPE_CHECKING:
+    Base = Any  # methods, operators and protocols are attached by the other files of this folder
+else:
+    Base = object
+
+
+class Array(Base):
     """A NumPy array that belongs to a transform: same names, same types, with derivatives."""
 
     __slots__ = ("__weakref__", "_d", "_t")
@@ -165,7 +171,7 @@ class Array:
         return iter([made(t, d) for t in self._t.unbind(0)])
 
     def __contains__(self, x: Any) -> bool:
-        return bool((self == x).any())  # type: ignore[attr-defined]
+        return bool((self == x).any())
 
     def __repr__(self) -> str:
         v = innermost(self._t)
@@ -245,12 +251,16 @@ def wrap(t: Tensor) -> Array:
 def refuse(a: Any, what: str) -> TypeError:
     """Why an array of NumPy's cannot take part."""
     kind = (
-        "a masked array: differentiate with respect to x.data, and use np.where with the mask" if isinstance(a, np.ma.MaskedArray)
-        else "a matrix: pass np.asarray(x), whose products are written @" if isinstance(a, np.matrix)
-        else f"an array of the structured type {a.dtype}: pass its fields as a dict of arrays" if a.dtype.names
-        else "an array of Python objects: convert with x.astype(float), or pass a list of arrays" if a.dtype == object
+        "a masked array: differentiate with respect to x.data, and use np.where with the mask"
+        if isinstance(a, np.ma.MaskedArray)
+        else "a matrix: pass np.asarray(x), whose products are written @"
+        if isinstance(a, np.matrix)
+        else f"an array of the structured type {a.dtype}: pass its fields as a dict of arrays"
+        if a.dtype.names
+        else "an array of Python objects: convert with x.astype(float), or pass a list of arrays"
+        if a.dtype == object
         else f"an array of type {a.dtype}, which has no arithmetic here: convert with x.astype(np.float64)"
-    )  # fmt: skip
+    )
     return TypeError(f"{what}: got {kind}")
 
 

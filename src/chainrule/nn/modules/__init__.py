@@ -21,6 +21,7 @@ from . import (
     pixelshuffle,
     pooling,
     recurrent,
+    rnn,
     sparse,
     transformer,
     upsampling,

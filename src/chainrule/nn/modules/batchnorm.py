@@ -244,7 +244,7 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
         if self.num_features and not self.has_uninitialized_params():
             super().reset_parameters()
 
-    def initialize_parameters(self, input: Tensor, *args: Any, **kw: Any) -> None:  # type: ignore[override]
+    def initialize_parameters(self, input: Tensor, *args: Any, **kw: Any) -> None:
         """Take the number of channels from the input."""
         if self.has_uninitialized_params():
             self.num_features = input.shape[1]

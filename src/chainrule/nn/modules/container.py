@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -409,7 +410,8 @@ class ParameterDict(Module):
             raise TypeError(
                 f"ParameterDict.update should be called with an iterable of key/value pairs, but got {type(parameters).__name__}"
             )
-        for key, v in pairs(parameters):
+        plain = isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict)
+        for key, v in sorted(parameters.items()) if plain else pairs(parameters):  # PyTorch sorts plain dicts
             self[key] = v
 
     def __or__(self, other: ParameterDict) -> ParameterDict:

@@ -273,7 +273,7 @@ class _LazyConvXdMixin(LazyModuleMixin):
         if self.in_channels and not self.has_uninitialized_params():
             super().reset_parameters()  # type: ignore[misc]
 
-    def initialize_parameters(self, input: Tensor, *args: Any, **kw: Any) -> None:  # type: ignore[override]
+    def initialize_parameters(self, input: Tensor, *args: Any, **kw: Any) -> None:
         """Take the number of channels from the input."""
         if not self.has_uninitialized_params():
             return

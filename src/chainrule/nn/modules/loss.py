@@ -336,7 +336,8 @@ class LinearCrossEntropyLoss(_WeightedLoss):
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """The cross entropy."""
-        w, b = self.linear.weight, self.linear.bias
+        w: Tensor = self.linear.weight
+        b = self.linear.bias
         if self.out_features:
             w = w.reshape(self.num_classes, *self.out_features, w.shape[-1])
             b = None if b is None else b.reshape(self.num_classes, *self.out_features)

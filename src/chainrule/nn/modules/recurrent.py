@@ -63,7 +63,7 @@ class RNNBase(Module):
         self._all_weights: list[list[str]] = []
         for layer in range(num_layers):
             for d in range(ways):
-                shapes = {
+                shapes: dict[str, tuple[int, ...]] = {
                     "weight_ih": (g * hidden_size, input_size if layer == 0 else out * ways),
                     "weight_hh": (g * hidden_size, out),
                 }
@@ -177,18 +177,16 @@ class RNN(RNNBase):
 class RNNCellBase(Module):
     """What the cells share: the weights."""
 
-    gates = 1
-
     def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, *, device: Any = None, dtype: Any = None
+        self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None, dtype: Any = None
     ) -> None:
         super().__init__()
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
-        g = self.gates * hidden_size
-        self.weight_ih = blank(g, input_size, dtype=dtype)
-        self.weight_hh = blank(g, hidden_size, dtype=dtype)
-        self.register_parameter("bias_ih", blank(g, dtype=dtype) if bias else None)
-        self.register_parameter("bias_hh", blank(g, dtype=dtype) if bias else None)
+        g = num_chunks * hidden_size
+        self.weight_ih = blank(g, input_size, dtype=dtype, device=device)
+        self.weight_hh = blank(g, hidden_size, dtype=dtype, device=device)
+        self.register_parameter("bias_ih", blank(g, dtype=dtype, device=device) if bias else None)
+        self.register_parameter("bias_hh", blank(g, dtype=dtype, device=device) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -213,7 +211,10 @@ class RNNCellBase(Module):
 class LSTMCell(RNNCellBase):
     """One step of an LSTM: the new state and cell."""
 
-    gates = 4
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, 4, device, dtype)
 
     def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, Tensor]:
         """``h', c'`` from `input` and ``(h, c)``."""
@@ -224,7 +225,10 @@ class LSTMCell(RNNCellBase):
 class GRUCell(RNNCellBase):
     """One step of a GRU: the new state."""
 
-    gates = 3
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, 3, device, dtype)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         """``h'`` from `input` and ``h``."""
@@ -236,11 +240,17 @@ class RNNCell(RNNCellBase):
     """One step of an RNN: the new state."""
 
     def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", **kw: Any
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: str = "tanh",
+        device: Any = None,
+        dtype: Any = None,
     ) -> None:
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(f"RNNCell: nonlinearity must be 'tanh' or 'relu', got {nonlinearity!r}")
-        super().__init__(input_size, hidden_size, bias, **kw)
+        super().__init__(input_size, hidden_size, bias, 1, device, dtype)
         self.nonlinearity = nonlinearity
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:

@@ -130,7 +130,9 @@ class EmbeddingBag(Module):
             _check_table("EmbeddingBag", _weight, num_embeddings, embedding_dim)
             self.weight = Parameter(_weight)
 
-    reset_parameters = Embedding.reset_parameters
+    def reset_parameters(self) -> None:
+        """Normal numbers; zeros in the padding row."""
+        Embedding.reset_parameters(self)  # type: ignore[arg-type]
 
     def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
         """The bags: the rows of a 2-D input, or segments that begin at `offsets`."""

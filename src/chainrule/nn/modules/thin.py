@@ -12,7 +12,7 @@ text. Both are written as source once, when the class is made, as dataclasses do
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY
 from typing import Any, TypeVar, dataclass_transform
 
@@ -66,7 +66,7 @@ def _fields(cls: Any) -> tuple[list[inspect.Parameter], dict[str, Any]]:
     return out, defaults
 
 
-def _init(cls: Any, parameters: list[inspect.Parameter], convert: dict[str, Any], extra: dict[str, Any]) -> Any:
+def _init(cls: Any, parameters: list[inspect.Parameter], convert: Mapping[str, Any], extra: dict[str, Any]) -> Any:
     names = [p.name for p in parameters]
     made = {**(_LEGACY if "size_average" in names else {}), **convert}
     body = ["super(cls, self).__init__()"]
@@ -96,7 +96,7 @@ def thin(
     *,
     text: str | None = None,
     also: str = "",
-    convert: dict[str, str | None] | None = None,
+    convert: Mapping[str, str | None] | None = None,
     **known: Any,
 ) -> Callable[[T], T]:
     """Make a class with annotated options the module of ``nn.functional.<function>`` of `inputs`.

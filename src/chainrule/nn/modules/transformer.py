@@ -233,7 +233,7 @@ class TransformerEncoder(Module):
         self.layers = _get_clones(encoder_layer, num_layers)
         self.num_layers, self.norm = num_layers, norm
         self.enable_nested_tensor, self.mask_check = enable_nested_tensor, mask_check
-        a = getattr(encoder_layer, "self_attn", None)
+        a: Any = getattr(encoder_layer, "self_attn", None)
         plain = type(encoder_layer) is TransformerEncoderLayer and not encoder_layer.norm_first
         fits = plain and a.batch_first and a.in_proj_bias is not None and not a.num_heads % 2
         self.use_nested_tensor = bool(enable_nested_tensor and fits)

@@ -341,7 +341,7 @@ def global_unstructured(
     if not isinstance(scores, dict):
         raise TypeError("global_unstructured(): importance_scores must be of type dict")
     every = [scores.get((m, n), getattr(m, n)).detach().reshape(-1) for m, n in places]
-    masks = [getattr(m, n + "_mask", None) for m, n in places]
+    masks: list[Any] = [getattr(m, n + "_mask", None) for m, n in places]
     masks = [
         PUBLIC["ones_like"](getattr(m, n).detach()) if k is None else k for k, (m, n) in zip(masks, places, strict=True)
     ]

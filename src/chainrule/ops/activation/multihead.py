@@ -73,6 +73,20 @@ def _check(query: Tensor, key: Tensor, value: Tensor, embed: int, heads: int, at
     return n == 3
 
 
+def _check_masks(mask: Any, padding: Any, sizes: tuple[int, int, int, int]) -> None:
+    batch, heads, length, source = sizes
+    if mask is not None:
+        shape = (length, source) if mask.ndim == 2 else (batch * heads, length, source)
+        if tuple(mask.shape) != shape:
+            raise RuntimeError(
+                f"multi_head_attention_forward: The shape of the {mask.ndim}D attn_mask is {tuple(mask.shape)}, but should be {shape}."
+            )
+    if padding is not None and tuple(padding.shape) != (batch, source):
+        raise AssertionError(
+            f"multi_head_attention_forward: expecting key_padding_mask shape of {(batch, source)}, but got {tuple(padding.shape)}"
+        )
+
+
 @public("nn.functional.multi_head_attention_forward", out=False)
 @rounded_once
 def multi_head_attention_forward(
@@ -110,6 +124,7 @@ def multi_head_attention_forward(
         blank = zeros((batch * num_heads, 1, d), k.dtype)
         k, v, extra = cat([k, blank], 1), cat([v, blank], 1), extra + 1
     source = k.shape[1]
+    _check_masks(attn_mask, key_padding_mask, (batch, num_heads, length, source - extra))
     scores = matmul(q * (1.0 / math.sqrt(d)), k.mT)
     if mask is not None:
         scores = scores + _wider(mask, extra)

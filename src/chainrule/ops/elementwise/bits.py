@@ -61,5 +61,7 @@ bitwise_not = public("bitwise_not", methods="bitwise_not", inplace="bitwise_not_
 def invert(self: Tensor) -> Tensor:
     """``~x``: an integer with every bit turned around, or the other truth value."""
     if self.dtype.category > dt.INT:
-        raise TypeError(f"~ (operator.invert) is only implemented on integer and Boolean-type tensors, got {self.dtype}")
+        raise TypeError(
+            f"~ (operator.invert) is only implemented on integer and Boolean-type tensors, got {self.dtype}"
+        )
     return bitwise_not(self)

@@ -143,7 +143,7 @@ def is_nonzero(input: Tensor) -> bool:
     """Whether a tensor of one element is not 0."""
     if input.numel() != 1:
         raise RuntimeError(
-            f"is_nonzero: the truth of a tensor with {input.numel()} elements is ambiguous (input has shape {list(input.shape)})"
+            f"is_nonzero: Boolean value of Tensor with {'more than one value' if input.numel() else 'no values'} is ambiguous (shape {list(input.shape)})"
         )
     return bool(input)
 
@@ -151,4 +151,6 @@ def is_nonzero(input: Tensor) -> bool:
 @public("", methods="__contains__", out=False)
 def _contains(self: Tensor, element: Any) -> bool:
     """Whether one of the elements equals `element`."""
+    if not isinstance(element, Tensor | bool | int | float | complex | np.generic):
+        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
     return bool((self == element).any())

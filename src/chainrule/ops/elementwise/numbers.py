@@ -20,4 +20,4 @@ def varies(*values: Any) -> bool:
 
 def run_with(o: Op, *xs: Any, number: str, **kw: Any) -> Any:
     """``o(*xs, **kw)``, by its specification in plain ops if the static datum `number` varies."""
-    return o.spec(*xs, **kw) if varies(kw[number]) else o.bind(*xs, **kw)
+    return o.spec(*xs, **kw) if isinstance(v := kw[number], Tensor) and varies(v) else o.bind(*xs, **kw)

@@ -234,6 +234,8 @@ class Plan:
             else:
                 items[pos] = k = _as_index(k, pos)
                 take += k.ndim if k.dtype is dt.bool_ else 1
+                if k._interp is None and not k.ndim and k.dtype not in (dt.bool_, dt.uint8):
+                    items[pos] = int(k._value)  # one known number: a view, as with an int
         if take > n:
             raise IndexError(f"too many indices for tensor of dimension {n} (shape {list(x.shape)}): {take} given")
         dots = [p for p, k in enumerate(items) if k is Ellipsis]

@@ -65,7 +65,13 @@ def logm_p(a: Any) -> Any:
 
 
 def _real_if_close(y: Any, a: Any) -> Any:
-    return y.real.astype(a.dtype) if a.dtype.kind == "f" and y.dtype.kind == "c" and not np.abs(y.imag).max(initial=0) > 1e-9 * (1 + np.abs(y.real).max(initial=0)) else y  # fmt: skip
+    return (
+        y.real.astype(a.dtype)
+        if a.dtype.kind == "f"
+        and y.dtype.kind == "c"
+        and not np.abs(y.imag).max(initial=0) > 1e-9 * (1 + np.abs(y.real).max(initial=0))
+        else y
+    )
 
 
 logm_p.jvp([lambda t, y, a: _through_blocks(logm_p, a, t)])
@@ -83,7 +89,7 @@ def sqrtm_p(a: Any) -> Any:
 sqrtm_p.jvp([lambda t, y, a: sylvester_p(y, y, t)])
 sqrtm_p.vjp([lambda g, y, a: sylvester_p(adjoint(y), adjoint(y), g)])
 
-_A = np.array([[4.0, 1.0, 0.2], [0.3, 5.0, 0.7], [0.1, -0.4, 6.0]])
-sample("sylvester", Tensor(_A.copy()), Tensor(_A[:2, :2].copy()), S(3, 2))
-sample("logm", Tensor(_A.copy()))
-sample("sqrtm", Tensor(_A.copy()))
+sample("sylvester", S(3, 3, spd=True), S(2, 2, spd=True), S(3, 2), f=lambda a, b, q: sylvester_p(a, b, q))
+sample("sylvester", S(2, 3, 3, spd=True), S(2, 2, spd=True), S(3, 2), f=lambda a, b, q: sylvester_p(a, b, q))
+sample("logm", S(3, 3, spd=True), f=lambda a: logm_p(a))
+sample("sqrtm", S(2, 3, 3, spd=True), f=lambda a: sqrtm_p(a))

@@ -152,7 +152,11 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
             raise TypeError("normal: with numbers for mean and std, argument size must be given")
         d = dt.get_default_dtype() if dtype is None else dt.as_dtype(dtype)
         t = draw(
-            "normal", sizes((size,)), lambda rng, s: np.asarray(mean + std * _normal(rng, s, d)).astype(d.np), generator, device
+            "normal",
+            sizes((size,)),
+            lambda rng, s: np.asarray(mean + std * _normal(rng, s, d)).astype(d.np),
+            generator,
+            device,
         )
         return t.requires_grad_() if requires_grad else t
     d = given[0].dtype

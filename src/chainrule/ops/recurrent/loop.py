@@ -214,10 +214,10 @@ def _forward_kernel(
     at, count, _ = _order(steps, reverse)
     if b is None:
         b = np.zeros(w.shape[-2], w.dtype)
-    ws = _matrices(lead, (w, 2), (b, 1), (wr, 2))
+    ws, bs, wrs = _matrices(lead, (w, 2), (b, 1), (wr, 2))
     hs = np.array(_side_by_side(h, lead))
     cs = None if c is None else np.array(_side_by_side(c, lead))
-    y, cells, gates = forward_loop(mode, _side_by_side(x, lead), hs, cs, *ws, at, count)
+    y, cells, gates = forward_loop(mode, _side_by_side(x, lead), hs, cs, ws, bs, wrs, at, count)
     return tuple([_in_front(v, lead) for v in (y, hs, cs, cells, gates) if v is not None])
 
 
@@ -294,7 +294,7 @@ def _(
     g: Any, ys: Any, x: Any, h: Any, c: Any, w: Any, b: Any, wr: Any, *, mode: Any, steps: Any, reverse: Any, need: Any
 ) -> Any:
     cell = HAS_CELLS[mode]
-    gy, gh, gc, gcells, ggates = (*g[:2], *(g[2:4] if cell else (None, None)), g[-1] if KEPT[mode] else None)
+    (gy, gh), (gc, gcells), ggates = g[:2], g[2:4] if cell else (None, None), g[-1] if KEPT[mode] else None
     y, cells, gates = ys[0], ys[3] if cell else None, ys[-1] if KEPT[mode] else None
     mask = (need[3], need[4] and b is not None, need[5] and wr is not None)
     got = list(

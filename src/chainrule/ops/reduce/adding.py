@@ -132,7 +132,7 @@ def _squares(x: Any, dim: tuple[int, ...], n: Any) -> Any:
     order, axes = _last(x.ndim, dim)
     a = x if order is None else x.transpose(order)
     # Sums of a few narrow numbers are exact.
-    a = a - a[(..., *_FIRST[: len(axes)])] if x.dtype is F64 and a.size else a.astype(F64, "C")
+    a = np.asarray(a - a[(..., *_FIRST[: len(axes)])]) if x.dtype is F64 and a.size else a.astype(F64, "C")
     if not a.flags.c_contiguous:
         a = a.copy()
     a -= add(a, axes, None, None, True) / n

@@ -354,7 +354,7 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, d
     """A tensor of the given size filled with one number."""
     shape = _nonneg("full", sizes((size,)))
     if varies(fill_value):
-        return _filled(fill_value, shape, dtype)
+        return _everywhere(fill_value, shape, dtype)
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
     d = dt.as_dtype(dtype) if dtype is not None else dt.scalar_dtype(fill_value)
@@ -366,7 +366,7 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, d
     )
 
 
-def _filled(value: Tensor, shape: tuple[Any, ...], dtype: Any) -> Tensor:
+def _everywhere(value: Tensor, shape: tuple[Any, ...], dtype: Any) -> Tensor:
     """A number that is differentiated, everywhere."""
     if value.numel() != 1:
         raise ChainruleError(f"full: fill_value must be one number, got a tensor of shape {list(value.shape)}")
@@ -379,7 +379,7 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any 
               memory_format: Any = None, pin_memory: Any = None) -> Tensor:  # fmt: skip
     """A tensor with the shape and type of `input` filled with one number."""
     if varies(fill_value):
-        return _filled(fill_value, tuple(input.shape), input.dtype if dtype is None else dtype)
+        return _everywhere(fill_value, tuple(input.shape), input.dtype if dtype is None else dtype)
     fill = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
     return like_of(
         lambda s, d: np.full(s, scalar_array(fill, d), d), input, dtype, requires_grad, device, memory_format

@@ -407,7 +407,7 @@ def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
     """`input` itself if its elements lie in the order of `memory_format` (row-major), else a copy that does."""
     if input.is_contiguous(memory_format=memory_format):
         return input
-    from ...core.primitives import clone_p, permute_p
+    from ...core.primitives import clone_p
 
     if memory_format is not None and memory_format.name.startswith("channels_last"):
         n = input.ndim

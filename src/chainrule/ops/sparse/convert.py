@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...core.dispatch import innermost
+from ...core.dispatch import values as values_of
 from ...core.errors import ChainruleError
 from ...core.registry import public
 from ...core.tensor import Tensor
@@ -32,7 +33,7 @@ def _sparse(name: str, x: Tensor, *wanted: str) -> Pattern:
 
 def _stored(x: Tensor, dense_dims: int) -> np.ndarray:
     """The places of a dense tensor where something is not zero: in any example, where a vmap maps over them."""
-    a = innermost(x)
+    a = values_of(x, "a conversion to a sparse layout, which looks where something is not zero,")
     lead = a.ndim - x.ndim
     hit = a != 0
     if lead or dense_dims:

@@ -1,0 +1,240 @@
+"""NumPy's door: what the transforms take and hand back, writes, nesting, errors, and what functions of tensors pay for it."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import chainrule
+import chainrule.numpy as cnp
+from chainrule.core.errors import ChainruleError, MissingRuleError
+from chainrule.func import (
+    elementwise_grad,
+    grad,
+    grad_and_value,
+    hessian,
+    jacfwd,
+    jacrev,
+    jvp,
+    linearize,
+    value_and_grad,
+    vjp,
+    vmap,
+)
+
+X = np.array([0.3, -1.2, 2.0])
+
+
+def test_arrays_in_arrays_out() -> None:
+    f = lambda x: np.sum(np.sin(x) * x)
+    want = np.cos(X) * X + np.sin(X)
+    for got in (
+        grad(f)(X),
+        vjp(f, X)[1](1.0)[0],
+        jacrev(f)(X),
+        jacfwd(f)(X),
+        grad_and_value(f)(X)[0],
+        value_and_grad(f)(X)[1],
+    ):
+        assert type(got) is np.ndarray and got.dtype == np.float64
+        np.testing.assert_allclose(got, want, rtol=1e-14)
+    y, t = jvp(f, (X,), (np.ones(3),))
+    assert isinstance(y, np.float64) and t == pytest.approx(want.sum())
+    y, push = linearize(f, X)
+    assert push(np.ones(3)) == pytest.approx(want.sum())
+    np.testing.assert_allclose(hessian(f)(X), np.diag(2 * np.cos(X) - X * np.sin(X)), atol=1e-14)
+    np.testing.assert_allclose(elementwise_grad(lambda x: np.sin(x) * x)(X), want)
+
+
+def test_numbers_trees_and_mixtures() -> None:
+    assert grad(lambda x: x**3)(2.0) == 12.0 and grad(grad(lambda x: x**3))(2.0) == 12.0
+    assert isinstance(grad(lambda x: np.tanh(x))(0.5), np.float64)
+    g = grad(lambda p: np.sum(p["a"] * p["b"][0]))({"a": X, "b": (X + 1,)})
+    np.testing.assert_allclose(g["a"], X + 1)
+    np.testing.assert_allclose(g["b"][0], X)
+    a, b = grad(lambda x, y: np.sum(x * 2) + (y * 3).sum(), argnums=(0, 1))(X, chainrule.ones(2))
+    assert type(a) is np.ndarray and isinstance(b, chainrule.Tensor)
+    _, aux = grad(lambda x: (np.sum(x * x), {"n": np.sum(x)}), has_aux=True)(X)
+    assert aux["n"] == pytest.approx(X.sum())
+    np.testing.assert_allclose(vmap(lambda x, c: x * c, in_dims=(0, None))(X, 2.0), 2 * X)
+    np.testing.assert_allclose(vmap(lambda x: np.array([1.0, 2.0]))(X), [[1.0, 2.0]] * 3)
+
+
+def test_any_nesting() -> None:
+    f = lambda x: np.sum(np.exp(x[:-1] * x[1:]))
+    xs = np.stack([X, X * 0.5])
+    np.testing.assert_allclose(vmap(grad(f))(xs), [grad(f)(x) for x in xs])
+    np.testing.assert_allclose(grad(lambda m: np.sum(vmap(f)(m)))(xs), vmap(grad(f))(xs))
+    np.testing.assert_allclose(jvp(vmap(grad(f)), (xs,), (xs,))[1], [hessian(f)(x) @ x for x in xs])
+    np.testing.assert_allclose(vmap(hessian(f))(xs), [hessian(f)(x) for x in xs])
+    third = grad(lambda x: grad(lambda y: np.sum(grad(f)(y) * x))(x)[0])(X)
+    e = 1e-5
+    second = lambda x: grad(lambda y: np.sum(grad(f)(y) * x))(x)[0]
+    np.testing.assert_allclose(
+        third, [(second(X + e * d) - second(X - e * d)) / (2 * e) for d in np.eye(3)], rtol=1e-6, atol=1e-8
+    )
+
+
+def test_writes_are_numpys() -> None:
+    def f(x: Any) -> Any:
+        y = np.zeros_like(x)
+        y[0] = x[1] ** 2
+        view = y[1:]
+        view += x[:1]
+        back = y[::-1]
+        back[0] *= 3.0
+        np.multiply(y, 2.0, out=y)
+        s = x[2]
+        s += 100.0  # a number, not a view
+        total = np.zeros(3)
+        total += y  # the name gets a new value
+        return np.sum(total * x) + s
+
+    e = 1e-6
+    np.testing.assert_allclose(grad(f)(X), [(f(X + e * d) - f(X - e * d)) / (2 * e) for d in np.eye(3)], rtol=1e-7)
+
+    def writes(x: Any) -> Any:
+        x *= 2
+        return np.sum(x**2)
+
+    ours, theirs = X.copy(), X.copy()
+    writes(theirs)
+    np.testing.assert_allclose(grad(writes)(ours), 8 * X)
+    np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_constant_that_is_written_to_later() -> None:
+    c = np.ones(3)
+
+    def f(x: Any) -> Any:
+        y = np.sum(x * c)
+        c[:] = 100.0
+        return y
+
+    np.testing.assert_array_equal(grad(f)(X), np.ones(3))
+
+
+@pytest.mark.parametrize(
+    ("f", "words"),
+    [
+        (lambda x: np.sum(np.asarray(x)), "np.stack"),
+        (lambda x: np.array([x[0], x[1]]).sum(), "like=x"),
+        (lambda x: math.sin(x[0]), "np.sin for math.sin"),
+        (lambda x: np.float64(x[0]), "np.stack"),
+        (lambda x: np.sum(np.add(x, 1.0, out=np.zeros(3))), "empty_like"),
+        (lambda x: np.sum(np.add.at(np.zeros(3), [0], x[0])), "zeros_like"),
+    ],
+)
+def test_what_would_lose_the_derivative_raises(f: Any, words: str) -> None:
+    with pytest.raises((ChainruleError, TypeError, ValueError), match=words):
+        grad(f)(X)
+
+
+def test_an_ndarray_that_a_value_is_written_to() -> None:
+    with pytest.raises(ValueError, match="sequence") as e:
+        grad(lambda x: np.zeros(3).__setitem__(0, x[0]))(X)
+    assert "np.zeros(shape, like=x)" in str(e.value.__cause__)
+
+
+@pytest.mark.parametrize(
+    ("x", "words"),
+    [
+        (np.ma.masked_array(X, X > 0), "masked"),
+        (np.array([1.0, None], dtype=object), "Python objects"),
+        (np.zeros(2, [("a", float)]), "structured"),
+        (np.arange(3), "floating"),
+        (np.array(["a"]), "no arithmetic"),
+    ],
+)
+def test_arrays_that_have_no_derivative(x: Any, words: str) -> None:
+    with pytest.raises((TypeError, RuntimeError), match=words):
+        grad(lambda v: np.sum(v))(x)
+    with (
+        pytest.raises(TypeError, match=r"masked|objects|structured|matrix|arithmetic")
+        if x.dtype != np.int64
+        else np.errstate()
+    ):
+        grad(lambda v: np.sum(v * x[0] if x.dtype == np.int64 else v * x))(1.0)
+
+
+def test_a_function_without_a_rule_is_named() -> None:
+    from scipy.special import struve
+
+    with pytest.raises(MissingRuleError, match="struve"):
+        grad(lambda x: struve(1, x))(0.5)
+    with pytest.raises((MissingRuleError, TypeError, ChainruleError), match=r"packbits|no derivative|one concrete"):
+        vmap(lambda x: np.packbits(x))(np.ones((2, 8), np.uint8))
+
+
+def test_tensors_in_numpy_functions() -> None:
+    t = chainrule.tensor([1.0, 2.0], requires_grad=True)
+    np.sum(np.sin(t) * np.ones(2)).backward()
+    np.testing.assert_allclose(t.grad.numpy(), np.cos([1.0, 2.0]), rtol=1e-6)
+    y = np.float64(2.0) * t
+    assert isinstance(y, chainrule.Tensor) and y.dtype is chainrule.float32 and y.requires_grad
+    assert isinstance(np.concatenate([t, t]), chainrule.Tensor) and isinstance(np.linalg.norm(t), chainrule.Tensor)
+    g = grad(lambda x: np.sum(np.linalg.inv(x)))(chainrule.eye(2) * 2)
+    assert isinstance(g, chainrule.Tensor)
+
+
+def test_chainrule_numpy_has_the_constructors() -> None:
+    def f(x: Any) -> Any:
+        m = cnp.array([[x[0], 1.0], [x[1], x[2]]])
+        out = cnp.zeros(2)
+        out[0] = m[0, 0] * 2
+        return cnp.sum(m @ m) + cnp.sum(out) + cnp.linalg.norm([x[0], x[1]]) + cnp.sum(cnp.r_[x, 1.0] ** 2)
+
+    e = 1e-6
+    np.testing.assert_allclose(grad(f)(X), [(f(X + e * d) - f(X - e * d)) / (2 * e) for d in np.eye(3)], rtol=1e-7)
+    assert type(cnp.zeros(2)) is np.ndarray and type(f(X)) is np.float64
+
+
+def test_scipy_takes_our_derivatives() -> None:
+    from scipy import integrate, optimize
+
+    f = lambda x: np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
+    np.testing.assert_allclose(optimize.minimize(f, np.zeros(3), jac=grad(f), method="BFGS").x, 1, rtol=1e-4)
+    np.testing.assert_allclose(
+        optimize.minimize(f, np.zeros(3), jac=grad(f), hess=hessian(f), method="trust-exact").x, 1, rtol=1e-3
+    )
+    r = lambda p: p**2 - np.array([1.0, 4.0])
+    np.testing.assert_allclose(optimize.least_squares(r, np.ones(2), jac=jacfwd(r)).x, [1, 2])
+    np.testing.assert_allclose(optimize.root(r, np.ones(2), jac=jacrev(r)).x, [1, 2])
+    rate = lambda t, y: np.stack([y[1], -100 * y[1] - y[0]])
+    s = integrate.solve_ivp(
+        lambda t, y: np.array(rate(t, y)),
+        (0, 1),
+        [1.0, 0.0],
+        method="Radau",
+        jac=lambda t, y: jacfwd(lambda v: rate(t, v))(y),
+    )
+    assert s.success
+
+
+def calls(f: Any) -> int:
+    """How many Python functions are called."""
+    count = 0
+
+    def tracer(frame: Any, event: str, arg: Any) -> None:
+        nonlocal count
+        count += event == "call"
+
+    f()
+    sys.setprofile(tracer)
+    try:
+        f()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def test_functions_of_tensors_pay_nothing() -> None:
+    x = chainrule.ones(8)
+    assert calls(lambda: grad(lambda v: (v * v).sum())(x)) <= 60
+    xs = chainrule.randn(4, 8)
+    norm = lambda v: chainrule.nn.functional.layer_norm(v, (8,)).sum()
+    assert calls(lambda: vmap(grad(norm))(xs)) <= 150

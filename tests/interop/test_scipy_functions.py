@@ -1,0 +1,148 @@
+"""chainrule.scipy and scipy.special's ufuncs: forward and reverse mode, and second order, against central differences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.special
+import scipy.stats
+
+import chainrule
+from chainrule.func import grad, jvp, vmap
+from chainrule.scipy import integrate, linalg, optimize, signal, special, stats
+
+P = np.array([1.3, 0.7])
+A = np.array([[4.0, 1.0, 0.2], [0.3, 5.0, 0.7], [0.1, -0.4, 6.0]])
+B = np.array([0.3, -0.5, 1.1])
+spd = lambda a: a @ a.T
+
+
+def pendulum(t: Any, y: Any, p: Any) -> Any:
+    return np.stack([y[1] * p[0], -p[1] * np.sin(y[0]) + 0.1 * t])
+
+
+CASES: dict[str, tuple[Any, np.ndarray]] = {
+    "root": (
+        lambda p: (
+            optimize.root(
+                lambda v, q: np.stack([v[0] ** 2 + q[0] * v[1] - 3, np.sin(v[1]) * q[1] + v[0] - 1]),
+                np.ones(2),
+                args=(p,),
+                tol=1e-13,
+            ).x
+        ),
+        P,
+    ),
+    "fsolve closure": (lambda p: optimize.fsolve(lambda v: v**3 + p * v - 2, np.ones(2)), P),
+    "minimize": (
+        lambda p: (
+            optimize.minimize(
+                lambda v, q: np.sum((v - q) ** 2) + 0.1 * np.sum(v**4) + v[0] * v[1] * q[0],
+                np.zeros(2),
+                args=(p,),
+                method="trust-exact",
+                options={"gtol": 1e-12},
+            ).x
+        ),
+        P,
+    ),
+    "quad": (lambda p: integrate.quad(lambda t: np.exp(-p[0] * t * t) * np.cos(p[1] * t), 0, p[1])[0], P),
+    "quad infinite": (
+        lambda p: integrate.quad(lambda t: np.exp(-p[0] * t * t) * np.cos(p[1] * t), -np.inf, np.inf)[0],
+        P,
+    ),
+    "quad half": (lambda p: integrate.quad(lambda t: np.exp(-p[0] * t), p[1], np.inf)[0], P),
+    "solve_ivp": (
+        lambda p: (
+            integrate.solve_ivp(
+                pendulum, (0, 1.0), np.array([1.0, 0.0]), args=(p,), rtol=1e-10, atol=1e-10, t_eval=[0.5, 1.0]
+            ).y
+        ),
+        P,
+    ),
+    "solve_ivp ends": (
+        lambda p: integrate.solve_ivp(lambda t, y: -(y**2), (0, p[1]), p, method="DOP853", rtol=1e-12, atol=1e-12).y[
+            :, -1
+        ],
+        P,
+    ),
+    "odeint": (
+        lambda p: integrate.odeint(lambda y, t, q: -q * y, np.array([1.0, 2.0]), np.linspace(0, 1, 4), args=(p,)),
+        P,
+    ),
+    "simpson": (lambda a: integrate.simpson(a, dx=0.5), A),
+    "trapezoid": (lambda a: integrate.trapezoid(a), A),
+    "expm": (lambda a: linalg.expm(a * 0.2), A),
+    "logm": (linalg.logm, A),
+    "sqrtm": (linalg.sqrtm, A),
+    "solve_sylvester": (lambda a: linalg.solve_sylvester(a, a.T, a @ a), A),
+    "lyapunov": (lambda a: linalg.solve_continuous_lyapunov(a, a @ a), A),
+    "solve_toeplitz": (
+        lambda c: linalg.solve_toeplitz((c + 3 * np.array([1.0, 0, 0]), c * 0.5), B),
+        np.array([1.0, 0.6, 0.4]),
+    ),
+    "toeplitz": (lambda c: linalg.toeplitz(c), B),
+    "solve_triangular": (lambda a: linalg.solve_triangular(a, B, trans="T", lower=True), A),
+    "cho_solve": (lambda a: linalg.cho_solve(linalg.cho_factor(spd(a)), B), A),
+    "solve_banded": (lambda a: linalg.solve_banded((1, 1), a + np.array([[0], [5.0], [0]]), B), A),
+    "solve": (lambda a: linalg.solve(a, B), A),
+    "convolve": (lambda a: signal.convolve(a, A[:2, :2], "same"), A),
+    "logsumexp": (lambda a: special.logsumexp(a, axis=0, b=np.array([[1.0], [2.0], [0.5]])), A * 0.2),
+    "softmax": (lambda a: special.softmax(a, axis=1), A * 0.2),
+    "norm": (
+        lambda p: stats.norm.logpdf(B, p[0], p[1]) + stats.norm.cdf(B, p[0], p[1]) + stats.norm.logcdf(B, loc=p[0]),
+        P,
+    ),
+    "gamma": (lambda p: stats.gamma.logpdf(np.abs(B), p[0], scale=p[1]), P),
+    "beta": (lambda p: stats.beta.pdf(np.abs(B) * 0.5, p[0], p[1]), P),
+    "t": (lambda p: stats.t.logpdf(B, p[0] + 2, 0.1, p[1]), P),
+    "chi2": (lambda p: stats.chi2.logpdf(np.abs(B), p[0] + 1), P),
+    "poisson": (lambda p: stats.poisson.pmf(np.array([0, 1, 3]), p[0]), P),
+    "mvn": (lambda a: stats.multivariate_normal.logpdf(B, B * 0.5, spd(a)), A),
+    "dirichlet": (lambda p: stats.dirichlet.logpdf(np.array([0.3, 0.7]), p), P),
+}
+UFUNCS = (
+    "erf erfc erfinv expit logit gammaln digamma psi i0 i0e i1 i1e j0 j1 y0 y1 k0 k1 k0e k1e ndtr ndtri log_ndtr gamma rgamma log_expit exprel exp10 "
+    "cosm1 entr loggamma sindg cosdg tandg erfcx erfcinv dawsn expi exp1 spence ellipk ellipe"
+).split()
+BINARY = "xlogy xlog1py beta betaln binom rel_entr kl_div boxcox huber pseudo_huber zeta".split()
+ORDERED = "jv yv iv kv ive kve".split()
+CASES |= {n: (lambda p, u=n: getattr(scipy.special, u)(p * 0.4), P) for n in UFUNCS}
+CASES |= {n: (lambda p, u=n: getattr(scipy.special, u)(np.array([1.6, 2.3]), p), P) for n in (*BINARY, *ORDERED)}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_derivatives(name: str) -> None:
+    f, x = CASES[name]
+    loss = lambda v: np.sum(np.sin(f(v) * 1.1))
+    d = np.random.default_rng(1).normal(size=x.shape)
+    e = 1e-5
+    g = grad(loss)(x)
+    tol = 2e-5 if name == "minimize" else 1e-6
+    assert np.sum(g * d) == pytest.approx((loss(x + e * d) - loss(x - e * d)) / (2 * e), rel=tol, abs=1e-7)
+    assert jvp(loss, (x,), (d,))[1] == pytest.approx(np.sum(g * d), rel=1e-8, abs=1e-10)
+    second = np.sum(jvp(grad(loss), (x,), (d,))[1] * d)
+    assert second == pytest.approx(
+        np.sum((grad(loss)(x + e * d) - grad(loss)(x - e * d)) * d) / (2 * e), rel=2e-5, abs=1e-5
+    )
+
+
+@pytest.mark.parametrize("name", ["norm", "gamma", "beta", "t", "chi2"])
+def test_densities_are_scipys(name: str) -> None:
+    x, a = np.abs(B) * 0.5, {"gamma": (1.3,), "beta": (1.3, 0.7), "t": (2.5,), "chi2": (3.0,)}.get(name, ())
+    np.testing.assert_allclose(
+        getattr(stats, name).logpdf(x, *a, 0.1, 1.7), getattr(scipy.stats, name).logpdf(x, *a, 0.1, 1.7), rtol=1e-12
+    )
+
+
+def test_kinds_and_batches() -> None:
+    assert type(linalg.sqrtm(A)) is np.ndarray and isinstance(linalg.sqrtm(chainrule.tensor(A)), chainrule.Tensor)
+    np.testing.assert_allclose(vmap(linalg.logm)(np.stack([A, A * 2])), [linalg.logm(A), linalg.logm(A * 2)])
+    with pytest.raises(NotImplementedError, match="bound or constraint"):
+        grad(lambda p: np.sum(optimize.minimize(lambda v: np.sum((v - p) ** 2), np.zeros(2), bounds=[(0, 0.5)] * 2).x))(
+            P
+        )
+    with pytest.raises(NotImplementedError, match="Radau"):
+        integrate.solve_ivp(lambda t, y: -y, (0, 1), np.ones(1), method="Radau")
