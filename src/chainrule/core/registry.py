@@ -27,14 +27,14 @@ PUBLIC: dict[str, Any] = {}
 METHODS: dict[str, Any] = {}
 OWNERS: dict[str, str] = {}
 F = TypeVar("F", bound=Callable[..., Any])
-_ADDRESSED: set[int] = set()
+_ADDRESSED: dict[int, Any] = {}  # by id, with the object: an id alone may be given to another
 
 
 def address(f: Any, name: str) -> None:
     """Tell a published object where it is imported from, so that it pickles by name; the first name is its home."""
     if id(f) in _ADDRESSED:
         return
-    _ADDRESSED.add(id(f))
+    _ADDRESSED[id(f)] = f
     if name.startswith("Tensor."):
         head, tail, f.__qualname__ = "", name[7:], name
     else:
