@@ -50,6 +50,7 @@ ELSEWHERE = {
     "torch.autograd.variable": "chainrule.autograd",
     "torch.distributed.distributed_c10d": "chainrule.world.distributed",
     "torch._VF": "chainrule",
+    "torch._subclasses.fake_tensor": "chainrule.world._subclasses",
     "torch.cuda.amp.autocast_mode": "chainrule.amp",
     "torch.cuda.amp.grad_scaler": "chainrule.amp",
     "torch.amp.autocast_mode": "chainrule.amp",
