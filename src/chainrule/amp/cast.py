@@ -1,7 +1,8 @@
 """``autocast``: inside, products take their arguments in a 16-bit type, and losses, decompositions and transforms in float32.
 
-The functions on the two lists are those that PyTorch's autocast on the CPU converts. They are replaced by ones that look for an active
-``autocast`` when the first one is entered; before that nobody pays for it. Derivatives are those of the conversions: gradients arrive in the type of the weights.
+The functions on the two lists are those that PyTorch's autocast on the CPU converts. They are replaced, when the first ``autocast`` is
+entered, by ones that look for an active one; before that nobody pays for it. Derivatives are those of the conversions: gradients arrive
+in the type of the weights.
 """
 
 from __future__ import annotations
