@@ -317,7 +317,7 @@ def bucketize(input: Operand, boundaries: Tensor, *, out_int32: _bool = False, r
 from .core.dtypes import can_cast as can_cast
 def cartesian_prod(*tensors: Tensor | Sequence[Tensor]) -> Tensor:
     """All tuples with one element of each vector, as rows."""
-def cat(tensors: Sequence[Tensor], dim: _int = 0, *, axis: _int | None = None, out: Tensor | None = None) -> Tensor:
+def cat(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Tensors joined along an existing dim."""
 def ccol_indices_copy(input: Tensor) -> Tensor:
     """A copy of ``input.ccol_indices()``."""
@@ -382,9 +382,9 @@ def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
 complex128: DType
 complex32: DType
 complex64: DType
-def concat(tensors: Sequence[Tensor], dim: _int = 0, *, axis: _int | None = None, out: Tensor | None = None) -> Tensor:
+def concat(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Tensors joined along an existing dim."""
-def concatenate(tensors: Sequence[Tensor], dim: _int = 0, *, axis: _int | None = None, out: Tensor | None = None) -> Tensor:
+def concatenate(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Tensors joined along an existing dim."""
 from .jit.control import cond as cond
 def conj(input: Tensor) -> Tensor:
@@ -963,7 +963,7 @@ def max_pool3d_with_indices(input: Tensor, kernel_size: Ints, stride: Ints | Non
     """The maxima over windows of the last 3 dim(s), and their places in these dims, flattened."""
 def maximum(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """The larger one; NaN wins; a tie is shared."""
-def mean(input: Tensor, dim: Ints | None = None, keepdim: _bool = False, *, dtype: DTypeLike | None = None, axis: Ints | None = None, out: Tensor | None = None) -> Tensor:
+def mean(input: Tensor, dim: Ints | None = None, keepdim: _bool = False, *, dtype: DTypeLike | None = None, out: Tensor | None = None) -> Tensor:
     """The arithmetic mean of all elements, or over `dim`."""
 @overload
 def median(input: Tensor) -> Tensor:
@@ -1393,7 +1393,7 @@ def sub(input: Operand, other: Operand, *, alpha: Operand = 1, out: Tensor | Non
     """``input - alpha * other``."""
 def subtract(input: Operand, other: Operand, *, alpha: Operand = 1, out: Tensor | None = None) -> Tensor:
     """``input - alpha * other``."""
-def sum(input: Tensor, dim: Ints | None = None, keepdim: _bool = False, *, dtype: DTypeLike | None = None, axis: Ints | None = None, keepdims: _bool = False, out: Tensor | None = None) -> Tensor:
+def sum(input: Tensor, dim: Ints | None = None, keepdim: _bool = False, *, dtype: DTypeLike | None = None, out: Tensor | None = None) -> Tensor:
     """The sum of all elements, or over `dim`."""
 def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: Tensor | Sequence[Tensor] | None = None) -> SVDV:
     """``input = U diag(S) V^H``; U and V are zeros without `compute_uv`."""

@@ -1,7 +1,8 @@
 """``autocast``: inside, products take their arguments in a 16-bit type, and losses, decompositions and transforms in float32.
 
-The functions on the two lists are those that PyTorch's autocast on the CPU converts. They are replaced by ones that look for an active ``autocast`` when the first
-one is entered; before that nobody pays for it. Derivatives are those of the conversions: gradients arrive in the type of the weights.
+The functions on the two lists are those that PyTorch's autocast on the CPU converts. They are replaced, when the first ``autocast`` is
+entered, by ones that look for an active one; before that nobody pays for it. Derivatives are those of the conversions: gradients arrive
+in the type of the weights.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from ..core import dtypes as dt
-from ..core.registry import interpose
+from ..core import overriding
+from ..core.registry import METHODS, interpose
 from ..core.tensor import Tensor
 
 LOW = """matmul mm bmm addmm addbmm baddbmm linalg.vecdot linalg.matmul linalg.multi_dot chain_matmul einsum tensordot corrcoef cov nn.functional.linear
@@ -44,7 +46,7 @@ class State(NamedTuple):
     cache: bool = True
 
 
-STATE: ContextVar[State] = ContextVar("chainrule_autocast", default=State())
+STATE: ContextVar[State] = ContextVar("chainrule_autocast", default=State())  # noqa: B039
 READY: list[bool] = []
 
 
@@ -86,6 +88,11 @@ def _prepare() -> None:
     for names, wide in ((LOW, False), (WIDE, True)):
         for n in names:
             interpose(n, _converting(wide))
+            tail = n.removeprefix("Tensor.")
+            if tail != n and tail in overriding.WRAPPED:  # subclasses have the method once more
+                overriding.WRAPPED[tail].inner[0] = METHODS[tail]
+                if overriding.STATE["methods"]:
+                    setattr(Tensor, tail, overriding.WRAPPED[tail])
 
 
 class autocast:

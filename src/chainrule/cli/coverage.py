@@ -80,7 +80,7 @@ REASONS: list[tuple[str, str]] = [
         "data pipes, which PyTorch has given up",
     ),
     (r"swap_in_optimizer_params_and_state", "a switch of PyTorch's own tests"),
-    (r"Function\..*", "of the context, or of PyTorch's node: what forward and backward get has it"),
+    (r"(Function|SavedTensor)\..*", "of the context, or of PyTorch's node: what forward and backward get has it"),
     (
         r".*\.(OptimizerP\w+Hook|profile_hook_step|recursive_undo|cummulative_sizes|check_worker_number_rationality|check_\w+|get_expected_\w+|permute_hidden)|DataParallel\.\w+|override|ParamSpec",
         "a detail of PyTorch's class",

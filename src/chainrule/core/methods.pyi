@@ -859,7 +859,7 @@ class Methods:
         """The largest entry of all; ``(values, indices)`` along `dim`; or, of two tensors, the largest elementwise."""
     def maximum(self, other: Operand, *, out: Tensor | None = None) -> Tensor:
         """The larger one; NaN wins; a tie is shared."""
-    def mean(self, dim: Ints | None = None, keepdim: _bool = False, *, dtype: DTypeLike | None = None, axis: Ints | None = None) -> Tensor:
+    def mean(self, dim: Ints | None = None, keepdim: _bool = False, *, dtype: DTypeLike | None = None) -> Tensor:
         """The arithmetic mean of all elements, or over `dim`."""
     @overload
     def median(self) -> Tensor:
@@ -1200,7 +1200,7 @@ class Methods:
         """``input - alpha * other``."""
     def subtract_(self, other: Operand, *, alpha: Operand = 1) -> Self:
         """In-place version of :meth:`subtract`."""
-    def sum(self, dim: Ints | None = None, keepdim: _bool = False, *, dtype: DTypeLike | None = None, axis: Ints | None = None, keepdims: _bool = False) -> Tensor:
+    def sum(self, dim: Ints | None = None, keepdim: _bool = False, *, dtype: DTypeLike | None = None) -> Tensor:
         """The sum of all elements, or over `dim`."""
     def sum_to_size(self, *size: Ints) -> Tensor:
         """The sum over the dims along which `size` would have to be expanded to the shape of `self`."""

@@ -18,9 +18,7 @@ from .tensor import Tensor
 
 OFF: ContextVar[bool] = ContextVar("chainrule_no_overriding", default=False)
 MODES: ContextVar[tuple[Any, ...]] = ContextVar("chainrule_function_modes", default=())
-KINDS: dict[type, bool] = dict.fromkeys(
-    (Tensor, int, float, bool, complex, str, type(None)), False
-)  # class -> whether it is asked
+KINDS: dict[type, bool] = dict.fromkeys((Tensor, int, float, bool, complex, str, type(None)), False)  # class -> whether it is asked
 STATE = {"functions": False, "methods": False}
 PROPERTIES = ("T", "mT", "H", "mH", "real", "imag", "data", "grad")
 
@@ -57,9 +55,10 @@ def is_asked(cls: type) -> bool:
     known = KINDS.get(cls)
     if known is None:
         f = getattr(cls, "__torch_function__", None)
-        known = KINDS[cls] = (
-            f is not None and getattr(f, "__func__", f) is not disabled and cls not in (list, tuple, dict)
-        )
+        theirs = any(
+            b.__module__.partition(".")[0] == "torch" for b in cls.__mro__
+        )  # PyTorch's own: data to be converted
+        known = KINDS[cls] = f is not None and getattr(f, "__func__", f) is not disabled and not theirs
     return known
 
 
@@ -111,6 +110,7 @@ def ask(func: Any, relevant: Iterable[Any], args: tuple[Any, ...], kw: dict[str,
 def overridable(f: Callable[..., Any], func: Any = None) -> Callable[..., Any]:
     """`f`, which asks the classes of its arguments first; they are told that it is `func`."""
     known = KINDS.get
+    inner = [f]  # what runs: autocast may put a function of its own here, and this one stays what it is
 
     @functools.wraps(f)
     def call(*args: Any, **kw: Any) -> Any:
@@ -119,10 +119,11 @@ def overridable(f: Callable[..., Any], func: Any = None) -> Callable[..., Any]:
                 break
         else:
             if not modes_seen:
-                return f(*args, **kw)
+                return inner[0](*args, **kw)
         r = ask(func or call, (*args, *kw.values()), args, kw)
-        return f(*args, **kw) if r is NotImplemented else r
+        return inner[0](*args, **kw) if r is NotImplemented else r
 
+    call.inner = inner  # type: ignore[attr-defined]
     return call
 
 
@@ -135,11 +136,16 @@ def enable() -> None:
         return
     STATE["functions"] = True
     new: dict[int, Any] = {}
+    methods = {id(m): n for n, m in METHODS.items()}
     for name, f in list(PUBLIC.items()):
         if isinstance(f, type) or name in _UNASKED:
             continue
         if id(f) not in new:
-            new[id(f)] = overridable(f)
+            new[id(f)] = g = overridable(f)
+            if f.__qualname__.startswith("Tensor."):  # a method that is a function too: each has a home
+                g.__qualname__, g.__module__ = name.rpartition(".")[2], "chainrule"
+            elif id(f) in methods:
+                f.__qualname__, f.__module__ = f"Tensor.{methods[id(f)]}", "chainrule"
         PUBLIC[name] = new[id(f)]
         head, _, tail = name.rpartition(".")
         module = sys.modules.get(f"chainrule.{head}" if head else "chainrule")

@@ -27,14 +27,14 @@ PUBLIC: dict[str, Any] = {}
 METHODS: dict[str, Any] = {}
 OWNERS: dict[str, str] = {}
 F = TypeVar("F", bound=Callable[..., Any])
-_ADDRESSED: set[int] = set()
+_ADDRESSED: dict[int, Any] = {}  # by id, with the object: an id alone may be given to another
 
 
 def address(f: Any, name: str) -> None:
     """Tell a published object where it is imported from, so that it pickles by name; the first name is its home."""
     if id(f) in _ADDRESSED:
         return
-    _ADDRESSED.add(id(f))
+    _ADDRESSED[id(f)] = f
     if name.startswith("Tensor."):
         head, tail, f.__qualname__ = "", name[7:], name
     else:
@@ -295,7 +295,9 @@ def public(
         if hasattr(target, "op"):
             show_declaration(target)
         as_method: Any = _pointwise_method(f) if is_pointwise(f) else _bindable(f) if isinstance(f, Op) else f
-        named = as_method if is_pointwise(f) or isinstance(f, Op) or not (methods or inplace) else aliased(f)
+        named = as_method
+        if not is_pointwise(f) and not isinstance(f, Op) and (methods or inplace):
+            named = target if not out and names and not names.startswith("nn.") else aliased(f)
         for n in methods.split():
             attach(n, _operator(f, as_method) if n in OPERATORS else named, f)
         for n in inplace.split():
@@ -387,6 +389,11 @@ def interpose(name: str, wrap: Callable[[Any], Any]) -> None:
             setattr(Tensor, tail, new)
         return
     if (f := PUBLIC.get(name)) is None:
+        return
+    if (inner := getattr(f, "inner", None)) is not None:  # see core/overriding.py
+        if getattr(inner[0], "interposed", None) is None:
+            inner[0] = wrap(inner[0])
+            inner[0].interposed = True
         return
     PUBLIC[name] = new = wrap(f)
     head, _, tail = name.rpartition(".")

@@ -98,7 +98,7 @@ def _make_subclass(cls: type, data: Tensor, require_grad: bool = False) -> Any:
     return x.requires_grad_() if require_grad else x
 
 
-Tensor._make_subclass = staticmethod(_make_subclass)  # type: ignore[attr-defined]
+Tensor._make_subclass = staticmethod(_make_subclass)
 
 
 # -- sizes as PyTorch's compiler names them: here they are Python's numbers ------------------------------------------------

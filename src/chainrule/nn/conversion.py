@@ -122,11 +122,6 @@ class Conversion:
         """Floating parameters and buffers as bfloat16."""
         return self._floating(dt.bfloat16)
 
-    def cuda(self: C, device: Any = None) -> C:
-        """Raises: there is no such device here."""
-        place("cuda")
-        return self
-
     def xpu(self: C, device: Any = None) -> C:
         """Raises: there is no such device here."""
         place("xpu")

@@ -39,6 +39,9 @@ SUPPORTED_NODES: dict[Any, NodeDef] = {
 class TreeSpec:
     """The shape of a tree."""
 
+    num_leaves: int
+    num_nodes: int
+
     def __init__(self, type: Any, context: Any, children_specs: list[TreeSpec]) -> None:
         self.type, self.context, self.children_specs = type, context, children_specs
         self.num_leaves = sum(c.num_leaves for c in children_specs) if type is not None else 1

@@ -41,5 +41,4 @@ __all__ = [
     "device_count",
     "is_available",
     "is_initialized",
-    "synchronize",
 ]

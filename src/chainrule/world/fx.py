@@ -26,3 +26,7 @@ GraphModule = refused_class("fx.GraphModule", "fx")
 Graph = refused_class("fx.Graph", "fx")
 replace_pattern = refuse("fx.replace_pattern", "fx")
 Interpreter = Transformer = refused_class("fx.Interpreter", "fx")
+
+
+def get_proxy_mode() -> None:
+    """None: no program is traced."""

@@ -78,7 +78,7 @@ def annotate(the_type: Any, the_value: T) -> T:
 
 def isinstance(obj: Any, target_type: Any) -> bool:
     """Python's, which also takes a tuple of types; what is parametrised is compared by its origin."""
-    kinds = target_type if builtins.isinstance(target_type, tuple) else (target_type,)
+    kinds: Any = target_type if builtins.isinstance(target_type, tuple) else (target_type,)
     return builtins.isinstance(obj, tuple(getattr(k, "__origin__", k) for k in kinds))
 
 

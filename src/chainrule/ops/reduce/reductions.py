@@ -110,15 +110,7 @@ unsum_p.vjp([lambda c, y, g, **kw: sum_p.bind(c, **kw)])
 
 
 @public("sum", methods="sum")
-def sum(
-    input: Tensor,
-    dim: Any = None,
-    keepdim: bool = False,
-    *,
-    dtype: Any = None,
-    axis: Any = None,
-    keepdims: bool = False,
-) -> Tensor:
+def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The sum of all elements, or over `dim`.
 
     >>> chainrule.tensor([[1.0, 2.0], [3.0, 4.0]]).sum(0)
@@ -128,16 +120,16 @@ def sum(
     if dtype is not None:
         d = dt.as_dtype(dtype)
         if d.category <= dt.INT:
-            return sum(input.to(d), dim, keepdim, axis=axis, keepdims=keepdims).to(d)
+            return sum(input.to(d), dim, keepdim).to(d)
         x = input.to(d)
     old = sizes_of(x)
     n = len(old)
-    dims = ALL_DIMS[n] if dim is None and axis is None and n < 8 else axes(dim if axis is None else axis, n)
-    return sum_p.bind(x, dim=dims, keepdim=keepdim or keepdims, old=old)
+    dims = ALL_DIMS[n] if dim is None and n < 8 else axes(dim, n)
+    return sum_p.bind(x, dim=dims, keepdim=keepdim, old=old)
 
 
 @public("mean", methods="mean")
-def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None) -> Tensor:
+def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The arithmetic mean of all elements, or over `dim`."""
     x = to_dtype(input, dtype)
     if x.dtype.category < dt.FLOAT:
@@ -145,9 +137,9 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
             f"mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: {x.dtype}; pass dtype="
         )
     if x.dtype.np in dt.HALVES:  # rounded once, and the sum cannot overflow
-        return mean(x.to(dt.float32), dim, keepdim, axis=axis).to(x.dtype)
+        return mean(x.to(dt.float32), dim, keepdim).to(x.dtype)
     s = sizes_of(x)
-    ds = axes(dim if axis is None else axis, len(s))
+    ds = axes(dim, len(s))
     return sum_p.bind(x, dim=ds, keepdim=keepdim, old=s) / (count(s, ds) or float("nan"))
 
 

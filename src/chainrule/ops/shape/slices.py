@@ -277,7 +277,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
 
 
 @public("cat concat concatenate", out=False)
-def cat(tensors: Any, dim: int = 0, *, axis: int | None = None, out: Any = None) -> Tensor:
+def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
     """Tensors joined along an existing dim.
 
     >>> chainrule.cat([chainrule.zeros(1, 2), chainrule.ones(2, 2)])
@@ -286,12 +286,11 @@ def cat(tensors: Any, dim: int = 0, *, axis: int | None = None, out: Any = None)
             [1., 1.]])
     """
     if out is not None:
-        y = cat(tensors, dim, axis=axis)
+        y = cat(tensors, dim)
         _check_out(out, tensors)
         return write_out(out, y)
     if isinstance(tensors, Tensor):
         raise TypeError("cat: argument 'tensors' must be tuple of Tensors, not Tensor")
-    dim = dim if axis is None else axis
     xs = list(tensors)
     if not xs:
         raise ValueError("cat: expected a non-empty list of tensors")
