@@ -18,7 +18,9 @@ from .tensor import Tensor
 
 OFF: ContextVar[bool] = ContextVar("chainrule_no_overriding", default=False)
 MODES: ContextVar[tuple[Any, ...]] = ContextVar("chainrule_function_modes", default=())
-KINDS: dict[type, bool] = dict.fromkeys((Tensor, int, float, bool, complex, str, type(None)), False)  # class -> whether it is asked
+KINDS: dict[type, bool] = dict.fromkeys(
+    (Tensor, int, float, bool, complex, str, type(None)), False
+)  # class -> whether it is asked
 STATE = {"functions": False, "methods": False}
 PROPERTIES = ("T", "mT", "H", "mH", "real", "imag", "data", "grad")
 
