@@ -10,6 +10,7 @@ from typing import Any
 from ..core.edges import TASK, GradientEdge, get_gradient_edge, node_at
 from ..core.reverse import Node
 from ..core.tensor import Tensor
+from ..core.views import meta, root_of
 from ..core.watch import WATCHERS, unwatch, watch
 
 # -- saved tensors ------------------------------------------------------------------------------------------------------
@@ -85,9 +86,7 @@ def allow_mutation_on_saved_tensors() -> Iterator[_AllowMutation]:
 def increment_version(tensor: Any) -> None:
     """Count a write to the tensor (or tensors) that happened outside of chainrule's sight."""
     for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
-        from ..core.views import assign
-
-        assign(t, t.detach(), "increment_version")
+        meta(root_of(t)).version += 1
 
 
 # -- hooks ----------------------------------------------------------------------------------------------------------------
