@@ -95,6 +95,8 @@ class Mirror(ModuleType):
     def __getattr__(self, name: str) -> Any:
         ours, here = self.__dict__["_ours"], self.__dict__["__name__"]
         full = f"{here}.{name}"
+        if full == "torch.torch":  # PyTorch's modules import it, so it is found in them
+            return sys.modules["torch"]
         if full in ELSEWHERE:
             return importlib.import_module(full)
         try:

@@ -100,6 +100,24 @@ def resolve_name(f: Callable[..., Any]) -> str:
     return f"{f.__module__.replace('chainrule', 'torch', 1)}.{f.__qualname__}"
 
 
+def get_default_nowrap_functions() -> set[Callable[..., Any]]:
+    """The functions whose results a subclass does not take over: none that return tensors."""
+    return set()
+
+
+def enable_reentrant_dispatch() -> Any:
+    """A ``with`` in which functions ask as they do outside."""
+    import contextlib
+
+    return contextlib.nullcontext()
+
+
+def redispatch_function(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """``func`` without asking the classes of its arguments."""
+    with DisableTorchFunctionSubclass():
+        return func(*args, **kwargs)
+
+
 class TorchFunctionMode:
     """``with Mode():`` hands every function and method called inside to ``Mode.__torch_function__``."""
 
@@ -127,7 +145,8 @@ class BaseTorchFunctionMode(TorchFunctionMode):
 
 
 __all__ = [
-    "BaseTorchFunctionMode", "DisableTorchFunction", "DisableTorchFunctionSubclass", "TorchFunctionMode", "get_ignored_functions",
+    "BaseTorchFunctionMode", "DisableTorchFunction", "DisableTorchFunctionSubclass", "TorchFunctionMode",
+    "enable_reentrant_dispatch", "get_default_nowrap_functions", "redispatch_function", "get_ignored_functions",
     "get_overridable_functions", "get_testing_overrides", "handle_torch_function", "has_torch_function", "has_torch_function_unary",
     "has_torch_function_variadic", "is_tensor_like", "is_tensor_method_or_property", "resolve_name", "wrap_torch_function",
 ]  # fmt: skip

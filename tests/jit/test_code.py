@@ -49,7 +49,10 @@ def _chosen(s, every):
 def _sweep(samples):
     failed = []
     for s in samples:
-        c = case_of(s, False, 0)
+        try:
+            c = case_of(s, False, 0)
+        except AttributeError:  # an op without a public name
+            continue
         if not c.xs:
             continue
         g = outputs(c.f)
@@ -66,7 +69,7 @@ def _sweep(samples):
 
 
 def test_samples():
-    _sweep([s for s in SAMPLES if _chosen(s, 12)])
+    _sweep([s for s in SAMPLES if _chosen(s, 40)])
 
 
 @pytest.mark.long

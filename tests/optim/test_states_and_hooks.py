@@ -215,21 +215,6 @@ def test_the_order_of_steps_is_watched() -> None:
         s.step(3)
 
 
-class Rows(cr.Tensor):
-    """A gradient with entries in some rows alone."""
-
-    is_sparse = True
-
-    def coalesce(self) -> Any:
-        return self
-
-    def indices(self) -> Any:
-        return self.at
-
-    def values(self) -> Any:
-        return self.parts
-
-
 @pytest.mark.filterwarnings("ignore:Sparse invariant")
 def test_sparse_adam() -> None:
     p, q = cr.tensor(X).requires_grad_(), torch.tensor(X).requires_grad_()
@@ -239,12 +224,29 @@ def test_sparse_adam() -> None:
         ours.step()
     for k in range(5):
         at = np.array([[k % 3, (k + 1) % 3]])
-        g = Rows(np.zeros((3, 4)))
-        g.at, g.parts = cr.tensor(at), cr.tensor(G[k, :2])
-        p.grad = g
+        p.grad = cr.sparse_coo_tensor(cr.tensor(at), cr.tensor(G[k, :2]), (3, 4))
         q.grad = torch.sparse_coo_tensor(torch.tensor(at), torch.tensor(G[k, :2]), (3, 4))
         ours.step()
         theirs.step()
     np.testing.assert_allclose(p.detach().numpy(), q.detach().numpy(), rtol=1e-12)
     for n, v in theirs.state[q].items():
         np.testing.assert_allclose(np.asarray(ours.state[p][n]), np.asarray(v), rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:Sparse invariant")
+@pytest.mark.parametrize(
+    ("name", "kw"), [("SGD", {"lr": 0.1}), ("SGD", {"lr": 0.1, "momentum": 0.9}), ("Adagrad", {"lr": 0.1})], ids=str
+)
+def test_sparse_gradients(name: str, kw: dict[str, Any]) -> None:
+    ends = []
+    for lib in (cr, torch):
+        p = lib.tensor(X).requires_grad_()
+        opt = getattr(lib.optim, name)([p], **kw)
+        for k in range(4):
+            at = lib.tensor(np.array([[k % 3, (k + 1) % 3]]))
+            p.grad = lib.sparse_coo_tensor(at, lib.tensor(G[k, :2]), (3, 4))
+            opt.step()
+        ends.append(p.detach().numpy())
+        with pytest.raises(RuntimeError, match="does not support sparse gradients"):
+            lib.optim.Adam([p]).step()
+    np.testing.assert_allclose(*ends, rtol=1e-12)

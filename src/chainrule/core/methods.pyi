@@ -693,6 +693,8 @@ class Methods:
     @property
     def is_cpu(self) -> _bool:
         """True: tensors are on the CPU."""
+    def is_distributed(self) -> _bool:
+        """False: a tensor is in one process."""
     def is_inference(self, device: DeviceLike | None = None) -> _bool:
         """False: memory is ordinary memory."""
     @property

@@ -10,7 +10,7 @@ from chainrule import Size, Tensor
 from . import constraints
 from .discrete import Categorical
 from .distribution import Distribution
-from .transforms import ComposeTransform, Transform, sum_rightmost
+from .transform_base import ComposeTransform, Transform, sum_rightmost
 
 
 class TransformedDistribution(Distribution):
@@ -84,7 +84,8 @@ class TransformedDistribution(Distribution):
         """That of the base, less the logarithms of the determinants."""
         if self._validate_args:
             self._validate_sample(value)
-        event, total, y = len(self.event_shape), 0.0, value
+        event, y = len(self.event_shape), value
+        total: Any = 0.0
         for t in reversed(self.transforms):
             x = t.inv(y)
             event += t.domain.event_dim - t.codomain.event_dim

@@ -69,10 +69,9 @@ _both(constraints.less_than)(
 )
 biject_to.register(constraints.simplex, lambda c: transforms.StickBreakingTransform())
 transform_to.register(constraints.simplex, lambda c: transforms.SoftmaxTransform())
-_both(constraints.lower_cholesky)(lambda c: transforms.LowerCholeskyTransform())
-_both(constraints.positive_definite, constraints.positive_semidefinite)(
-    lambda c: transforms.PositiveDefiniteTransform()
-)
+transform_to.register(constraints.lower_cholesky, lambda c: transforms.LowerCholeskyTransform())
+for _c in (constraints.positive_definite, constraints.positive_semidefinite):
+    transform_to.register(_c, lambda c: transforms.PositiveDefiniteTransform())
 _both(constraints.corr_cholesky)(lambda c: transforms.CorrCholeskyTransform())
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -123,6 +124,9 @@ class MixtureSameFamilyConstraint(Constraint):
         return inside.all(-1)
 
 
+_COMPARE = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt}
+
+
 class _Bounded(Constraint):
     """Numbers between bounds, of which each is inside, outside or absent; whole ones if `is_discrete`."""
 
@@ -135,10 +139,7 @@ class _Bounded(Constraint):
     def check(self, value: Any) -> Any:
         inside = (value % 1 == 0) if self.is_discrete else None
         for name, how in self._tests:
-            b = getattr(self, name)
-            ok = {">=": lambda: value >= b, ">": lambda: value > b, "<=": lambda: value <= b, "<": lambda: value < b}[
-                how
-            ]()
+            ok = _COMPARE[how](value, getattr(self, name))
             inside = ok if inside is None else inside & ok
         return inside
 
@@ -230,8 +231,7 @@ def _square(x: Any) -> Any:
 
 
 def _positive_definite(x: Any) -> Any:
-    ok = _symmetric(x)
-    return ok & (cr.linalg.cholesky_ex(x).info == 0) if bool(ok.all()) else ok
+    return _symmetric(x) & (cr.linalg.cholesky_ex(x).info == 0)
 
 
 def _simplex(x: Any) -> Any:

@@ -10,7 +10,7 @@ from chainrule import Tensor
 
 from ..nn import functional as F
 from . import constraints
-from .distribution import Distribution, ExponentialFamily, Family
+from .distribution import Distribution, ExponentialFamily, Family, holds
 from .utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
 
 
@@ -32,7 +32,7 @@ class _Odds(Family):
 
     @property
     def _param(self) -> Tensor:
-        return self.__dict__["probs"] if "probs" in self.__dict__ else self.logits
+        return self.probs if "probs" in self.__dict__ else self.logits
 
     param_shape = property(lambda self: self._param.shape)
 
@@ -105,7 +105,7 @@ class Geometric(_Odds):
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         self._either(probs, logits, validate_args)
-        if self._validate_args and probs is not None and not bool((self.probs > 0).all()):
+        if self._validate_args and probs is not None and not holds(self.probs > 0):
             raise ValueError(
                 f"Expected parameter probs of distribution {self!r} to be positive but found invalid values:\n{self.probs}"
             )
@@ -299,7 +299,7 @@ class Categorical(Distribution):
 
     @property
     def _param(self) -> Tensor:
-        return self.__dict__["probs"] if "probs" in self.__dict__ else self.logits
+        return self.probs if "probs" in self.__dict__ else self.logits
 
     param_shape = property(lambda self: self._param.shape)
     mean = property(lambda self: cr.full(tuple(self.batch_shape), math.nan, dtype=self.probs.dtype))

@@ -12,7 +12,7 @@ from . import constraints
 from .utils import lazy_property
 
 
-def _all(inside: Any) -> bool:
+def holds(inside: Any) -> bool:
     """Whether all are: under transforms, too, where this asks about every example."""
     if isinstance(inside, Tensor) and recorder_of(inside) is not None:
         look(inside, _refuse_outside)  # what jit records is asked at every call
@@ -56,7 +56,7 @@ class Distribution:
                 if name not in self.__dict__ and isinstance(found, lazy_property):
                     continue  # follows from another parameter
                 value = getattr(self, name)
-                if not _all(constraint.check(value)):
+                if not holds(constraint.check(value)):
                     raise ValueError(
                         f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of distribution {self!r} to "
                         f"satisfy the constraint {constraint!r}, but found invalid values:\n{value}"
@@ -179,7 +179,7 @@ class Distribution:
             raise NotImplementedError(
                 f"{type(self).__name__} has no support to check values with: pass validate_args=False"
             )
-        if not _all(support.check(value)):
+        if not holds(support.check(value)):
             raise ValueError(
                 f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be within the support ({support!r}) "
                 f"of the distribution {self!r}, but found invalid values:\n{value}"

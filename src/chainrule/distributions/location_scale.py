@@ -10,7 +10,7 @@ from chainrule import Tensor
 
 from ..ops.random.implicit import von_mises_inverse_p
 from . import constraints
-from .distribution import ExponentialFamily, Family
+from .distribution import ExponentialFamily, Family, holds
 from .positive import Chi2
 from .utils import standard_normal, uniform
 
@@ -234,7 +234,7 @@ class Uniform(Family):
 
     def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
         self._set(validate_args, low=low, high=high)
-        if self._validate_args and not bool(cr.lt(self.low, self.high).all()):
+        if self._validate_args and not holds(self.low < self.high):
             raise ValueError("Uniform is not defined when low>= high")
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)

@@ -9,7 +9,7 @@ import chainrule as cr
 from chainrule import Size, Tensor
 
 from . import constraints
-from .distribution import Distribution, ExponentialFamily
+from .distribution import Distribution, ExponentialFamily, holds
 from .positive import Beta, standard_gamma
 from .utils import lazy_property, standard_normal
 
@@ -309,7 +309,7 @@ class Wishart(ExponentialFamily):
         _matrix(name, m)
         df = cr.as_tensor(df, dtype=m.dtype)
         shape, event = cr.broadcast_shapes(tuple(m.shape[:-2]), tuple(df.shape)), tuple(m.shape[-2:])
-        if bool((df <= event[-1] - 1).any()):
+        if not holds(df > event[-1] - 1):
             raise ValueError(f"Value of df={df} must be greater than ndim - 1 = {event[-1] - 1}.")
         self.df = df.expand(tuple(shape))
         setattr(self, name, m.expand((*shape, *event)))

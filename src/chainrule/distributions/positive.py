@@ -10,7 +10,7 @@ from chainrule import Tensor
 
 from ..ops.random.implicit import gamma_inverse_p
 from . import constraints
-from .distribution import ExponentialFamily, Family
+from .distribution import ExponentialFamily, Family, holds
 from .utils import broadcast_all, clamp_probs, lazy_property, logits_to_probs, probs_to_logits, uniform
 
 
@@ -349,9 +349,11 @@ class ContinuousBernoulli(Family, ExponentialFamily):
         if (probs is None) == (logits is None):
             raise ValueError("Either `probs` or `logits` must be specified, but not both.")
         self._lims = lims
+        if validate_args is not None:
+            self._validate_args = validate_args
         if probs is not None:
             (self.probs,) = broadcast_all(probs)
-            if validate_args and not bool(constraints.unit_interval.check(self.probs).all()):
+            if self._validate_args and not holds(constraints.unit_interval.check(self.probs)):
                 raise ValueError("The parameter probs has invalid values")
             self.probs = clamp_probs(self.probs)
         else:
@@ -363,7 +365,7 @@ class ContinuousBernoulli(Family, ExponentialFamily):
 
     @property
     def _param(self) -> Tensor:
-        return self.__dict__["probs"] if "probs" in self.__dict__ else self.logits
+        return self.probs if "probs" in self.__dict__ else self.logits
 
     param_shape = property(lambda self: self._param.shape)
 

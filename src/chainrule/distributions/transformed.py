@@ -241,11 +241,11 @@ class Kumaraswamy(_Of):
 
     @property
     def mode(self) -> Tensor:
-        """Where both are above 1."""
+        """``((a - 1) / (a b - 1))**(1/a)``, for a, b >= 1."""
         a, b = self.concentration1, self.concentration0
-        logs = a.reciprocal() * cr.log1p(-b) - a.reciprocal() * cr.log1p(-a * b)
-        r = cr.exp(a.reciprocal() * ((a - 1) / (a * b - 1)).log())
-        return cr.where((a < 1) | (b < 1), math.nan, cr.where(logs == logs, cr.exp(logs), r))
+        inside = (a >= 1) & (b >= 1) & (a * b > 1)
+        ratio = cr.where(inside, (a - 1) / cr.where(inside, a * b - 1, 1.0), math.nan)
+        return ratio ** a.reciprocal()
 
     def entropy(self) -> Tensor:
         """In digammas."""

@@ -99,3 +99,65 @@ def _make_subclass(cls: type, data: Tensor, require_grad: bool = False) -> Any:
 
 
 Tensor._make_subclass = staticmethod(_make_subclass)  # type: ignore[attr-defined]
+
+
+# -- sizes as PyTorch's compiler names them: here they are Python's numbers ------------------------------------------------
+
+
+def _sizes() -> None:
+    import math
+    import operator
+
+    for name, f, doc in (
+        ("sym_int", int, "A number as an int."),
+        ("sym_float", float, "A number as a float."),
+        ("sym_not", operator.not_, "The other truth value."),
+        ("sym_max", max, "The greater of two numbers."),
+        ("sym_min", min, "The smaller of two numbers."),
+        ("sym_sqrt", math.sqrt, "The square root of a number."),
+        ("sym_sum", sum, "The sum of a list of numbers."),
+        ("sym_ite", lambda b, t, f: t if b else f, "One of two numbers."),
+    ):
+
+        def call(*args: Any, _f: Any = f) -> Any:
+            return _f(*args)
+
+        call.__name__, call.__doc__ = name, doc
+        public(name, out=False)(call)
+
+
+_sizes()
+
+
+@public("get_device_module", out=False)
+def get_device_module(device: Any = None) -> Any:
+    """The module of a device: ``chainrule.cuda`` for "cuda"."""
+    import importlib
+
+    from ..core.device import device as name
+
+    return importlib.import_module(f"chainrule.world.{'cpu' if device is None else name(device).type}")
+
+
+@public("is_distributed", methods="is_distributed", out=False)
+def is_distributed(input: Tensor) -> bool:
+    """False: a tensor is in one process."""
+    return False
+
+
+@public("is_vulkan_available", out=False)
+def is_vulkan_available() -> bool:
+    """False."""
+    return False
+
+
+@public("from_file", out=False)
+def from_file(filename: str, shared: bool | None = None, size: int = 0, *, dtype: Any = None, layout: Any = None, device: Any = None,
+              pin_memory: bool = False) -> Tensor:  # fmt: skip
+    """A vector of `size` numbers in a file; with `shared`, what is written goes to the file."""
+    import numpy as np
+
+    from ..core import dtypes as dt
+
+    d = dt.get_default_dtype() if dtype is None else dt.as_dtype(dtype)
+    return Tensor(np.asarray(np.memmap(filename, d.np, "r+" if shared else "c", shape=(size,))))

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from ..core import dtypes as dt
 from ..core.device import device as Device
+from ..core.device import place
 from ..core.imperative import no_grad
 from ..core.tensor import Tensor
 from .parameter import is_lazy
@@ -119,6 +120,16 @@ class Conversion:
     def bfloat16(self: C) -> C:
         """Floating parameters and buffers as bfloat16."""
         return self._floating(dt.bfloat16)
+
+    def cuda(self: C, device: Any = None) -> C:
+        """Raises: there is no such device here."""
+        place("cuda")
+        return self
+
+    def xpu(self: C, device: Any = None) -> C:
+        """Raises: there is no such device here."""
+        place("xpu")
+        return self
 
     def cpu(self: C) -> C:
         """This module, its tensors in the main memory."""

@@ -65,7 +65,7 @@ class Elementwise(Optimizer):
     """An optimiser by a formula for each element."""
 
     scalars: ClassVar[tuple[str, ...]] = ("step",)  # what a state counts, one number each
-    sparse = False  # whether gradients may be sparse
+    takes_sparse: ClassVar[bool] = False
     _own_slots: dict[int, _Slot] | None = None
 
     @property
@@ -184,11 +184,11 @@ class Elementwise(Optimizer):
 
     def _slot(self, p: Tensor, g: Tensor, group: dict[str, Any], names: tuple[str, ...]) -> _Slot | None:
         """Where the arrays of a parameter are; None if it is a tensor of a transform, which has moved by now."""
-        if g.layout.name.startswith("sparse"):
-            if not self.sparse:
-                raise RuntimeError(f"{type(self).__name__} does not support sparse gradients: write p.grad.to_dense()")
-            self._step_tensor(p, group)  # the same formula on tensors
+        if p.is_sparse:
+            self._step_tensor(p, group)  # the same formula, on the numbers of its pattern
             return None
+        if g.is_sparse:
+            g = self._dense(g)
         state, fresh = self._start(p, group)
         self._numbers(state)
         if not (_is_array(p) and _is_array(g) and all(_is_array(state[k]) for k in (*names, *self.scalars))):
@@ -196,6 +196,14 @@ class Elementwise(Optimizer):
             return None
         slot = self._slots[id(p)] = _Slot(p, g, state, names, self.scalars, fresh)
         return slot
+
+    def _dense(self, g: Tensor) -> Tensor:
+        """A sparse gradient as a dense one, where entries that it lacks change nothing."""
+        if not self.takes_sparse:
+            raise RuntimeError(
+                f"{type(self).__name__} does not support sparse gradients, please consider SparseAdam instead, or write p.grad.to_dense()"
+            )
+        return g.to_dense()
 
     def _run(self, dtype: Any, flags: tuple[tuple[str, bool], ...], slots: list[_Slot]) -> None:
         """The rule on the arrays of all slots: compiled, or by NumPy."""
@@ -229,7 +237,7 @@ class Elementwise(Optimizer):
         c = SimpleNamespace(**numbers)
         for k, v in zip(self.scalars, new, strict=True):
             _write_number(state, k, v)
-        g: Any = p.grad
+        g: Any = self._dense(p.grad) if p.grad.is_sparse and not p.is_sparse else p.grad  # type: ignore[union-attr]
         values = [p, -g if c.maximize else g, *(state[k] for k in names)]
         if complex_numbers := p.dtype.category == dt.COMPLEX:
             values = [PUBLIC["view_as_real"](v) for v in values]

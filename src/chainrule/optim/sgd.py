@@ -15,7 +15,7 @@ class SGD(Elementwise):
     """``p -= lr v`` with ``v = momentum v + (1 - dampening) g``; Nesterov: ``p -= lr (g + momentum v)``."""
 
     scalars = ()
-    sparse = True
+    takes_sparse = True
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ from .optimizer import options
 class Adagrad(Elementwise):
     """``p -= lr g / (sqrt(sum of g**2) + eps)``."""
 
-    sparse = True
+    takes_sparse = True
 
     def __init__(
         self,

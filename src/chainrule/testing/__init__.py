@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .compare import assert_close, count_ops
+from .compare import assert_allclose, assert_close, count_ops
 from .make import make_tensor
 
-__all__ = ["assert_close", "count_ops", "make_tensor"]
+__all__ = ["assert_allclose", "assert_close", "count_ops", "make_tensor"]
 
 
 def __dir__() -> list[str]:

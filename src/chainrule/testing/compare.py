@@ -40,6 +40,18 @@ def assert_close(actual: Any, expected: Any, *, rtol: float | None = None, atol:
             )
 
 
+def assert_allclose(
+    actual: Any,
+    expected: Any,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = True,
+    msg: str = "",
+) -> None:
+    """The older name of :func:`assert_close`: types may differ, and NaN equals NaN."""
+    assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False, msg=msg or None)
+
+
 class Counter:
     """How many tensors ops have made."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .refusal import refuse
+from .refusal import refuse, refused_class
 
 
 def wrap(fn_or_name: Any) -> Any:
@@ -21,8 +21,8 @@ class Node(Proxy):
 
 
 symbolic_trace = refuse("fx.symbolic_trace", "fx")
-Tracer = refuse("fx.Tracer", "fx")
-GraphModule = refuse("fx.GraphModule", "fx")
-Graph = refuse("fx.Graph", "fx")
+Tracer = refused_class("fx.Tracer", "fx")
+GraphModule = refused_class("fx.GraphModule", "fx")
+Graph = refused_class("fx.Graph", "fx")
 replace_pattern = refuse("fx.replace_pattern", "fx")
-Interpreter = refuse("fx.Interpreter", "fx")
+Interpreter = Transformer = refused_class("fx.Interpreter", "fx")

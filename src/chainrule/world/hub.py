@@ -20,6 +20,10 @@ def get_dir() -> str:
     return _DIR[0] if _DIR else os.path.join(os.path.expanduser(home), "hub")
 
 
+def _get_torch_home() -> str:
+    return os.path.dirname(get_dir())
+
+
 def set_dir(d: Any) -> None:
     """Say where files are kept."""
     _DIR[:] = [os.path.expanduser(d)]

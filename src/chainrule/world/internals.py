@@ -59,6 +59,18 @@ def _rebuild_parameter(data: Any, requires_grad: bool, backward_hooks: Any) -> A
     return Parameter(data, requires_grad)
 
 
+def _log_api_usage_once(*args: Any) -> None:
+    """Nothing is counted."""
+
+
+def _get_privateuse1_backend_name() -> str:
+    return "privateuseone"
+
+
+def _is_torch_function_enabled() -> bool:
+    return True
+
+
 class _Namespace:
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"torch._C.{name}: an inner name of PyTorch that chainrule does not have", name=name)

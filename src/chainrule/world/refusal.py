@@ -27,3 +27,16 @@ def refuse(name: str, what: str) -> Any:
     call.__name__ = call.__qualname__ = name.rpartition(".")[2]
     call.__doc__ = f"Not done: {REASONS[what]}."
     return call
+
+
+def refused_class(name: str, what: str) -> type:
+    """A class that can be named, derived from and asked for in isinstance(), and of which there is no instance."""
+
+    def __init__(self: Any, *args: Any, **kw: Any) -> None:
+        raise NotDone(f"{name}: chainrule does not do this ({REASONS[what]}). See docs/not-done.md")
+
+    return type(
+        name.rpartition(".")[2],
+        (),
+        {"__init__": __init__, "__doc__": f"Not done: {REASONS[what]}.", "__module__": "chainrule.world"},
+    )

@@ -36,6 +36,18 @@ class UntypedStorage:
     def __init__(self, size: Any = 0, *, device: Any = None, _bytes: Any = None) -> None:
         self._bytes = np.zeros(int(size), np.uint8) if _bytes is None else _bytes
 
+    def untyped(self) -> UntypedStorage:
+        """Itself."""
+        return self
+
+    _untyped = property(untyped)
+
+    @classmethod
+    def from_file(cls, filename: str, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
+        """The bytes of a file; with `shared`, what is written goes to the file."""
+        mode: Any = "r+" if shared else "c"
+        return cls(_bytes=np.asarray(np.memmap(filename, np.uint8, mode, shape=(nbytes,) if nbytes else None)))
+
     def data_ptr(self) -> int:
         """The address of the first byte."""
         return self._bytes.__array_interface__["data"][0] if self._bytes.size else 0

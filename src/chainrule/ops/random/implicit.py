@@ -59,10 +59,11 @@ def _von_mises_inverse(k: Any, u: Any) -> Any:
         miss = x * inner * scale - want
         low, high = np.where(miss < 0, x, low), np.where(miss < 0, high, x)
         new = x - miss / (density(x, k) * scale)
-        new = np.where((new > low) & (new < high), new, (low + high) / 2)
-        if np.all(np.abs(new - x) <= 1e-15 * (1 + x)):
-            break
+        new = np.where((new >= low) & (new <= high), new, (low + high) / 2)
+        done = np.all(np.abs(new - x) <= 1e-8 * x)  # the error of the new one is the square of that
         x = new
+        if done:
+            break
     return np.copysign(x, u - 0.5)
 
 

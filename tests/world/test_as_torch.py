@@ -1,0 +1,116 @@
+"""chainrule under the name torch: imports, mirrors, errors that teach, scripts."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import chainrule
+
+
+def run(code: str, *args: str, how: tuple[str, ...] = ()) -> str:
+    """The output of a program in a fresh interpreter."""
+    src = str(Path(chainrule.__file__).parent.parent)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", *(how or ("-c", textwrap.dedent(code))), *args],
+        env={"PYTHONPATH": src, "PATH": "", "OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+PROGRAM = """
+import sys, importlib.metadata
+import torch, torch.nn as nn, torch.nn.functional as F, torch.optim.lr_scheduler
+import torch.backends.cudnn as cudnn, torch.cuda.amp, torch.utils._pytree as tree, torch.utils.data, torch.distributions as D
+from torch import Tensor, einsum
+from torch.nn.modules.loss import _Loss
+from torch.jit import Final
+assert isinstance(torch.zeros(2), Tensor) and issubclass(nn.MSELoss, _Loss)
+assert torch.__version__ == importlib.metadata.version("torch") == "2.13.0"
+assert str(torch.float32) == "torch.float32" and repr(torch.Size([2])) == "torch.Size([2])"
+assert torch.nn is nn and torch.torch is torch and nn.functional is F
+cudnn.benchmark = True
+torch.backends.cuda.matmul.allow_tf32 = True
+assert not torch.cuda.is_available() and torch.cuda.device_count() == 0 and torch.accelerator.current_accelerator() is None
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+@torch.jit.script
+def f(x: Tensor) -> Tensor:
+    return x * 2
+class Net(nn.Module):
+    n: Final[int]
+    def __init__(self):
+        super().__init__()
+        self.n, self.l = 3, nn.Linear(3, 1)
+    @torch.jit.ignore
+    def aside(self, x): return x
+    def forward(self, x):
+        return self.aside(self.l(x)) if not torch.jit.is_scripting() else x
+net = torch.jit.trace(Net().to(device), torch.zeros(1, 3))
+assert f(net(torch.ones(2, 3))).shape == (2, 1)
+assert tree.tree_flatten({"b": 1, "a": [2, None]})[0] == [1, 2, None]
+torch.mine = 1
+import chainrule
+assert not hasattr(chainrule, "mine")
+print("done", *sys.argv[1:])
+"""
+
+
+def test_a_program(tmp_path: Path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text(PROGRAM)
+    assert run("", "a", "-b", how=("-m", "chainrule", "as-torch", str(script))) == "done a -b\n"
+
+
+def test_errors_teach() -> None:
+    out = run(
+        """
+        import chainrule
+        torch = chainrule.install_as_torch()
+        for code in ("torch.no_such_name", "import torch.onnx", "from torch.nn import NoSuchModule", "torch.ops.aten", "torch.core",
+                     "torch.fx.symbolic_trace(lambda x: x)", "torch.zeros(2, device='cuda')", "torch.distributed.init_process_group('nccl')"):
+            try:
+                exec(code)
+            except Exception as e:
+                print(type(e).__name__, "|", e)
+            else:
+                print("no error:", code)
+        """
+    ).splitlines()
+    assert len(out) == 8
+    assert out[0].startswith("AttributeError | module 'torch' has no attribute 'no_such_name'")
+    assert "coverage torch" in out[0]
+    assert "ModuleNotFoundError" in out[1]
+    assert "ONNX" in out[1]
+    assert "ImportError" in out[2]
+    assert "AttributeError" in out[3]
+    assert "AttributeError" in out[4]
+    assert "NotDone" in out[5]
+    assert "docs/not-done.md" in out[5]
+    assert "not available" in out[6]
+    assert "NotDone" in out[7]
+
+
+def test_after_pytorch_it_is_refused() -> None:
+    pytest.importorskip("torch")
+    with pytest.raises(RuntimeError, match="imported already"):
+        chainrule.install_as_torch()
+
+
+def test_the_same_names_without_installing() -> None:
+    assert chainrule.cuda.is_available() is False
+    assert chainrule.backends.mps.is_available() is False
+    assert chainrule.jit.is_scripting() is False
+    assert chainrule.compiler.is_compiling() is False
+    with chainrule.backends.cudnn.flags(benchmark=True):
+        assert chainrule.backends.cudnn.benchmark
+    assert not chainrule.backends.cudnn.benchmark
+    assert chainrule.version.cuda is None
+
+
+def test_threads_from_the_environment() -> None:
+    assert run("import chainrule; print(chainrule.get_num_threads())") == "1\n"
