@@ -126,8 +126,9 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., Any], 
                 walk = current_walk()
                 if ran.get(walk):
                     return
-                ran.clear()
                 ran[walk] = True
+                if len(ran) > 256:  # other threads may walk at the same time; long ended walks are forgotten
+                    del ran[min(ran)]
             fn(g)
 
         return _Handles([t.register_hook(first) for t in tensors if t.requires_grad])

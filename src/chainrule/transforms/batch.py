@@ -188,7 +188,7 @@ def _run_vmap(
             odims = [out_dims] if yspec is LEAF and type(out_dims) is int else broadcast_prefix(out_dims, out)
         except ValueError as e:
             raise ValueError(
-                f"vmap: out_dims={out_dims!r} is not compatible with the structure of the outputs: {e}"
+                f"vmap: out_dims={out_dims!r} is not compatible with the structure of `outputs`: {e}"
             ) from None
         ys = [y if y._interp is level else level.settle(y) for y in ys]
         same = len(xs) == 1 and xs[0]._value is entered[0]
