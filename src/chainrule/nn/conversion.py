@@ -29,17 +29,17 @@ def _plan(args: tuple[Any, ...], kw: dict[str, Any]) -> tuple[Any, Any, dict[str
     kinds: dict[str, Any] = {"device": str | int | Device, "dtype": dt.DType, "non_blocking": bool, "other": Tensor}
     if len(args) > len(places):
         raise TypeError(f"nn.Module.to takes ({', '.join(places)}), got {len(args)} arguments")
-    for place, x in zip(places, args, strict=False):
-        wrong = not isinstance(x, kinds[place]) or (isinstance(x, bool) and place != "non_blocking")
+    for what, x in zip(places, args, strict=False):
+        wrong = not isinstance(x, kinds[what]) or (isinstance(x, bool) and what != "non_blocking")
         if x is not None and wrong:
             raise TypeError(
-                f"nn.Module.to: {place} must not be {type(x).__name__}; write to(device, dtype), to(dtype) or to(tensor)"
+                f"nn.Module.to: {what} must not be {type(x).__name__}; write to(device, dtype), to(dtype) or to(tensor)"
             )
-        if place == "device":
+        if what == "device":
             device = x
-        elif place == "dtype":
+        elif what == "dtype":
             dtype = x
-        elif place == "other":
+        elif what == "other":
             other = x
         else:
             rest["non_blocking"] = x
@@ -94,7 +94,8 @@ class Conversion:
 
         def convert(x: Tensor) -> Tensor:
             d = dtype if dtype is not None and x.dtype.category >= dt.FLOAT else x.dtype
-            return x.to(dtype=d, **({} if device is None else {"device": device}), **rest)
+            layout = rest if x.ndim in (4, 5) else {}  # memory formats are for images
+            return x.to(dtype=d, **({} if device is None else {"device": device}), **layout)
 
         return self if device is None and dtype is None and not rest else self._apply(convert)
 
@@ -134,12 +135,6 @@ class Conversion:
     def cpu(self: C) -> C:
         """This module, its tensors in the main memory."""
         return self._apply(lambda x: x.to("cpu"))
-
-    def cuda(self: C, device: Any = None) -> C:
-        """The module on a GPU."""
-        return self._apply(
-            lambda x: x.to("cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device)
-        )
 
     def to_empty(self: C, *, device: Any, recurse: bool = True) -> C:
         """Parameters and buffers of the same shapes on `device`, their values left to chance."""

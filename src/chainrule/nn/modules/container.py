@@ -410,8 +410,10 @@ class ParameterDict(Module):
             raise TypeError(
                 f"ParameterDict.update should be called with an iterable of key/value pairs, but got {type(parameters).__name__}"
             )
-        plain = isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict)
-        for key, v in sorted(parameters.items()) if plain else pairs(parameters):  # PyTorch sorts plain dicts
+        given = pairs(parameters)
+        if isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict):
+            given = sorted(given)  # as PyTorch does with plain dicts
+        for key, v in given:
             self[key] = v
 
     def __or__(self, other: ParameterDict) -> ParameterDict:

@@ -68,12 +68,12 @@ class RNNBase(Module):
                     "weight_hh": (g * hidden_size, out),
                 }
                 if bias:
-                    shapes |= {"bias_ih": (g * hidden_size,), "bias_hh": (g * hidden_size,)}
+                    shapes["bias_ih"] = shapes["bias_hh"] = (g * hidden_size,)
                 if proj_size:
                     shapes["weight_hr"] = (proj_size, hidden_size)
                 end = f"_l{layer}{'_reverse' if d else ''}"
                 for k, shape in shapes.items():
-                    self.register_parameter(k + end, blank(*shape, dtype=dtype))
+                    self.register_parameter(k + end, blank(*shape, dtype=dtype, device=device))
                 self._all_weights.append([k + end for k in shapes])
         self.reset_parameters()
 

@@ -83,7 +83,10 @@ def _check(
         )
     shape, have = tuple(normalized_shape), sizes_of(input)
     k = len(have) - len(shape)
-    if shape and k >= 0 and have[k:] == shape and _fits(weight, shape) and _fits(bias, shape):
+    fits = shape and k >= 0 and have[k:] == shape
+    for v in (weight, bias):
+        fits = fits and (v is None or (isinstance(v, Tensor) and sizes_of(v) == shape))
+    if fits:
         if innermost(input).dtype.num not in REAL_NUMS:
             float_arg(name, input)
         return shape, len(have)
