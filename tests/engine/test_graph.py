@@ -461,3 +461,16 @@ def test_callbacks_run_when_backward_ends() -> None:
     assert log == [2.0, "last"]
     with pytest.raises(RuntimeError, match="during backward"):
         engine.queue_callback(lambda: None)
+
+
+def test_vmap_does_not_map_keywords() -> None:
+    f = lambda x, y=None: x + y
+    assert cr.func.vmap(f)(cr.ones(3), y=cr.arange(3.0)).shape == (3, 3)
+    assert cr.func.vmap(f)(cr.ones(2), y=cr.arange(3.0))[1].tolist() == [1.0, 2.0, 3.0]
+
+
+def test_versions_are_counted() -> None:
+    x = cr.ones(2)
+    before = x._version
+    graph.increment_version(x)
+    assert x._version == before + 1

@@ -224,7 +224,7 @@ MISTAKES = {
     "a wrong tangent": (lambda: jvp(lambda v: v, (cr.ones(3),), (cr.ones(2),)), r"\[2\].*\[3\]"),
     "tangents that are no tuple": (lambda: jvp(lambda v: v, cr.ones(3), cr.ones(3)), "tuple"),
     "a wrong cotangent": (lambda: vjp(lambda v: v, cr.ones(3))[1](cr.ones(2)), r"\[2\].*\[3\]"),
-    "argnums out of range": (lambda: grad(lambda v: v.sum(), 3)(cr.ones(3)), "argnums=3"),
+    "argnums out of range": (lambda: grad(lambda v: v.sum(), 3)(cr.ones(3)), "argnum=3, but only 1 positional"),
     "different batch sizes": (lambda: vmap(lambda a, b: a + b)(cr.ones(2), cr.ones(3)), "2 and 3"),
     "in_dims of another structure": (lambda: vmap(lambda a: a, in_dims=(0, 0))(cr.ones(2)), "in_dims"),
     "an in_dim out of range": (lambda: vmap(lambda a: a, in_dims=2)(cr.ones(2)), r"in_dim=2"),

@@ -10,6 +10,7 @@ from typing import Any
 from ..core.edges import TASK, GradientEdge, get_gradient_edge, node_at
 from ..core.reverse import Node
 from ..core.tensor import Tensor
+from ..core.views import meta, root_of
 from ..core.watch import WATCHERS, unwatch, watch
 
 # -- saved tensors ------------------------------------------------------------------------------------------------------
@@ -85,9 +86,7 @@ def allow_mutation_on_saved_tensors() -> Iterator[_AllowMutation]:
 def increment_version(tensor: Any) -> None:
     """Count a write to the tensor (or tensors) that happened outside of chainrule's sight."""
     for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
-        from ..core.views import assign
-
-        assign(t, t.detach(), "increment_version")
+        meta(root_of(t)).version += 1
 
 
 # -- hooks ----------------------------------------------------------------------------------------------------------------
@@ -127,8 +126,9 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., Any], 
                 walk = current_walk()
                 if ran.get(walk):
                     return
-                ran.clear()
                 ran[walk] = True
+                if len(ran) > 256:  # other threads may walk at the same time; long ended walks are forgotten
+                    del ran[min(ran)]
             fn(g)
 
         return _Handles([t.register_hook(first) for t in tensors if t.requires_grad])

@@ -272,7 +272,7 @@ def in_place(f: Callable[..., Any], name: str) -> Callable[..., Tensor]:
 
     else:
 
-        def method(self: Tensor, *args: Any, **kw: Any) -> Any:
+        def method(self: Tensor, *args: Any, **kw: Any) -> Any:  # type: ignore[misc]
             return assign(self, f(self, *args, **kw), name)
 
     method.__doc__ = f"In-place version of :meth:`{name.rstrip('_')}`."

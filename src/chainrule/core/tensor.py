@@ -264,8 +264,9 @@ class Tensor(Methods):
             x._interp.check(what)
             if x._interp.kind == "vmap":
                 raise ChainruleError(
-                    f"{what} needs one concrete value, but under vmap this tensor stands for {x._interp.size} examples at "
-                    f"once. Use where(), masks or arithmetic instead of Python control flow, or call it outside of vmap."
+                    f"{what} needs one concrete value, but under vmap this tensor stands for {x._interp.size} examples at once: vmap does not "
+                    f"support {what} on a Tensor, nor data-dependent control flow. Use where(), masks or arithmetic instead of Python control "
+                    f"flow, or call it outside of vmap."
                 )
             if x._interp.kind == "record":
                 raise x._interp.refusal(what)

@@ -25,22 +25,25 @@ def _batch_size(dims: list[Any], leaves: list[Any]) -> int:
             continue
         if not isinstance(x, Tensor):
             raise ValueError(
-                f"vmap: got in_dim={d} for an input that is no tensor but {type(x).__name__}; use None for it in in_dims"
+                f"vmap: Got in_dim={d} for an input but the input is of type {type(x)}, which is no tensor; use None for it in in_dims"
             )
         s = sizes_of(x)
         n = len(s)
         if not -n <= d < n:
             raise ValueError(
-                f"vmap: got in_dim={d} for an input of dimensionality {n} (shape {list(x.shape)}), so in_dim must be in [{-n}, {n})"
+                f"vmap: Got in_dim={d} for some input, but that input is a Tensor of dimensionality {n} (shape {list(x.shape)}), so in_dim must be "
+                f"in [{-n}, {n})"
             )
         if size is None:
             size = s[d]
         elif s[d] != size:
             raise ValueError(
-                f"vmap: expected all tensors to have the same size in the mapped dimension, got sizes {size} and {s[d]}"
+                f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {size} and {s[d]}"
             )
     if size is None:
-        raise ValueError("vmap: at least one input must be mapped over, but in_dims has only None")
+        raise ValueError(
+            "vmap: Expected at least one Tensor to vmap over: at least one input must be mapped over, but in_dims has only None"
+        )
     return size
 
 
@@ -92,8 +95,8 @@ def vmap(
             try:
                 dims = broadcast_prefix(in_d, args)
             except ValueError as e:
-                raise ValueError(f"vmap: in_dims is not compatible with the structure of the inputs: {e}") from None
-        kdims = [0 if isinstance(x, Tensor) else None for x in kws] if kws else []
+                raise ValueError(f"vmap: in_dims is not compatible with the structure of `inputs`: {e}") from None
+        kdims = [None] * len(kws)  # only positional arguments are mapped, as in PyTorch
         every, alld = [*leaves, *kws], [*dims, *kdims]
         size = _batch_size(alld, every)
         if chunk_size is None or chunk_size >= size:
@@ -135,7 +138,7 @@ def _array_dims(in_dims: Any, leaves: list[Any], args: tuple[Any, ...]) -> list[
 
 def _refuse_leaf(x: Any, d: int) -> Any:
     raise ValueError(
-        f"vmap: got in_dim={d} for an input that is no tensor but {type(x).__name__}; give it None in in_dims, or bind it with a lambda"
+        f"vmap: Got in_dim={d} for an input but the input is of type {type(x)}, which is no tensor; give it None in in_dims, or bind it with a lambda"
     )
 
 
@@ -177,7 +180,7 @@ def _run_vmap(
                 ys[i] = y = as_tensor_result(y)
             if not isinstance(y, Tensor):
                 raise ValueError(
-                    f"vmap: the function must only return tensors (in tuples, lists or dicts), got {type(y).__name__}"
+                    f"vmap: the function must only return Tensors (in tuples, lists or dicts), got type {type(y)}"
                 )
         if isinstance(out_dims, tuple) and len(out_dims) == 1 and isinstance(out, Tensor):
             out_dims = out_dims[0]
@@ -185,7 +188,7 @@ def _run_vmap(
             odims = [out_dims] if yspec is LEAF and type(out_dims) is int else broadcast_prefix(out_dims, out)
         except ValueError as e:
             raise ValueError(
-                f"vmap: out_dims={out_dims!r} is not compatible with the structure of the outputs: {e}"
+                f"vmap: out_dims={out_dims!r} is not compatible with the structure of `outputs`: {e}"
             ) from None
         ys = [y if y._interp is level else level.settle(y) for y in ys]
         same = len(xs) == 1 and xs[0]._value is entered[0]
@@ -198,7 +201,9 @@ def _run_vmap(
         batched = y._interp is level
         if d is None:
             if batched:
-                raise ValueError("vmap: out_dims is None for an output that differs between examples; give it an int")
+                raise ValueError(
+                    "vmap: can not return a BatchedTensor when out_dim is None: this output differs between examples; give it an int"
+                )
             results.append(y)
             continue
         v = y._value if batched else y.expand(size, *y.shape)
@@ -206,7 +211,9 @@ def _run_vmap(
             v = leaving(v)
         if d:
             if not -v.ndim <= d < v.ndim:
-                raise IndexError(f"vmap: out_dim {d} is out of range for an output with {v.ndim} dims (with the batch)")
+                raise IndexError(
+                    f"vmap: Dimension out of range: out_dim {d} for an output with {v.ndim} dims (with the batch)"
+                )
             v = v.movedim(0, d)
         results.append(v)
     return unflatten(results, yspec)
