@@ -12,6 +12,7 @@ from urllib.request import urlopen
 from .refusal import NotDone
 
 _DIR: list[str] = []
+HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")  # of a file name: how its SHA-256 begins
 
 
 def get_dir() -> str:
