@@ -19,34 +19,34 @@ __all__ = ["AcceleratorError", "BFloat16Storage", "BFloat16Tensor", "BoolStorage
 __version__: _str
 
 from .world.cuda import OutOfMemoryError as AcceleratorError
-from .world.storages import BFloat16Storage as BFloat16Storage
+BFloat16Storage: type[Any]
 class BFloat16Tensor(Tensor):
     """``BFloat16Tensor(data)`` or ``BFloat16Tensor(*sizes)``: a tensor of type bfloat16; ``isinstance(x, BFloat16Tensor)`` tests for it."""
     def __init__(self, *args: Any, device: DeviceLike | None = None) -> None: ...
-from .world.storages import BoolStorage as BoolStorage
+BoolStorage: type[Any]
 class BoolTensor(Tensor):
     """``BoolTensor(data)`` or ``BoolTensor(*sizes)``: a tensor of type bool; ``isinstance(x, BoolTensor)`` tests for it."""
     def __init__(self, *args: Any, device: DeviceLike | None = None) -> None: ...
-from .world.storages import ByteStorage as ByteStorage
+ByteStorage: type[Any]
 class ByteTensor(Tensor):
     """``ByteTensor(data)`` or ``ByteTensor(*sizes)``: a tensor of type uint8; ``isinstance(x, ByteTensor)`` tests for it."""
     def __init__(self, *args: Any, device: DeviceLike | None = None) -> None: ...
 from .core.errors import ChainruleError as ChainruleError
-from .world.storages import CharStorage as CharStorage
+CharStorage: type[Any]
 class CharTensor(Tensor):
     """``CharTensor(data)`` or ``CharTensor(*sizes)``: a tensor of type int8; ``isinstance(x, CharTensor)`` tests for it."""
     def __init__(self, *args: Any, device: DeviceLike | None = None) -> None: ...
-from .world.storages import ComplexDoubleStorage as ComplexDoubleStorage
-from .world.storages import ComplexFloatStorage as ComplexFloatStorage
+ComplexDoubleStorage: type[Any]
+ComplexFloatStorage: type[Any]
 from .core.overriding import DisableTorchFunction as DisableTorchFunction
 from .core.overriding import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
-from .world.storages import DoubleStorage as DoubleStorage
+DoubleStorage: type[Any]
 class DoubleTensor(Tensor):
     """``DoubleTensor(data)`` or ``DoubleTensor(*sizes)``: a tensor of type float64; ``isinstance(x, DoubleTensor)`` tests for it."""
     def __init__(self, *args: Any, device: DeviceLike | None = None) -> None: ...
 from .core.errors import EscapedError as EscapedError
 from .world.devices import Event as Event
-from .world.storages import FloatStorage as FloatStorage
+FloatStorage: type[Any]
 class FloatTensor(Tensor):
     """``FloatTensor(data)`` or ``FloatTensor(*sizes)``: a tensor of type float32; ``isinstance(x, FloatTensor)`` tests for it."""
     def __init__(self, *args: Any, device: DeviceLike | None = None) -> None: ...
@@ -74,21 +74,21 @@ class Generator:
     def graphsafe_set_state(self, state: Generator) -> Generator:
         """Go on from where another generator is."""
 from .amp.scaler import GradScaler as GradScaler
-from .world.storages import HalfStorage as HalfStorage
+HalfStorage: type[Any]
 class HalfTensor(Tensor):
     """``HalfTensor(data)`` or ``HalfTensor(*sizes)``: a tensor of type float16; ``isinstance(x, HalfTensor)`` tests for it."""
     def __init__(self, *args: Any, device: DeviceLike | None = None) -> None: ...
-from .world.storages import IntStorage as IntStorage
+IntStorage: type[Any]
 class IntTensor(Tensor):
     """``IntTensor(data)`` or ``IntTensor(*sizes)``: a tensor of type int32; ``isinstance(x, IntTensor)`` tests for it."""
     def __init__(self, *args: Any, device: DeviceLike | None = None) -> None: ...
-from .world.storages import LongStorage as LongStorage
+LongStorage: type[Any]
 class LongTensor(Tensor):
     """``LongTensor(data)`` or ``LongTensor(*sizes)``: a tensor of type int64; ``isinstance(x, LongTensor)`` tests for it."""
     def __init__(self, *args: Any, device: DeviceLike | None = None) -> None: ...
 from .core.errors import MissingRuleError as MissingRuleError
 from .world.cuda import OutOfMemoryError as OutOfMemoryError
-from .world.storages import ShortStorage as ShortStorage
+ShortStorage: type[Any]
 class ShortTensor(Tensor):
     """``ShortTensor(data)`` or ``ShortTensor(*sizes)``: a tensor of type int16; ``isinstance(x, ShortTensor)`` tests for it."""
     def __init__(self, *args: Any, device: DeviceLike | None = None) -> None: ...
@@ -96,14 +96,14 @@ from .core.tensor import Size as Size
 from .world.devices import Stream as Stream
 from .core.tensor import Tensor as Tensor
 from .world.storages import TypedStorage as TypedStorage
-from .world.storages import UntypedStorage as UntypedStorage
+UntypedStorage: type[Any]
 def abs(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The absolute value; its derivative at 0 is 0."""
 def abs_(self: Tensor) -> Tensor:
     """In-place version of :meth:`abs`."""
 def absolute(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The absolute value; its derivative at 0 is 0."""
-from . import accelerator as accelerator
+from .world import accelerator as accelerator
 def acos(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The inverse cosine."""
 def acos_(self: Tensor) -> Tensor:
@@ -267,7 +267,7 @@ from .amp.cast import autocast_increment_nesting as autocast_increment_nesting
 from . import autograd as autograd
 def avg_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints | _str = 0, ceil_mode: _bool = False, count_include_pad: _bool = True) -> Tensor:
     """The mean over windows of the last dim; padding counts as zeros unless ``count_include_pad=False``."""
-from . import backends as backends
+from .world import backends as backends
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Operand = 1, alpha: Operand = 1, out: Tensor | None = None) -> Tensor:
     """``beta * input + alpha * (batch1 @ batch2)``, batch by batch."""
 def bartlett_window(window_length: _int, periodic: _bool = True, *, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, pin_memory: _bool | None = None, requires_grad: _bool = False) -> Tensor:
@@ -376,7 +376,7 @@ def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Ten
 def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor:
     """All ways to take r elements of a vector, as rows in the order of :mod:`itertools`."""
 from .jit.api import compile as compile
-from . import compiler as compiler
+from .world import compiler as compiler
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``real + i imag`` from two real tensors of one type."""
 complex128: DType
@@ -436,14 +436,14 @@ def count_nonzero(input: Tensor, dim: Ints | None = None) -> Tensor:
     """The number of entries over `dim` that are not 0."""
 def cov(input: Tensor, *, correction: _int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
     """``X X^H / (n - correction)`` of centred variables (rows) and observations (columns), weighted where asked."""
-from . import cpu as cpu
+from .world import cpu as cpu
 def cross(input: Tensor, other: Tensor, dim: _int | None = None, *, out: Tensor | None = None) -> Tensor:
     """The cross product along `dim`; without it, along the first dim of size 3."""
 def crow_indices_copy(input: Tensor) -> Tensor:
     """A copy of ``input.crow_indices()``."""
 def ctc_loss(*args: Any, **kw: Any) -> Tensor:
     """``ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity)``: Minus the log of the probability that the steps of `log_probs` (T, N, C) spell `targets`, blanks and repeats removed."""
-from . import cuda as cuda
+from .world import cuda as cuda
 def cudnn_batch_norm(input: Tensor, weight: Operand | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: _bool, exponential_average_factor: _float, epsilon: _float) -> _tuple[Tensor, Tensor, Tensor, Tensor]:
     """Batch norm, the mean, ``1 / sqrt(var + eps)``, and bytes that the backward function is handed: none are needed here."""
 def cudnn_batch_norm_backward(input: Tensor, grad_output: Tensor, weight: Operand | None, running_mean: Tensor | None, running_var: Tensor | None, save_mean: Tensor | None, save_var: Tensor | None, epsilon: _float, reserveSpace: Any) -> _tuple[Tensor, Tensor, Tensor]:
@@ -491,7 +491,7 @@ def digamma(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``d/dx lgamma(x)``; at 0 infinite, NaN at the negative integers."""
 def dist(input: Tensor, other: Tensor, p: _float = 2) -> Tensor:
     """The norm of order `p` of ``input - other``."""
-from . import distributed as distributed
+from .world import distributed as distributed
 from . import distributions as distributions
 def div(input: Operand, other: Operand, *, rounding_mode: _str | None = None, out: Tensor | None = None) -> Tensor:
     """``input / other``; with ``rounding_mode`` "floor" or "trunc" rounded, and the derivative zero."""
@@ -633,8 +633,8 @@ def full(size: Ints, fill_value: Operand, *, dtype: DTypeLike | None = None, lay
 def full_like(input: Tensor, fill_value: Operand, *, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, memory_format: Layout | None = None, pin_memory: _bool | None = None) -> Tensor:
     """A tensor with the shape and type of `input` filled with one number."""
 from . import func as func
-from . import futures as futures
-from . import fx as fx
+from .world import futures as futures
+from .world import fx as fx
 def gather(input: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = False, out: Tensor | None = None) -> Tensor:
     """``y[a][b] = input[index[a][b]][b]`` for dim 0, ``input[a][index[a][b]]`` for dim 1, and so on."""
 def gcd(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
@@ -714,7 +714,7 @@ def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
     """The product of a sparse and a dense matrix with sparse rows and dense columns."""
 def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Joined along dim 1, vectors along dim 0."""
-from . import hub as hub
+from .world import hub as hub
 def hypot(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """``sqrt(a**2 + b**2)`` without overflow."""
 def i0(input: Operand, *, out: Tensor | None = None) -> Tensor:
@@ -845,7 +845,7 @@ def less_equal(input: Operand, other: Operand, *, out: Tensor | None = None) -> 
     """``input <= other``."""
 def lgamma(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``log|Gamma(x)|``; infinite at 0, -1, -2, ..."""
-from . import library as library
+from .world import library as library
 from . import linalg as linalg
 def linspace(start: Operand, end: Operand, steps: _int, *, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, pin_memory: _bool | None = None, out: Tensor | None = None) -> Tensor:
     """`steps` numbers evenly spaced from `start` to `end`; differentiable in ends that are tensors."""
@@ -997,17 +997,17 @@ def moveaxis(input: Tensor, source: Ints, destination: Ints) -> Tensor:
     """Dims moved from `source` to `destination`, the others keeping their order."""
 def movedim(input: Tensor, source: Ints, destination: Ints) -> Tensor:
     """Dims moved from `source` to `destination`, the others keeping their order."""
-from . import mps as mps
+from .world import mps as mps
 def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`input` sorted along dim 0."""
-from . import mtia as mtia
+from .world import mtia as mtia
 def mul(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """``input * other``."""
 def multinomial(input: Tensor, num_samples: _int, replacement: _bool = False, *, generator: Generator | None = None, out: Tensor | None = None) -> Tensor:
     """Indices drawn from each row with probabilities proportional to `input`, with or without replacement."""
 def multiply(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """``input * other``."""
-from . import multiprocessing as multiprocessing
+from .world import multiprocessing as multiprocessing
 def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A matrix times a vector."""
 def mvlgamma(input: Tensor, p: _int, *, out: Tensor | None = None) -> Tensor:
@@ -1138,7 +1138,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 preserve_format: memory_format
 def prod(input: Tensor, dim: Ints | None = None, keepdim: _bool = False, *, dtype: DTypeLike | None = None, out: Tensor | None = None) -> Tensor:
     """The product of all elements, or over one dim; right for any number of zeros at every order."""
-from . import profiler as profiler
+from .world import profiler as profiler
 from .core.dtypes import promote_types as promote_types
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
     """`input` with its flattened elements at `index` replaced by (or increased by) `source`."""
@@ -1269,7 +1269,7 @@ def selu(input: Tensor) -> Tensor:
     """elu with the alpha and the scale that keep mean 0 and variance 1."""
 def selu_(input: Tensor) -> Tensor:
     """In-place version of :func:`selu`."""
-from . import serialization as serialization
+from .world import serialization as serialization
 from .amp.cast import set_autocast_cache_enabled as set_autocast_cache_enabled
 from .amp.cast import set_autocast_cpu_dtype as set_autocast_cpu_dtype
 from .amp.cast import set_autocast_cpu_enabled as set_autocast_cpu_enabled
@@ -1453,7 +1453,7 @@ def to_dlpack(tensor: Tensor) -> Any:
     """The memory of a tensor for another library, as an opaque capsule."""
 def topk(input: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: Tensor | Sequence[Tensor] | None = None) -> Sorted:
     """The k largest (or smallest) entries along `dim`, in order, and their positions."""
-from . import torch_version as torch_version
+from .world import torch_version as torch_version
 def trace(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``sum_i x[i, i]`` of a matrix."""
 def transpose(input: Tensor, dim0: Any, dim1: _int | None = None) -> Tensor:
@@ -1485,7 +1485,7 @@ def trunc_(self: Tensor) -> Tensor:
     """In-place version of :meth:`trunc`."""
 def typename(obj: Any) -> _str:
     """The type's name, as PyTorch prints it."""
-from . import types as types
+from .world import types as types
 from . import typing as typing
 uint16: DType
 uint32: DType
@@ -1536,7 +1536,7 @@ def var_mean(input: Tensor, dim: Ints | None = None, unbiased: _bool | None = No
     """The variance and the mean over `dim`."""
 def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``sum(conj(a) * b)`` of two vectors."""
-from . import version as version
+from .world import version as version
 def view_as_complex(input: Tensor) -> Tensor:
     """A complex view of a real tensor whose last dimension holds real and imaginary part."""
 def view_as_complex_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1563,7 +1563,7 @@ def xlogy(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tenso
     """``input * log(other)``, and 0 where `input` is 0."""
 def xlogy_(self: Tensor, other: Operand) -> Tensor:
     """In-place version of :meth:`xlogy`."""
-from . import xpu as xpu
+from .world import xpu as xpu
 def zero_(self: Tensor) -> Tensor:
     """Write 0 to all elements."""
 def zeros(*sizes: Ints, size: Ints | None = None, out: Tensor | None = None, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, pin_memory: _bool | None = None) -> Tensor:

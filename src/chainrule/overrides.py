@@ -132,7 +132,7 @@ class TorchFunctionMode:
         return self
 
     def __exit__(self, *exc: Any) -> None:
-        MODES.reset(self._tokens.pop())
+        MODES.reset(self.__dict__["_tokens"].pop())
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> Any:

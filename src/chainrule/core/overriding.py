@@ -229,5 +229,5 @@ def _as_class(y: Any, cls: type, args: Any) -> Any:
     return y
 
 
-Tensor.__torch_function__ = classmethod(_torch_function)  # type: ignore[attr-defined]
-Tensor.__init_subclass__ = classmethod(_init_subclass)  # type: ignore[assignment]
+Tensor.__torch_function__ = classmethod(_torch_function)
+Tensor.__init_subclass__ = classmethod(_init_subclass)  # type: ignore[assignment, arg-type]

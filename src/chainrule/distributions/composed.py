@@ -156,7 +156,7 @@ class Independent(Distribution):
         n = self.reinterpreted_batch_ndims
         return constraints.independent(self.base_dist.support, n) if n else self.base_dist.support
 
-    has_rsample = property(lambda self: self.base_dist.has_rsample)  # type: ignore[assignment]
+    has_rsample = property(lambda self: self.base_dist.has_rsample)
     mean = property(lambda self: self.base_dist.mean)
     mode = property(lambda self: self.base_dist.mode)
     variance = property(lambda self: self.base_dist.variance)

@@ -59,14 +59,14 @@ class _Dependent(Constraint):
         self._is_discrete, self._event_dim = is_discrete, event_dim
 
     @property
-    def is_discrete(self) -> bool:  # type: ignore[override]
+    def is_discrete(self) -> bool:
         """Whether it is a set of points, where that is known."""
         if self._is_discrete is NotImplemented:
             raise NotImplementedError(".is_discrete cannot be determined statically")
         return self._is_discrete
 
     @property
-    def event_dim(self) -> int:  # type: ignore[override]
+    def event_dim(self) -> int:
         """The dimensions of an event, where they are known."""
         if self._event_dim is NotImplemented:
             raise NotImplementedError(".event_dim cannot be determined statically")
@@ -165,7 +165,7 @@ class _Multinomial(Constraint):
     def __init__(self, upper_bound: Any) -> None:
         self.upper_bound = upper_bound
 
-    def check(self, x: Any) -> Any:  # type: ignore[override]
+    def check(self, x: Any) -> Any:
         return (x >= 0).all(-1) & (x.sum(-1) <= self.upper_bound)
 
 
@@ -199,7 +199,7 @@ class _Stack(_Joined):
     """Entries of a dimension."""
 
     @property
-    def event_dim(self) -> int:  # type: ignore[override]
+    def event_dim(self) -> int:
         """The dimensions of an event, with the stacked one if it is behind an entry's."""
         dim = max(c.event_dim for c in self.cseq)
         return dim + 1 if self.dim + dim < 0 else dim

@@ -137,9 +137,9 @@ class _InverseTransform(Transform):
         self._inv = transform
 
     inv = property(lambda self: self._inv)
-    domain = property(lambda self: self._inv.codomain)  # type: ignore[assignment]
-    codomain = property(lambda self: self._inv.domain)  # type: ignore[assignment]
-    bijective = property(lambda self: self._inv.bijective)  # type: ignore[assignment]
+    domain = property(lambda self: self._inv.codomain)
+    codomain = property(lambda self: self._inv.domain)
+    bijective = property(lambda self: self._inv.bijective)
     sign = property(lambda self: self._inv.sign)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -182,7 +182,7 @@ class ComposeTransform(Transform):
     __hash__ = object.__hash__
 
     @property
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> Any:
         """What the first part takes, as events of as many dimensions as any part has."""
         if not self.parts:
             return constraints.real
@@ -193,7 +193,7 @@ class ComposeTransform(Transform):
         return constraints.independent(domain, dim - domain.event_dim) if dim > domain.event_dim else domain
 
     @property
-    def codomain(self) -> Any:  # type: ignore[override]
+    def codomain(self) -> Any:
         """What the last part gives."""
         if not self.parts:
             return constraints.real
@@ -203,7 +203,7 @@ class ComposeTransform(Transform):
             dim = max(dim + p.codomain.event_dim - p.domain.event_dim, p.codomain.event_dim)
         return constraints.independent(codomain, dim - codomain.event_dim) if dim > codomain.event_dim else codomain
 
-    bijective = property(lambda self: all(p.bijective for p in self.parts))  # type: ignore[assignment]
+    bijective = property(lambda self: all(p.bijective for p in self.parts))
     sign = property(lambda self: reduce(operator.mul, (p.sign for p in self.parts), 1))
 
     @property
@@ -273,11 +273,11 @@ class IndependentTransform(Transform):
             reinterpreted_batch_ndims,
         )
 
-    domain = property(lambda self: constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims))  # type: ignore[assignment]
+    domain = property(lambda self: constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims))
     codomain = property(
         lambda self: constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
-    )  # type: ignore[assignment]
-    bijective = property(lambda self: self.base_transform.bijective)  # type: ignore[assignment]
+    )
+    bijective = property(lambda self: self.base_transform.bijective)
     sign = property(lambda self: self.base_transform.sign)
 
     def _check(self, x: Tensor, dim: int) -> Tensor:

@@ -53,7 +53,7 @@ class LogNormal(_Of):
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.positive
-    has_rsample = True  # type: ignore[assignment]
+    has_rsample = True
     _own = ()
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
@@ -75,7 +75,7 @@ class _Half(_Of):
 
     arg_constraints = {"scale": constraints.positive}
     support = constraints.nonnegative
-    has_rsample = True  # type: ignore[assignment]
+    has_rsample = True
     scale = property(lambda self: self.base_dist.scale)
     mode = property(lambda self: cr.zeros_like(self.scale))
 
@@ -203,7 +203,7 @@ class Kumaraswamy(_Of):
 
     arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
     support = constraints.unit_interval
-    has_rsample = True  # type: ignore[assignment]
+    has_rsample = True
     _own = ("concentration1", "concentration0")
 
     def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None) -> None:
@@ -259,7 +259,7 @@ class InverseGamma(_Of):
 
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
     support = constraints.positive
-    has_rsample = True  # type: ignore[assignment]
+    has_rsample = True
     _own = ()
 
     def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
@@ -294,7 +294,7 @@ class LogisticNormal(_Of):
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.simplex
-    has_rsample = True  # type: ignore[assignment]
+    has_rsample = True
     _own = ()
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
@@ -358,7 +358,7 @@ class RelaxedBernoulli(_Relaxed):
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval
-    has_rsample = True  # type: ignore[assignment]
+    has_rsample = True
 
     def __init__(
         self, temperature: Tensor, probs: Any = None, logits: Any = None, validate_args: bool | None = None
@@ -413,7 +413,7 @@ class RelaxedOneHotCategorical(_Relaxed):
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.simplex
-    has_rsample = True  # type: ignore[assignment]
+    has_rsample = True
 
     def __init__(
         self, temperature: Tensor, probs: Any = None, logits: Any = None, validate_args: bool | None = None

@@ -43,8 +43,8 @@ class ReshapeTransform(Transform):
             raise ValueError("in_shape, out_shape have different numbers of elements")
         super().__init__(cache_size=cache_size)
 
-    domain = property(lambda self: constraints.independent(constraints.real, len(self.in_shape)))  # type: ignore[assignment]
-    codomain = property(lambda self: constraints.independent(constraints.real, len(self.out_shape)))  # type: ignore[assignment]
+    domain = property(lambda self: constraints.independent(constraints.real, len(self.in_shape)))
+    codomain = property(lambda self: constraints.independent(constraints.real, len(self.out_shape)))
 
     def _call(self, x: Tensor) -> Tensor:
         return x.reshape((*x.shape[: x.ndim - len(self.in_shape)], *self.out_shape))
@@ -83,7 +83,7 @@ class AffineTransform(Transform):
     event_dim = property(lambda self: self._event_dim)
     domain = property(
         lambda self: constraints.independent(constraints.real, self._event_dim) if self._event_dim else constraints.real
-    )  # type: ignore[assignment]
+    )
     codomain = domain
     sign = property(
         lambda self: self.scale.sign() if isinstance(self.scale, Tensor) else (self.scale > 0) - (self.scale < 0)
@@ -142,14 +142,14 @@ class CumulativeDistributionTransform(Transform):
 
     bijective = True
     codomain = constraints.unit_interval
-    sign = 1  # type: ignore[assignment]
+    sign = 1
     _keys = ("distribution",)
 
     def __init__(self, distribution: Any, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
         self.distribution = distribution
 
-    domain = property(lambda self: self.distribution.support)  # type: ignore[assignment]
+    domain = property(lambda self: self.distribution.support)
 
     def _call(self, x: Tensor) -> Tensor:
         return self.distribution.cdf(x)
@@ -232,7 +232,7 @@ class CorrCholeskyTransform(Transform):
         part = tril_matrix_to_vec(y, diag=-1)
         return cr.atanh(part / tril_matrix_to_vec(left, diag=-1).sqrt())
 
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor, intermediates: Any = None) -> Tensor:  # type: ignore[override]
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor, intermediates: Any = None) -> Tensor:
         left = tril_matrix_to_vec(1 - (y * y).cumsum(-1), diag=-2)
         return 0.5 * left.log().sum(-1) + (-2 * (x + F.softplus(-2 * x) - math.log(2))).sum(-1)
 
@@ -256,7 +256,7 @@ class _Joined(Transform):
         self.transforms, self.dim = [t.with_cache(cache_size) for t in tseq], dim
         self.lengths = [1] * len(self.transforms) if lengths is None else list(lengths)
 
-    bijective = property(lambda self: all(t.bijective for t in self.transforms))  # type: ignore[assignment]
+    bijective = property(lambda self: all(t.bijective for t in self.transforms))
 
     def _split(self, x: Tensor) -> list[Tensor]:
         raise NotImplementedError
@@ -276,8 +276,8 @@ class CatTransform(_Joined):
 
     event_dim = property(lambda self: max(t.event_dim for t in self.transforms))
     length = property(lambda self: sum(self.lengths))
-    domain = property(lambda self: constraints.cat([t.domain for t in self.transforms], self.dim, self.lengths))  # type: ignore[assignment]
-    codomain = property(lambda self: constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths))  # type: ignore[assignment]
+    domain = property(lambda self: constraints.cat([t.domain for t in self.transforms], self.dim, self.lengths))
+    codomain = property(lambda self: constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths))
 
     def _split(self, x: Tensor) -> list[Tensor]:
         return list(x.split(self.lengths, self.dim))
@@ -300,8 +300,8 @@ class StackTransform(_Joined):
     def __init__(self, tseq: Sequence[Transform], dim: int = 0, cache_size: int = 0) -> None:
         super().__init__(tseq, dim, None, cache_size)
 
-    domain = property(lambda self: constraints.stack([t.domain for t in self.transforms], self.dim))  # type: ignore[assignment]
-    codomain = property(lambda self: constraints.stack([t.codomain for t in self.transforms], self.dim))  # type: ignore[assignment]
+    domain = property(lambda self: constraints.stack([t.domain for t in self.transforms], self.dim))
+    codomain = property(lambda self: constraints.stack([t.codomain for t in self.transforms], self.dim))
 
     def _split(self, x: Tensor) -> list[Tensor]:
         return [x.select(self.dim, i) for i in range(x.shape[self.dim])]

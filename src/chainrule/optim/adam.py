@@ -75,7 +75,7 @@ class Adam(Elementwise):
         return means(group) | decay(group, bool(group["decoupled_weight_decay"])) | unbias
 
     @staticmethod
-    def rule(xp: Functions, c: Any, p: Any, g: Any, m: Any, v: Any, top: Any = None) -> tuple[Any, ...]:  # type: ignore[override]
+    def rule(xp: Functions, c: Any, p: Any, g: Any, m: Any, v: Any, top: Any = None) -> tuple[Any, ...]:
         """``m / (sqrt(v) + eps)``."""
         p, g = decayed(c, p, g)
         m = c.b1 * m + c.a1 * g
@@ -140,7 +140,7 @@ class Adamax(Elementwise):
         return means(group) | decay(group) | {"rate": group["lr"] / (1 - group["betas"][0] ** float(s.step))}
 
     @staticmethod
-    def rule(xp: Functions, c: Any, p: Any, g: Any, m: Any, u: Any) -> tuple[Any, ...]:  # type: ignore[override]
+    def rule(xp: Functions, c: Any, p: Any, g: Any, m: Any, u: Any) -> tuple[Any, ...]:
         """``m / u``."""
         p, g = decayed(c, p, g)
         m, u = c.b1 * m + c.a1 * g, xp.maximum(c.b2 * u, xp.abs(g) + c.eps)
@@ -188,7 +188,7 @@ class NAdam(Elementwise):
         return means(group) | decay(group, group["decoupled_weight_decay"]) | both | {"unbias": 1 - b2**n}
 
     @staticmethod
-    def rule(xp: Functions, c: Any, p: Any, g: Any, m: Any, v: Any) -> tuple[Any, ...]:  # type: ignore[override]
+    def rule(xp: Functions, c: Any, p: Any, g: Any, m: Any, v: Any) -> tuple[Any, ...]:
         """A step along the gradient and one along its mean."""
         p, g = decayed(c, p, g)
         m = c.b1 * m + c.a1 * g
@@ -233,7 +233,7 @@ class RAdam(Elementwise):
         return means(group) | decay(group, group["decoupled_weight_decay"]) | {"scaled": bool(scaled), "rate": rate}
 
     @staticmethod
-    def rule(xp: Functions, c: Any, p: Any, g: Any, m: Any, v: Any) -> tuple[Any, ...]:  # type: ignore[override]
+    def rule(xp: Functions, c: Any, p: Any, g: Any, m: Any, v: Any) -> tuple[Any, ...]:
         """``m``, or ``m / (sqrt(v) + eps)``."""
         p, g = decayed(c, p, g)
         m = c.b1 * m + c.a1 * g

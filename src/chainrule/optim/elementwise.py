@@ -237,7 +237,8 @@ class Elementwise(Optimizer):
         c = SimpleNamespace(**numbers)
         for k, v in zip(self.scalars, new, strict=True):
             _write_number(state, k, v)
-        g: Any = self._dense(p.grad) if p.grad.is_sparse and not p.is_sparse else p.grad  # type: ignore[union-attr]
+        grad: Any = p.grad
+        g = self._dense(grad) if grad.is_sparse and not p.is_sparse else grad
         values = [p, -g if c.maximize else g, *(state[k] for k in names)]
         if complex_numbers := p.dtype.category == dt.COMPLEX:
             values = [PUBLIC["view_as_real"](v) for v in values]

@@ -46,7 +46,7 @@ class SGD(Elementwise):
         return decay(group) | numbers | {"nesterov": bool(group["nesterov"])}
 
     @staticmethod
-    def rule(xp: Functions, c: Any, p: Any, g: Any, v: Any = None) -> tuple[Any, ...]:  # type: ignore[override]
+    def rule(xp: Functions, c: Any, p: Any, g: Any, v: Any = None) -> tuple[Any, ...]:
         """``p - lr v``."""
         p, g = decayed(c, p, g)
         if v is None:
@@ -95,7 +95,7 @@ class ASGD(Elementwise):
         return now
 
     @staticmethod
-    def rule(xp: Functions, c: Any, p: Any, g: Any, mean: Any) -> tuple[Any, ...]:  # type: ignore[override]
+    def rule(xp: Functions, c: Any, p: Any, g: Any, mean: Any) -> tuple[Any, ...]:
         """A step, and its part in the mean."""
         if c.decays:
             g = g + c.decay * p
@@ -134,7 +134,7 @@ class Rprop(Elementwise):
         return {"down": down, "up": up, "least": least, "most": most}
 
     @staticmethod
-    def rule(xp: Functions, c: Any, p: Any, g: Any, before: Any, size: Any) -> tuple[Any, ...]:  # type: ignore[override]
+    def rule(xp: Functions, c: Any, p: Any, g: Any, before: Any, size: Any) -> tuple[Any, ...]:
         """Where the sign has changed the size shrinks, and the parameter waits."""
         same = g * before
         size = xp.where(same > 0, size * c.up, xp.where(same < 0, size * c.down, size))

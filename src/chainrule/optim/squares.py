@@ -47,7 +47,7 @@ class Adagrad(Elementwise):
         return decay(group) | {"lr": group["lr"] / (1 + (float(s.step) - 1) * group["lr_decay"]), "eps": group["eps"]}
 
     @staticmethod
-    def rule(xp: Functions, c: Any, p: Any, g: Any, total: Any) -> tuple[Any, ...]:  # type: ignore[override]
+    def rule(xp: Functions, c: Any, p: Any, g: Any, total: Any) -> tuple[Any, ...]:
         """``g / (sqrt(sum) + eps)``."""
         p, g = decayed(c, p, g)
         total = total + g * g
@@ -86,7 +86,7 @@ class Adadelta(Elementwise):
         return decay(group) | {"lr": group["lr"], "rho": rho, "rest": 1 - rho, "eps": group["eps"]}
 
     @staticmethod
-    def rule(xp: Functions, c: Any, p: Any, g: Any, v: Any, w: Any) -> tuple[Any, ...]:  # type: ignore[override]
+    def rule(xp: Functions, c: Any, p: Any, g: Any, v: Any, w: Any) -> tuple[Any, ...]:
         """The steps so far give the unit of the next one."""
         p, g = decayed(c, p, g)
         v = c.rho * v + c.rest * (g * g)
@@ -126,7 +126,7 @@ class RMSprop(Elementwise):
         return decay(group) | numbers | {"moves": group["momentum"] > 0, "centered": bool(group["centered"])}
 
     @staticmethod
-    def rule(xp: Functions, c: Any, p: Any, g: Any, v: Any, *others: Any) -> tuple[Any, ...]:  # type: ignore[override]
+    def rule(xp: Functions, c: Any, p: Any, g: Any, v: Any, *others: Any) -> tuple[Any, ...]:
         """``g / (sqrt(v) + eps)``."""
         p, g = decayed(c, p, g)
         v = c.a * v + c.rest * (g * g)

@@ -41,6 +41,7 @@ def make_tensor(
     if not lo < hi and not (lo == hi and low is not None):
         raise ValueError(f"make_tensor: `low` must be less than `high`, but got {low} >= {high}")
     full = (*size[:-1], 2 * size[-1]) if noncontiguous and size and np.prod(size) > 1 else size
+    a: Any
     if whole:
         a = rng.integers(int(np.ceil(lo)), max(int(np.ceil(hi)), int(np.ceil(lo)) + 1), full)
     elif dtype.category == dt.COMPLEX:

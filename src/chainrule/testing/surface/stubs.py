@@ -86,7 +86,7 @@ def _root() -> list[str]:
 
 def _of_root(name: str, value: Any) -> str:
     if isinstance(value, ModuleType):
-        return f"from . import {name} as {name}"
+        return f"from {value.__name__.rpartition('.')[0].removeprefix('chainrule') or '.'} import {name} as {name}"
     if isinstance(value, dt.DType):
         return f"{name}: DType"
     if not callable(value):
@@ -96,6 +96,8 @@ def _of_root(name: str, value: Any) -> str:
     home = getattr(value, "__globals__", {}).get("__name__") or value.__module__
     if name in PUBLIC or home == "chainrule" or home.startswith("chainrule.ops."):
         return _member(name, value)
+    if isinstance(value, type) and value.__module__ == "chainrule.world.storages" and value.__name__ != "TypedStorage":
+        return f"{name}: type[Any]"  # classes made in a loop
     own = value.__code__.co_name if isinstance(value, FunctionType) else value.__name__
     return f"from {home.removeprefix('chainrule')} import {own} as {name}"
 
