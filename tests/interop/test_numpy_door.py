@@ -230,11 +230,3 @@ def calls(f: Any) -> int:
     finally:
         sys.setprofile(None)
     return count
-
-
-def test_functions_of_tensors_pay_nothing() -> None:
-    x = chainrule.ones(8)
-    assert calls(lambda: grad(lambda v: (v * v).sum())(x)) <= 60
-    xs = chainrule.randn(4, 8)
-    norm = lambda v: chainrule.nn.functional.layer_norm(v, (8,)).sum()
-    assert calls(lambda: vmap(grad(norm))(xs)) <= 150

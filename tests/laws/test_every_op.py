@@ -20,9 +20,12 @@ BEYOND = {
     "ldl_factor": "it has no rules: its derivative is missing, and says so",
     "nearbyint": "the nearest mode of grid_sample detaches its coordinates first",
 }
-# The ops that take nests apart and join them have their laws in tests/nested; they are there once chainrule.nested is imported.
+# The ops that take nests apart and join them have their laws in tests/nested, recorded programs and loops theirs in tests/jit.
+ELSEWHERE = ("chainrule.nested", "chainrule.jit.")
 DIFFERENTIABLE = frozenset(
-    n for n, o in OPS.items() if o.differentiable and getattr(o.body, "__module__", "") != "chainrule.nested"
+    n
+    for n, o in OPS.items()
+    if o.differentiable and not str(getattr(o.body or o.spec, "__module__", "")).startswith(ELSEWHERE)
 )
 
 

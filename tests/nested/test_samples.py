@@ -18,6 +18,7 @@ from chainrule.core.tree import flatten, unflatten
 nested, func = ct.nested, ct.func
 
 ON_A_PATTERN = "sparse.mm sparse.sampled_addmm sparse.softmax sparse.sum sparse.spsolve Tensor.to_dense Tensor.sparse_mask Tensor.coalesce".split()
+RECURRENT = "lstm gru rnn_tanh rnn_relu lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell".split()
 CONCRETE = "its loops or tables need one concrete size"
 WITHOUT: dict[str, str] = {
     "squeeze": "a ragged dim stays, though one component has size 1 in it",
@@ -33,6 +34,8 @@ WITHOUT: dict[str, str] = {
     "linalg.householder_product": CONCRETE, "nn.functional.max_unpool1d": CONCRETE, "nn.functional.max_unpool2d": CONCRETE,
     "nn.functional.fractional_max_pool3d": CONCRETE, "Tensor.unfold": CONCRETE,
     **dict.fromkeys(ON_A_PATTERN, "one pattern of stored entries for all components"),
+    "geqrf": CONCRETE, "_trilinear": CONCRETE, "embedding_dense_backward": CONCRETE, "sylvester": CONCRETE,
+    **dict.fromkeys(RECURRENT, "weights of one size, and steps that say how many rows there are"),
     "istft": CONCRETE, "_weight_norm": "the norm is taken over what is ragged",
 }  # fmt: skip
 
@@ -53,7 +56,17 @@ OWN_SIZES = frozenset(
     nn.functional.multilabel_margin_loss nn.functional.nll_loss nn.functional.scaled_dot_product_attention ormqr pow prelu put scatter
     scatter_add scatter_reduce select_scatter split take triangular_solve view vstack
     """.split()
-) | frozenset(ON_A_PATTERN)
+) | frozenset(
+    (
+        *ON_A_PATTERN,
+        *RECURRENT,
+        "sylvester",
+        "_trilinear",
+        "embedding_dense_backward",
+        "nn.functional.embedding",
+        "nn.functional.embedding_bag",
+    )
+)
 # Random, or as many results as the size allows: there is nothing to compare with.
 NOT_COMPARED = frozenset(
     "nn.functional.dropout nn.functional.alpha_dropout nn.functional.dropout2d native_dropout_backward split chunk".split()

@@ -128,6 +128,8 @@ def test_every_transform_takes_parameters() -> None:
 
 @pytest.mark.parametrize("level", ["plain", "leaf"])
 def test_subclasses_compute_like_tensors(level: str) -> None:
+    """The same numbers; what an op makes of a subclass is of that subclass, as in PyTorch."""
+
     def make(cls: type) -> Any:
         x = cr.tensor([1.0, -2.0]).as_subclass(cls)
         return x.requires_grad_() if level == "leaf" else x
@@ -146,7 +148,7 @@ def test_subclasses_compute_like_tensors(level: str) -> None:
         lambda x: x * True,
     ):
         y, z = f(a), f(b)
-        assert type(y) is cr.Tensor and y.dtype is z.dtype and y.requires_grad == z.requires_grad
+        assert type(y) is Named and type(z) is cr.Tensor and y.dtype is z.dtype and y.requires_grad == z.requires_grad
         np.testing.assert_array_equal(y.detach().numpy(), z.detach().numpy())
 
 

@@ -75,7 +75,7 @@ def test_numpy_is_no_way_out_of_a_derivative() -> None:
     x = cr.tensor([1.0, 2.0])
     detour = lambda x: cr.tensor(x.numpy() * 2).sum()
     for run in (lambda: func.grad(detour)(x), lambda: func.jvp(detour, (x,), (x,)), lambda: detour(x.requires_grad_())):
-        with pytest.raises(RuntimeError, match=r"numpy\(\) on a tensor that .* would lose"):
+        with pytest.raises(RuntimeError, match=r"numpy\(\).*[Ww]ould lose"):
             run()
     y, t = func.jvp(lambda x: x * cr.tensor(x.detach().numpy()), (cr.tensor([3.0]),), (cr.tensor([1.0]),))
     assert y.tolist() == [9.0] and t.tolist() == [3.0]

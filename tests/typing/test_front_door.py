@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import chainrule as cr
+import chainrule.overrides  # functions that ask foreign types take the place of those that do not
 from chainrule.core.op import OPS
 from chainrule.core.registry import METHODS, OPERATORS
 

@@ -276,7 +276,7 @@ def in_place(f: Callable[..., Any], name: str) -> Callable[..., Tensor]:
             return assign(self, f(self, *args, **kw), name)
 
     method.__doc__ = f"In-place version of :meth:`{name.rstrip('_')}`."
-    return signed(method, f, returns="Tensor")
+    return signed(method, method if name.startswith("__") else f, returns="Tensor")
 
 
 def public(

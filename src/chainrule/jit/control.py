@@ -339,6 +339,7 @@ def map_(f: Callable[..., Any], xs: Any, *args: Any) -> Any:
 
 
 map_.__name__ = map_.__qualname__ = "map"
+map_.__module__ = "chainrule.func"
 
 
 def associative_scan(combine_fn: Callable[[Any, Any], Any], xs: Any, dim: int = 0, reverse: bool = False) -> Any:

@@ -263,6 +263,15 @@ def _loop(
     return f, blas("dgemm" if dtype.itemsize == 8 else "sgemm"), t
 
 
+def _check_rows(rows: int, sequences: int, at: Any, count: Any) -> None:
+    """Refuse steps that speak of rows that are not there: compiled loops look at nothing but addresses."""
+    if len(at) and (int((at + count).max()) > rows or int(count.max()) > sequences or int(count.min()) < 0):
+        raise RuntimeError(
+            f"recurrent layer: batch_sizes {count.tolist()} need {int((at + count).max())} rows of data and {int(count.max())} states, "
+            f"but there are {rows} rows and {sequences} states"
+        )
+
+
 def forward_loop(
     mode: str, x: Any, h: Any, c: Any, w: Any, b: Any, wr: Any, at: Any, count: Any
 ) -> tuple[Any, Any, Any]:
@@ -273,6 +282,7 @@ def forward_loop(
     """
     f, gemm, t = _loop(mode, x.dtype, wr is not None, False)
     rows, batch, g = x.shape
+    _check_rows(rows, len(h), at, count)
     hidden, width = g // GATES[mode], h.shape[-1]
     y = empty((rows, batch, width), x.dtype)
     z = empty((len(h), batch, g), x.dtype)
@@ -297,6 +307,7 @@ def backward_loop(
     extra = ggates is not None
     f, gemm, t = _loop(mode, gy.dtype, wr is not None, True, extra)
     rows, batch, width = gy.shape
+    _check_rows(rows, len(dh), at, count)
     g = w.shape[1]
     hidden = g // GATES[mode]
     dx = empty((rows, batch, g), gy.dtype)

@@ -87,8 +87,6 @@ def _check(
     for v in (weight, bias):
         fits = fits and (v is None or (isinstance(v, Tensor) and sizes_of(v) == shape))
     if fits:
-        if innermost(input).dtype.num not in REAL_NUMS:
-            float_arg(name, input)
         return shape, len(have)
     if not shape:
         raise RuntimeError(
@@ -128,6 +126,8 @@ def layer_norm(
     each example) the statistics are those of the positions that count; the others give 0 and get no gradient.
     """
     shape, rank = _check("layer_norm", input, normalized_shape, weight, bias)
+    if innermost(input).dtype.num not in REAL_NUMS:
+        float_arg("layer_norm", input)
     if mask is not None or lengths is not None:
         ok = valid_positions("layer_norm", input, mask, lengths, 1)
         return _masked(input, len(shape), weight, bias, eps, ok, True)

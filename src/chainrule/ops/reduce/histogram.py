@@ -96,7 +96,7 @@ def bin_between_p(x: Any, e: Any, *, n: int) -> Any:
 def _totals(k: Tensor, w: Any, n: int, like: Tensor) -> Tensor:
     """The sum of the weights in each bin; those in bin n are dropped."""
     if w is None:
-        w = Tensor(np.ones(k.shape, np.float64))
+        w = ones_like(k, dtype=dt.float64)
     return add_rows_p(w, k, n=n + 1, r=0, s=1).narrow(-1, 0, n).to(like.dtype)
 
 

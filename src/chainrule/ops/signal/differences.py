@@ -145,6 +145,10 @@ def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order:
                 raise TypeError(f"gradient expected spacing to hold numbers or tensors, got {type(h).__name__}")
             out.append(_uniform(input, d, h, edge_order))
             continue
+        if h.device != input.device:
+            raise RuntimeError(
+                f"gradient: expected each tensor of spacing to be on the device of input, {input.device}, got one on {h.device}"
+            )
         if h.ndim != 1 or h.shape[0] != m:
             raise RuntimeError(
                 f"gradient expected spacing to hold {m} coordinates for dim {d + n}, got shape {list(h.shape)}"

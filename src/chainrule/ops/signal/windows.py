@@ -188,7 +188,12 @@ def _named(
     if d.category != dt.FLOAT:
         raise RuntimeError(f"{name} expects floating point dtypes, got: dtype={d}")
     w = _short(m)
-    return finish(shape(m) if w is None else w, d, requires_grad, device)
+    a = shape(m) if w is None else w
+    if isinstance(a, Tensor):
+        raise TypeError(
+            f"{name}: the window's parameter must be a number, got a tensor; it has no derivative, write float(...) of it"
+        )
+    return finish(a, d, requires_grad, device)
 
 
 @public("hann_window", out=False)
