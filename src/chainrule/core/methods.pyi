@@ -75,7 +75,7 @@ class Methods:
         """``~x``: an integer with every bit turned around, or the other truth value."""
     def __ior__(self, other: Operand) -> Self:
         """In-place version of :meth:`__ior`."""
-    def __ipow__(self, exponent: Operand) -> Self:
+    def __ipow__(self, other: Operand) -> Self:
         """In-place version of :meth:`__ipow`."""
     def __irshift__(self, other: Operand) -> Self:
         """In-place version of :meth:`__irshift`."""

@@ -140,7 +140,7 @@ def enable() -> None:
     new: dict[int, Any] = {}
     methods = {id(m): n for n, m in METHODS.items()}
     for name, f in list(PUBLIC.items()):
-        if isinstance(f, type) or name in _UNASKED:
+        if isinstance(f, type) or name.rpartition(".")[2] in _UNASKED:
             continue
         if id(f) not in new:
             new[id(f)] = g = overridable(f)

@@ -114,6 +114,8 @@ def survey(*holders: Any) -> Held:
             queue.extend((x.func, x.args, x.keywords))
         elif isinstance(x, ModuleType):
             continue
+        elif type(x).__module__ == "chainrule.jit.api":
+            queue.append(x.__wrapped__)  # of a compiled function, what it is made from; its recordings are its own
         else:
             d = getattr(x, "__dict__", None)
             if isinstance(d, dict):

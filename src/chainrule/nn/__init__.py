@@ -1,5 +1,6 @@
 """Neural networks: modules, parameters, initialisers, and the functions under ``nn.functional``."""
 
+import typing as _typing
 from typing import Any as _Any
 
 from . import attention, common_types, functional, init, modules, parallel, parameter, utils
@@ -46,13 +47,17 @@ def factory_kwargs(kwargs: dict[str, _Any] | None) -> dict[str, _Any]:
     return out
 
 
-def __getattr__(name: str) -> _Any:
+def _lazy(name: str) -> _Any:
     """``nn.grad``, which needs the transforms, when it is first asked for."""
     if name in ("grad", "_reduction"):
         import importlib
 
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+if not _typing.TYPE_CHECKING:  # a type checker would take any misspelt name for one of these
+    __getattr__ = _lazy
 
 
 def __dir__() -> list[str]:
