@@ -1,4 +1,4 @@
-"""The functions of examples/numpy as they stand: grad, jvp and hessian agree with central differences."""
+"""The functions of examples/numpy_code as they stand: grad, jvp and hessian agree with central differences."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from chainrule.func import grad, hessian, jvp
-from examples.numpy import numerics, physics, statistics
+from examples.numpy_code import numerics, physics, statistics
 
 R = np.random.default_rng(3)
 CASES: list[tuple[Any, np.ndarray]] = [
