@@ -176,8 +176,12 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return mirror
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing: a mirror looks its names up when they are used."""
+        """What can be called is there at once, for those who go through a module's contents; the rest is looked up when it is used."""
         ours = module.__dict__["_ours"]
+        for name, value in list(vars(ours).items()):
+            if callable(value) and not name.startswith("__") and f"{module.__name__}.{name}" not in ELSEWHERE:
+                if module.__name__ != "torch" or name not in INSIDE:
+                    module.__dict__.setdefault(name, value)
         module.__dict__["__all__"] = [n for n in getattr(ours, "__all__", dir(ours)) if not n.startswith("_")]
 
     def find_distributions(self, context: Any = None) -> Iterable[importlib.metadata.Distribution]:

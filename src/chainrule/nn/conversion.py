@@ -131,6 +131,14 @@ class Conversion:
         """This module, its tensors in the main memory."""
         return self._apply(lambda x: x.to("cpu"))
 
+    def cuda(self: C, device: Any = None) -> C:
+        """This module, its tensors on a device: raises, there is none."""
+        return self._apply(lambda x: x.to("cuda" if device is None else device))
+
+    def xpu(self: C, device: Any = None) -> C:
+        """This module, its tensors on a device: raises, there is none."""
+        return self._apply(lambda x: x.to("xpu" if device is None else device))
+
     def to_empty(self: C, *, device: Any, recurse: bool = True) -> C:
         """Parameters and buffers of the same shapes on `device`, their values left to chance."""
         from ..core.registry import PUBLIC

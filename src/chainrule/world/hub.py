@@ -11,6 +11,15 @@ from urllib.request import urlopen
 
 from .refusal import NotDone
 
+try:
+    from tqdm import tqdm
+except ImportError:
+
+    def tqdm(iterable: Any = (), *args: Any, **kw: Any) -> Any:
+        """The argument: bars of progress need the package tqdm."""
+        return iterable
+
+
 _DIR: list[str] = []
 HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")  # of a file name: how its SHA-256 begins
 

@@ -40,6 +40,56 @@ def no_devices(*args: Any, **kw: Any) -> list[str]:
     return []
 
 
+def zero(*args: Any, **kw: Any) -> int:
+    """0."""
+    return 0
+
+
+def itself(x: Any) -> Any:
+    """The argument."""
+    return x
+
+
+def decorator(*args: Any, **kw: Any) -> Any:
+    """A decorator that leaves its function as it is."""
+    return itself
+
+
+class around:
+    """A ``with`` without effect, which also decorates."""
+
+    def __init__(self, *args: Any, **kw: Any) -> None: ...
+
+    def __call__(self, fn: Any) -> Any:
+        return fn
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *exc: Any) -> None: ...
+
+
+class TracerWarning(Warning):
+    """Of PyTorch's tracer: nothing warns so here."""
+
+
+class Lists:
+    """``BroadcastingList2[int]`` in annotations."""
+
+    def __class_getitem__(cls, item: Any) -> Any:
+        return list[item]
+
+
+class CudaTensor:
+    """A type of tensors on a device that is not there: nothing is one."""
+
+
+class OptState:
+    """Where a scaler of gradients stands with an optimiser."""
+
+    READY, UNSCALED, STEPPED = range(3)
+
+
 # Assertions: the first argument may be a tensor.
 def _raise_unless(kind: type[Exception]) -> Callable[..., None]:
     def check(cond: Any, message: Any = None) -> None:
@@ -151,6 +201,27 @@ def _parse_to(*args: Any, **kw: Any) -> tuple[Any, Any, bool, Any]:
 
 
 # Transforms.
+def get_unwrapped(x: Any) -> Any:
+    """The value of a tensor one level down."""
+    return x._value if isinstance(x, Tensor) and x._interp is not None else x
+
+
+def _cast(value: Any, device_type: str, dtype: Any) -> Any:
+    """The floating-point tensors in lists and dicts, converted."""
+    if isinstance(value, Tensor):
+        return value.to(dtype) if value.is_floating_point() else value
+    if isinstance(value, dict):
+        return {_cast(k, device_type, dtype): _cast(v, device_type, dtype) for k, v in value.items()}
+    return type(value)(_cast(v, device_type, dtype) for v in value) if isinstance(value, list | tuple) else value
+
+
+def _get_device_module(device_type: str) -> Any:
+    """``torch.cpu``, ``torch.cuda``, ..."""
+    import importlib
+
+    return importlib.import_module(f"chainrule.world.{device_type}")
+
+
 def transforms_active() -> bool:
     """Whether a transform of functions is running."""
     return bool(STACK.get())
