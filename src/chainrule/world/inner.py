@@ -73,6 +73,9 @@ class TracerWarning(Warning):
     """Of PyTorch's tracer: nothing warns so here."""
 
 
+list_of = list
+
+
 class Lists:
     """``BroadcastingList2[int]`` in annotations."""
 

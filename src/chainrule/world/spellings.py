@@ -85,6 +85,8 @@ utils.model_zoo.tqdm                            world.hub.tqdm
 multiprocessing.start_processes                 world.multiprocessing.spawn
 jit.TracerWarning                               world.inner.TracerWarning
 jit._script_if_tracing                          world.inner.itself
+jit.annotations                                 world.inner
+jit.annotations.List                            world.inner.list_of
 jit.annotations.BroadcastingList*               world.inner.Lists
 _jit_internal.BroadcastingList*                 world.inner.Lists
 legacy_contiguous_format                        contiguous_format
