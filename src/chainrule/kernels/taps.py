@@ -14,11 +14,13 @@ import numpy as np
 
 from . import compiler, runtime
 from .calls import Calls, NotSupported, kernel_type
-from .lang import DType, Kernel, Value, f64, i64
+from .lang import DType, Kernel, f64, i64
 
 # Rows of the result side by side -> vectors of each: together they fill the registers.
 SHAPES = {8: 2, 6: 4, 4: 4, 2: 4, 1: 4}
-STRETCH = 256  # taps times vectors that are summed before the next rows, so that what they read stays in the first cache
+STRETCH = (
+    256  # taps times vectors that are summed before the next rows, so that what they read stays in the first cache
+)
 BOTH = {6: 4, 4: 4, 1: 8}  # outputs -> taps of a tile of the weight's gradient
 LONG = 2048  # places that are summed before the sum is put aside
 
@@ -136,6 +138,3 @@ def products(x: Any, y: Any, at: Any, image: Any, partner: Any, w: Any, places: 
     often = max(1, LONG // max(places, 1))
     if f(runtime.pool(), x, y, w, at, image, partner, matrices, images, places, taps, outputs, pitch, often) is False:
         raise NotSupported
-
-
-__all__ = ["NotSupported", "Value", "products", "sums"]

@@ -83,7 +83,7 @@ class Layout:
         lead = x.shape[: x.ndim - len(self.size)]
         if not self.copied:
             return np.ascontiguousarray(x).reshape(*lead, 1, self.plane)
-        out = empty((*lead, len(self.phases), self.plane), x.dtype)
+        out: Any = empty((*lead, len(self.phases), self.plane), x.dtype)
         out.fill(0)
         lines = out[..., : math.prod(self.lengths)].reshape(*lead, len(self.phases), *self.lengths, copy=False)
         for i, (source, target) in enumerate(self.phases):
@@ -177,12 +177,12 @@ def conv_input(y: Any, w: Any, geo: Any) -> Any:
         full[-1] -= tail
     steps = _steps(tuple(full))
     block = math.prod(full) + tail
-    flat = empty((*y.shape[:-d], block), y.dtype)
+    flat: Any = empty((*y.shape[:-d], block), y.dtype)
     flat.fill(0)
     padded = flat[..., : math.prod(full)].reshape(*y.shape[:-d], *full, copy=False)
     padded[(..., *(slice(a, a + p) for a, p in zip(front, inner.shape[-d:], strict=True)))] = inner
     images, matrices = _numbers(yl, head, n), _matrices(wl, head, n)
-    x = empty((len(images), c, *geo.size), y.dtype)
+    x: Any = empty((len(images), c, *geo.size), y.dtype)
     wt = np.moveaxis(w.reshape(-1, o, c, *geo.kernel), 1, 2)  # (matrices, C, O, *kernel)
     for phase in np.ndindex(*geo.stride):
         target, counts, shift, chosen = [], [], 0, []
@@ -235,7 +235,7 @@ def conv_weight(x: Any, y: Any, geo: Any) -> Any:
     block = planes.shape[-2] * lay.plane
     at = (np.arange(c)[:, None] * block + lay.tap).reshape(-1)
     if lay.first != geo.output:
-        full = empty((*y.shape[:-d], *lay.first), y.dtype)
+        full: Any = empty((*y.shape[:-d], *lay.first), y.dtype)
         full.fill(0)
         full[(..., *(slice(0, p) for p in geo.output))] = y
         y = full
