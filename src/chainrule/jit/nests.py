@@ -16,7 +16,20 @@ import numpy as np
 
 from ..kernels.lang import NUMPY_NAMES, Kernel, Value
 from .values import (
-    Cell, Ex, Mem, Num, Pad, Unrenderable, broadcast, contiguous, leaves, merged, resolved, shared, shown, viewed,
+    Cell,
+    Ex,
+    Mem,
+    Num,
+    Pad,
+    Unrenderable,
+    broadcast,
+    contiguous,
+    leaves,
+    merged,
+    resolved,
+    shared,
+    shown,
+    viewed,
 )  # fmt: skip
 
 LOCAL_BYTES = 4096  # arrays up to this size live on the stack,

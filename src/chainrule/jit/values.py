@@ -50,7 +50,7 @@ class Ex:
         self, f: Callable[..., Value], args: list[Any], shape: tuple[int, ...], cost: int, kind: str = ""
     ) -> None:
         self.f, self.args, self.shape, self.cost, self.kind = f, args, tuple(shape), cost, kind
-        self.padded = any(isinstance(a, Pad) or (isinstance(a, Ex) and a.padded) for a in args)
+        self.padded: bool = any(isinstance(a, Pad) or (isinstance(a, Ex) and a.padded) for a in args)
         self.readers = 0  # of a value that is computed once: how many read it; then where it is, once it is in memory
         self.mem: Mem | None = None
 
