@@ -30,8 +30,15 @@ class Work:
             self._ready = time.perf_counter() + engine.LINK[0] + nbytes / engine.LINK[1]
 
     _then: list[Callable[[], Any]]
+    guard: Any = None  # a lock, where a second thread asks too
 
     def _test(self) -> bool:
+        if self.guard is not None:
+            with self.guard:
+                return self._ask()
+        return self._ask()
+
+    def _ask(self) -> bool:
         left = self._requests
         while left and call(left[-1].Test):
             left.pop()
