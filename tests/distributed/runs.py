@@ -28,7 +28,9 @@ def environment(**more: str) -> dict[str, str]:
     return os.environ | {"PYTHONPATH": os.pathsep.join(p for p in paths if p), "OMP_NUM_THREADS": "1"} | more
 
 
-def launch(n: int, *command: str, timeout: float = 120, options: tuple[str, ...] = (), **env: str) -> subprocess.CompletedProcess[str]:
+def launch(
+    n: int, *command: str, timeout: float = 120, options: tuple[str, ...] = (), **env: str
+) -> subprocess.CompletedProcess[str]:
     """``mpiexec -n n python command``, with everything it started ended after `timeout`."""
     p = subprocess.Popen(
         [mpiexec(), *options, "-n", str(n), sys.executable, *command],

@@ -9,7 +9,7 @@ import time
 import traceback
 from pathlib import Path
 
-MODULES = ["checks_ops", "checks_train"]
+MODULES = ["checks_ops", "checks_train", "checks_c10d"]
 
 
 def all_checks(modules: list[str]) -> dict[str, object]:
@@ -25,7 +25,7 @@ def main(out: str, modules: list[str], only: str = "") -> int:
     """Run all checks on this rank; a check that fails on one rank ends the session there, since the ranks are no longer together."""
     import chainrule.distributed as dist
 
-    dist.init_process_group("mpi", timeout=float(__import__("os").environ.get("T","60")))
+    dist.init_process_group("mpi", timeout=float(__import__("os").environ.get("T", "60")))
     rank, results = dist.get_rank(), {}
     path = Path(out) / f"rank{rank}.json"
     for name, check in all_checks(modules).items():
@@ -42,7 +42,10 @@ def main(out: str, modules: list[str], only: str = "") -> int:
             dist.all_gather_object(answers, answer)
         except BaseException:
             answers = [answer, f"after that: {traceback.format_exc()}"]
-        results[name] = {"answer": "ok" if set(answers) == {"ok"} else "\n".join(a for a in answers if a != "ok"), "seconds": time.perf_counter() - begin}
+        results[name] = {
+            "answer": "ok" if set(answers) == {"ok"} else "\n".join(a for a in answers if a != "ok"),
+            "seconds": time.perf_counter() - begin,
+        }
         path.write_text(json.dumps(results))
         if results[name]["answer"] != "ok":
             if only or "-v" in sys.argv:

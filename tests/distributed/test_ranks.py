@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from tests.distributed.runs import results_of
 from tests.distributed.session import MODULES, all_checks
 

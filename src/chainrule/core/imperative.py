@@ -414,9 +414,7 @@ def _walked(
         must, met = (None, None) if dispatch.MEET is None else dispatch.MEET(level, starts, wanted)
         early = None if dispatch.EARLY is None or name != "backward" else dispatch.EARLY(starts, create_graph)
         turns, again = None if early is None else early.turns, level if create_graph else None
-        got = walk_back(
-            starts, wanted=wanted, free=not retain, rewrap=again, skipped=skipped, must=must, early=turns
-        )
+        got = walk_back(starts, wanted=wanted, free=not retain, rewrap=again, skipped=skipped, must=must, early=turns)
         if early is not None:
             early.finish(got)
         if met is not None:

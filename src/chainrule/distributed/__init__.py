@@ -12,7 +12,7 @@ from .c10d import *
 from .c10d import __all__ as _collectives
 from .engine import ReduceOp
 from .errors import DistBackendError, DistError, DistMismatchError, DistPeerError, DistTimeoutError
-from .group import (
+from .groups import (
     ProcessGroup,
     destroy_process_group,
     get_backend,
@@ -37,7 +37,7 @@ from .wire import Work
 group = ProcessGroup  # PyTorch's ``dist.group.WORLD``
 GroupMember = ProcessGroup
 reduce_op = ReduceOp
-_all_gather_base, _reduce_scatter_base = all_gather_into_tensor, reduce_scatter_tensor  # noqa: F405
+_all_gather_base, _reduce_scatter_base = all_gather_into_tensor, reduce_scatter_tensor
 
 
 def is_available() -> bool:

@@ -19,7 +19,7 @@ from ..core.tensor import Tensor
 from ..core.views import _saved_below, assign, meta, root_of
 from . import wire
 from .engine import ReduceOp
-from .group import ProcessGroup, get_group_rank, resolve, root_in
+from .groups import ProcessGroup, get_group_rank, resolve, root_in
 from .nn import functional as F
 from .wire import Work
 
@@ -35,14 +35,18 @@ def array(x: Any, name: str) -> np.ndarray:
         raise TypeError(f"distributed: {name} takes tensors, got {type(x).__name__}")
     t = x
     while t._interp is not None:
-        if t._interp.kind != "reverse" or (type(t._aux) is not Leaf and t.requires_grad and x.requires_grad and _recording(t)):
+        if t._interp.kind != "reverse" or (
+            type(t._aux) is not Leaf and t.requires_grad and x.requires_grad and _recording(t)
+        ):
             raise ChainruleError(
                 f"distributed: {name} writes to tensors and is not recorded, but this one of shape {list(x.shape)} is the result of recorded ops. "
                 f"Use chainrule.distributed.nn.functional.{name}, which has derivatives, or pass x.detach()"
             )
         t = t._value
     if type(t._value) is not np.ndarray:
-        raise TypeError(f"distributed: {name} takes dense tensors, got one that holds {type(t._value).__name__}; send its parts")
+        raise TypeError(
+            f"distributed: {name} takes dense tensors, got one that holds {type(t._value).__name__}; send its parts"
+        )
     return np.ascontiguousarray(t._value).reshape(t._value.shape)
 
 
@@ -99,7 +103,9 @@ def _averaged(target: Target, g: ProcessGroup) -> Any:
         a = target.array
         if a.dtype.kind in "iub":
             raise TypeError(f"distributed: ReduceOp.AVG is for floating-point numbers, not for {a.dtype}")
-        np.divide(a, g.size(), out=a) if a.dtype.kind in "fc" else np.copyto(a, a.astype(np.float32) / g.size(), casting="unsafe")
+        np.divide(a, g.size(), out=a) if a.dtype.kind in "fc" else np.copyto(
+            a, a.astype(np.float32) / g.size(), casting="unsafe"
+        )
 
     return divide
 
@@ -119,7 +125,12 @@ def all_reduce(tensor: Tensor, op: str = ReduceOp.SUM, group: Any = None, async_
 
 
 def reduce(
-    tensor: Tensor, dst: int | None = None, op: str = ReduceOp.SUM, group: Any = None, async_op: bool = False, group_dst: int | None = None
+    tensor: Tensor,
+    dst: int | None = None,
+    op: str = ReduceOp.SUM,
+    group: Any = None,
+    async_op: bool = False,
+    group_dst: int | None = None,
 ) -> Work | None:
     """The reduction over ranks, written to the tensor of rank `dst`."""
     g = resolve(group)
@@ -134,7 +145,9 @@ def reduce(
     return _ended(wire.reduce(g, t.array, t.array, root, how), async_op, *([_averaged(t, g)] if mean else []), t.commit)
 
 
-def broadcast(tensor: Tensor, src: int | None = None, group: Any = None, async_op: bool = False, group_src: int | None = None) -> Work | None:
+def broadcast(
+    tensor: Tensor, src: int | None = None, group: Any = None, async_op: bool = False, group_src: int | None = None
+) -> Work | None:
     """The tensor of rank `src`, written to that of every rank."""
     g = resolve(group)
     root = root_in(g, src, group_src, "broadcast")
@@ -152,8 +165,8 @@ def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: Any = None, asy
     if len(tensor_list) != g.size():
         raise ValueError(f"all_gather: a list of {len(tensor_list)} tensors for {g.size()} ranks; give one for each")
     if inside():
-        for t, y in zip(tensor_list, F.all_gather(tensor, g), strict=True):
-            assign(t, y, "all_gather")
+        for t, new in zip(tensor_list, F.all_gather(tensor, g), strict=True):
+            assign(t, new, "all_gather")
         return wire.done(g, "all_gather") if async_op else None
     x = array(tensor, "all_gather")
     y = np.empty((g.size(), *x.shape), x.dtype)
@@ -166,7 +179,9 @@ def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: Any = None, asy
     return _ended(wire.all_gather(g, x, y), async_op, spread)
 
 
-def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
+def all_gather_into_tensor(
+    output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False
+) -> Work | None:
     """The tensors of all ranks, joined along the first dim (or stacked), written to the output."""
     g = resolve(group)
     if output_tensor.numel() != g.size() * input_tensor.numel() or output_tensor.dtype is not input_tensor.dtype:
@@ -233,21 +248,27 @@ def all_to_all_single(
         return _write(output, y, async_op, g, "all_to_all_single")
     for what, x, sizes in (("input", input, input_split_sizes), ("output", output, output_split_sizes)):
         if not x.ndim or (not sizes and x.shape[0] % n) or (sizes and (len(sizes) != n or sum(sizes) != x.shape[0])):
-            raise ValueError(f"all_to_all_single: {what} of shape {list(x.shape)} cannot be split into {sizes or 'equal parts'} for {n} ranks")
+            raise ValueError(
+                f"all_to_all_single: {what} of shape {list(x.shape)} cannot be split into {sizes or 'equal parts'} for {n} ranks"
+            )
     xs = input_split_sizes or [input.shape[0] // n] * n
     ys = output_split_sizes or [output.shape[0] // n] * n
     t = Target(output, "all_to_all_single")
     return _ended(wire.all_to_all(g, array(input, "all_to_all_single"), t.array, xs, ys), async_op, t.commit)
 
 
-def all_to_all(output_tensor_list: list[Tensor], input_tensor_list: list[Tensor], group: Any = None, async_op: bool = False) -> Work | None:
+def all_to_all(
+    output_tensor_list: list[Tensor], input_tensor_list: list[Tensor], group: Any = None, async_op: bool = False
+) -> Work | None:
     """``output_tensor_list[r]`` becomes what rank r has for this rank."""
     g = resolve(group)
     if len(output_tensor_list) != g.size() or len(input_tensor_list) != g.size():
-        raise ValueError(f"all_to_all: {len(input_tensor_list)} inputs and {len(output_tensor_list)} outputs for {g.size()} ranks; give one for each")
+        raise ValueError(
+            f"all_to_all: {len(input_tensor_list)} inputs and {len(output_tensor_list)} outputs for {g.size()} ranks; give one for each"
+        )
     if inside():
-        for t, y in zip(output_tensor_list, F.all_to_all(output_tensor_list, input_tensor_list, g), strict=True):
-            assign(t, y, "all_to_all")
+        for t, new in zip(output_tensor_list, F.all_to_all(output_tensor_list, input_tensor_list, g), strict=True):
+            assign(t, new, "all_to_all")
         return wire.done(g, "all_to_all") if async_op else None
     parts = [array(t, "all_to_all").reshape(-1) for t in input_tensor_list]
     x = np.concatenate(parts)
@@ -276,11 +297,13 @@ def gather(
     g = resolve(group)
     root = root_in(g, dst, group_dst, "gather")
     if (g.rank() == root) != bool(gather_list):
-        raise ValueError(f"gather: gather_list must be given on rank {g.ranks[root]}, where the tensors arrive, and only there")
+        raise ValueError(
+            f"gather: gather_list must be given on rank {g.ranks[root]}, where the tensors arrive, and only there"
+        )
     if inside():
         ys = F.gather(tensor, None, g, root)
-        for t, y in zip(gather_list or (), ys, strict=False):
-            assign(t, y, "gather")
+        for t, new in zip(gather_list or (), ys, strict=False):
+            assign(t, new, "gather")
         return wire.done(g, "gather") if async_op else None
     x = array(tensor, "gather")
     y = np.empty((g.size(), *x.shape), x.dtype) if g.rank() == root else None
@@ -333,13 +356,17 @@ def _other(g: ProcessGroup, rank: int | None, in_group: int | None, what: str) -
     return other
 
 
-def isend(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> Work:
+def isend(
+    tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None
+) -> Work:
     """Begin to send to rank `dst`; the tensor must not be written to before ``wait()``."""
     g = resolve(group)
     return wire.send(g, array(tensor, "send"), _other(g, dst, group_dst, "send"), tag)
 
 
-def irecv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> Work:
+def irecv(
+    tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None
+) -> Work:
     """Begin to receive from rank `src` (None: any); the tensor has the message after ``wait()``."""
     g = resolve(group)
     t = Target(tensor, "recv")
@@ -356,7 +383,7 @@ def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0
     """Receive from rank `src` (None: any); returns the sender's rank."""
     g = resolve(group)
     if src is None and group_src is None and g.comm is not None:
-        from . import group as module
+        from . import groups as module
 
         status = module.MPI.Status()
         g.wait(lambda: g.comm.Iprobe(module.MPI.ANY_SOURCE, tag, status), None, 0, "recv from any rank")

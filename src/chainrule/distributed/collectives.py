@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from . import wire
-from .group import ProcessGroup
+from .groups import ProcessGroup
 from .levels import Collective
 
 
@@ -175,7 +175,10 @@ class Pair(ProcessGroup):
             return bits
         x = np.array([(bits >> (63 * k)) & (2**63 - 1) for k in range(words)], np.int64)
         y = np.empty_like(x)
-        works = wire.send(self.inner, x, self.other, self.tag, True), wire.recv(self.inner, y, self.other, self.tag, True)
+        works = (
+            wire.send(self.inner, x, self.other, self.tag, True),
+            wire.recv(self.inner, y, self.other, self.tag, True),
+        )
         for w in works:
             w.wait()
         return bits | sum(int(v) << (63 * k) for k, v in enumerate(y))

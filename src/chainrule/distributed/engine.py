@@ -68,7 +68,9 @@ def reduction(MPI: Any, d: np.dtype[Any], how: str) -> tuple[Any, Any]:
     if how in ("BAND", "BOR", "BXOR") and d.kind not in "iu":
         raise TypeError(f"distributed: ReduceOp.{how} is for integers, not for {dt.FROM_NP[d]}")
     if how in ("MIN", "MAX") and (d.kind == "c" or d == dt.complex32.np):
-        raise TypeError(f"distributed: ReduceOp.{how} is not defined for {dt.FROM_NP[d]}: complex numbers have no order")
+        raise TypeError(
+            f"distributed: ReduceOp.{how} is not defined for {dt.FROM_NP[d]}: complex numbers have no order"
+        )
     kind = None if d.itemsize == 2 and d.kind not in "iu" else _typecode(MPI, d)
     if kind is not None:
         return kind, getattr(MPI, _NAMES[how])
@@ -91,7 +93,6 @@ def _combine(d: np.dtype[Any], f: Any) -> Callable[..., None]:
 
     def combine(a: Any, b: Any, _: Any) -> None:
         x, y = np.frombuffer(a, d), np.frombuffer(b, d)
-        y.flags.writeable or y.setflags(write=True)
         y[...] = f(x.astype(wide), y.astype(wide)).astype(d)
 
     return combine

@@ -25,7 +25,7 @@ from ..core.shapes import sizes_of, zeros_like_tensor
 from ..core.tensor import Tensor
 from ..core.views import grow
 from ..core.walk import _towards, reachable
-from .group import STATE, ProcessGroup
+from .groups import STATE, ProcessGroup
 
 
 class Collective(Op):
@@ -33,7 +33,7 @@ class Collective(Op):
 
     effect = True
 
-    def bind(self, x: Tensor, **kw: Any) -> Tensor:  # type: ignore[override]
+    def bind(self, x: Tensor, **kw: Any) -> Tensor:
         """Run at every level that is active and not at work."""
         blocked = BLOCKED.get()
         floats = dt.FROM_NP[innermost(x).dtype].category >= dt.FLOAT
@@ -92,7 +92,11 @@ def _with_imperative(levels: list[Any], x: Tensor, group: ProcessGroup, blocked:
     cut = CUT.get()
     hosts: list[Any] = [h for h in (None, *STACK.get()) if h is None or h not in blocked]
     hosts = [h for h in hosts if (0.0 if h is None else h.level + 0.5) > cut]
-    hosts = [h for h in hosts if (EAGER if h is None else h.imperative) not in blocked or h is not None and h.imperative is None]
+    hosts = [
+        h
+        for h in hosts
+        if (EAGER if h is None else h.imperative) not in blocked or (h is not None and h.imperative is None)
+    ]
     if not hosts:
         return levels
     bits = 0

@@ -14,7 +14,7 @@ import numpy as np
 from ..core import dtypes as dt
 from ..core.tensor import Tensor
 from . import wire
-from .group import resolve, root_in
+from .groups import resolve, root_in
 
 
 def encode(obj: Any) -> np.ndarray:
@@ -30,7 +30,12 @@ def encode(obj: Any) -> np.ndarray:
             if d is None:
                 raise TypeError(f"distributed: an array of type {a.dtype} cannot be sent")
             parts.append(a.tobytes())
-            return {"~": "tensor" if isinstance(v, Tensor) else "array", "d": d.name, "s": list(np.shape(v)), "n": len(parts[-1])}
+            return {
+                "~": "tensor" if isinstance(v, Tensor) else "array",
+                "d": d.name,
+                "s": list(np.shape(v)),
+                "n": len(parts[-1]),
+            }
         if isinstance(v, np.generic):
             return v.item()
         if isinstance(v, complex):
@@ -56,7 +61,7 @@ def encode(obj: Any) -> np.ndarray:
 
 def decode(data: np.ndarray) -> Any:
     """What `encode` made bytes of."""
-    blob = memoryview(np.ascontiguousarray(data)).cast("B")
+    blob = np.ascontiguousarray(data).data.cast("B")
     n = int.from_bytes(blob[:8], "little")
     at = 8 + n
 
@@ -102,7 +107,11 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> No
 
 
 def gather_object(
-    obj: Any, object_gather_list: list[Any] | None = None, dst: int | None = None, group: Any = None, group_dst: int | None = None
+    obj: Any,
+    object_gather_list: list[Any] | None = None,
+    dst: int | None = None,
+    group: Any = None,
+    group_dst: int | None = None,
 ) -> None:
     """The objects of all ranks, put into the list of rank `dst`."""
     g = resolve(group)
@@ -143,12 +152,16 @@ def scatter_object_list(
     given = None
     if g.rank() == root:
         if scatter_object_input_list is None or len(scatter_object_input_list) != g.size():
-            raise ValueError(f"scatter_object_list: rank {g.ranks[root]} must give one object for each of {g.size()} ranks")
+            raise ValueError(
+                f"scatter_object_list: rank {g.ranks[root]} must give one object for each of {g.size()} ranks"
+            )
         given = encode(scatter_object_input_list)
     scatter_object_output_list[0] = decode(_broadcast(given, g, root))[g.rank()]
 
 
-def send_object_list(object_list: list[Any], dst: int | None = None, group: Any = None, device: Any = None, group_dst: int | None = None) -> None:
+def send_object_list(
+    object_list: list[Any], dst: int | None = None, group: Any = None, device: Any = None, group_dst: int | None = None
+) -> None:
     """Send the objects in the list to rank `dst`."""
     g = resolve(group)
     to = root_in(g, dst, group_dst, "send_object_list")

@@ -13,7 +13,7 @@ from ..core.tensor import Tensor
 from ..core.views import assign
 from ..optim.optimizer import Optimizer
 from . import wire
-from .group import resolve
+from .groups import resolve
 from .objects import _gathered
 
 
@@ -68,7 +68,9 @@ class ZeroRedundancyOptimizer(Optimizer):
         super().add_param_group(param_group)
         if self.__dict__.get("_inner") is not None:
             if self._inner.state:
-                raise RuntimeError("ZeroRedundancyOptimizer: add_param_group after the first step would move state between ranks")
+                raise RuntimeError(
+                    "ZeroRedundancyOptimizer: add_param_group after the first step would move state between ranks"
+                )
             self._share()
 
     def step(self, closure: Callable[[], Any] | None = None, **kw: Any) -> Any:
@@ -76,7 +78,9 @@ class ZeroRedundancyOptimizer(Optimizer):
         loss = None
         if self._inner is not None:
             for outer, inner in zip(self.param_groups, self._inner.param_groups, strict=True):
-                inner.update({k: v for k, v in outer.items() if k in inner and k != "params"})  # schedules change the outer ones
+                inner.update(
+                    {k: v for k, v in outer.items() if k in inner and k != "params"}
+                )  # schedules change the outer ones
             loss = self._inner.step(closure, **kw) if closure is not None else self._inner.step(**kw)
         elif closure is not None:
             loss = closure()
@@ -128,7 +132,11 @@ class ZeroRedundancyOptimizer(Optimizer):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take back the state of all parameters; each rank keeps its share."""
         super().load_state_dict(state_dict)
-        mine = {p: s for p, s in self.state.items() if isinstance(p, Tensor) and self._owner[id(p)] == self.process_group.rank()}
+        mine = {
+            p: s
+            for p, s in self.state.items()
+            if isinstance(p, Tensor) and self._owner[id(p)] == self.process_group.rank()
+        }
         self.state.clear()
         if self._inner is not None:
             self._inner.state.clear()

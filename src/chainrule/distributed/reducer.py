@@ -19,7 +19,7 @@ from ..core.shapes import zeros_like_tensor
 from ..core.tensor import Tensor
 from ..core.walk import reachable
 from . import wire
-from .group import ProcessGroup
+from .groups import ProcessGroup
 from .wire import Work
 
 MB = 1 << 20

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from . import engine, group
+from . import engine, groups
 from .engine import call, raw, reduction
-from .group import ProcessGroup
+from .errors import DistError
+from .groups import ProcessGroup
 
 IN_PLACE = None
 
@@ -22,7 +23,13 @@ class Work:
     """A collective that was begun: ``wait()`` for its end, or ask with ``is_completed()``."""
 
     def __init__(self, group: ProcessGroup, name: str, requests: list[Any], held: Any = None, nbytes: int = 0) -> None:
-        self._group, self._what, self._requests, self._held, self._nbytes = group, group.signature(), requests, held, nbytes
+        self._group, self._what, self._requests, self._held, self._nbytes = (
+            group,
+            group.signature(),
+            requests,
+            held,
+            nbytes,
+        )
         self._name, self._then = name, []
         self._over = False
         self._ready = 0.0
@@ -102,11 +109,11 @@ def done(g: ProcessGroup, name: str) -> Work:
 
 def typed(x: np.ndarray, how: str) -> tuple[list[Any], Any]:
     """What MPI is told of an array that is reduced: memory, number, type; and the operation."""
-    kind, operation = reduction(group.MPI, x.dtype, how)
+    kind, operation = reduction(groups.MPI, x.dtype, how)
     view = x.reshape(-1)
-    if x.dtype.kind == "b" or kind is group.MPI.BYTE:
+    if x.dtype.kind == "b" or kind is groups.MPI.BYTE:
         return [view.view(np.uint8), x.size, kind], operation
-    if x.dtype.kind not in "iufc" or operation not in (group.MPI.SUM, group.MPI.PROD, group.MPI.MIN, group.MPI.MAX):
+    if x.dtype.kind not in "iufc" or operation not in (groups.MPI.SUM, groups.MPI.PROD, groups.MPI.MIN, groups.MPI.MAX):
         if x.dtype.kind not in "iu":
             view = view.view(np.uint16 if x.dtype.itemsize == 2 else np.uint32)
     return [view, x.size, kind], operation
@@ -120,7 +127,7 @@ def all_reduce(g: ProcessGroup, x: np.ndarray | None, y: np.ndarray, how: str = 
             np.copyto(y, x)
         return done(g, "all_reduce")
     target, operation = typed(y, how)
-    source = group.MPI.IN_PLACE if x is None else typed(x, how)[0]
+    source = groups.MPI.IN_PLACE if x is None else typed(x, how)[0]
     return Work(g, "all_reduce", [call(g.comm.Iallreduce, source, target, operation)], (x, y), y.nbytes)
 
 
@@ -134,7 +141,7 @@ def reduce(g: ProcessGroup, x: np.ndarray, y: np.ndarray | None, root: int, how:
     source, operation = typed(x, how)
     if g.rank() == root:
         target = typed(y, how)[0]  # type: ignore[arg-type]
-        source = group.MPI.IN_PLACE if y is x else source
+        source = groups.MPI.IN_PLACE if y is x else source
     else:
         target = None
     return Work(g, "reduce", [call(g.comm.Ireduce, source, target, operation, root)], (x, y), x.nbytes)
@@ -176,7 +183,7 @@ def all_to_all(g: ProcessGroup, x: np.ndarray, y: np.ndarray, xs: Sequence[int],
         return done(g, "all_to_all")
     row = x.dtype.itemsize * int(np.prod(x.shape[1:], dtype=np.int64))
     cut = lambda sizes: ([n * row for n in sizes], [int(sum(sizes[:r])) * row for r in range(len(sizes))])
-    byte = group.MPI.BYTE
+    byte = groups.MPI.BYTE
     request = call(g.comm.Ialltoallv, [raw(x), *cut(xs), byte], [raw(y), *cut(ys), byte])
     return Work(g, "all_to_all", [request], (x, y), x.nbytes)
 
@@ -221,12 +228,14 @@ def recv(g: ProcessGroup, x: np.ndarray, source: int | None, tag: int = 0, contr
     if g_comm is None:
         waiting = _to_self.get((g.number, tag))
         if not waiting:
-            raise group.DistError("distributed: recv: a process alone has sent itself nothing to receive")
+            raise DistError("distributed: recv: a process alone has sent itself nothing to receive")
         np.copyto(x, waiting.pop(0).reshape(x.shape))
         return done(g, "recv")
-    request = call(g_comm.Irecv, raw(x), group.MPI.ANY_SOURCE if source is None else source, tag)
+    request = call(g_comm.Irecv, raw(x), groups.MPI.ANY_SOURCE if source is None else source, tag)
     w = Work(g, "recv", [request], x, x.nbytes)
-    w._what = f"recv of shape {list(x.shape)} {x.dtype} from {'any rank' if source is None else f'rank {g.ranks[source]}'}"
+    w._what = (
+        f"recv of shape {list(x.shape)} {x.dtype} from {'any rank' if source is None else f'rank {g.ranks[source]}'}"
+    )
     return w
 
 

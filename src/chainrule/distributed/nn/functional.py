@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...core.registry import PUBLIC
 from ...core.tensor import Tensor
 from .. import collectives as c
 from ..engine import ReduceOp
-from ..group import ProcessGroup, resolve, root_in
+from ..groups import ProcessGroup, resolve, root_in
 
 _FOLDS = {
     "PRODUCT": lambda y: y.prod(0),
@@ -30,7 +31,9 @@ def _checked(name: str, x: Any) -> Tensor:
 
 def _fold(op: str, y: Tensor, name: str) -> Tensor:
     if op not in _FOLDS:
-        raise ValueError(f"distributed: {name} with a derivative combines by SUM, AVG, PRODUCT, MIN or MAX, not by {op!r}")
+        raise ValueError(
+            f"distributed: {name} with a derivative combines by SUM, AVG, PRODUCT, MIN or MAX, not by {op!r}"
+        )
     return _FOLDS[op](y)
 
 
@@ -45,7 +48,9 @@ def all_reduce(tensor: Tensor, op: str = ReduceOp.SUM, group: Any = None) -> Ten
     return _fold(op, c.all_gather.bind(x, group=g), "all_reduce")
 
 
-def reduce(tensor: Tensor, dst: int | None = None, op: str = ReduceOp.SUM, group: Any = None, group_dst: int | None = None) -> Tensor:
+def reduce(
+    tensor: Tensor, dst: int | None = None, op: str = ReduceOp.SUM, group: Any = None, group_dst: int | None = None
+) -> Tensor:
     """The reduction over ranks on rank `dst`, zeros elsewhere."""
     g, x = resolve(group), _checked("reduce", tensor)
     root = root_in(g, dst, group_dst, "reduce")
@@ -77,9 +82,7 @@ def reduce_scatter(output: Any, input_list: Sequence[Tensor], op: str = ReduceOp
     g = resolve(group)
     if len(input_list) != g.size():
         raise ValueError(f"reduce_scatter: {len(input_list)} tensors for {g.size()} ranks; give one for each")
-    from ...ops.shape.join import stack
-
-    return _reduce_scattered(stack(list(input_list)), op, g)
+    return _reduce_scattered(PUBLIC["stack"](list(input_list)), op, g)
 
 
 def _reduce_scattered(x: Tensor, op: str, g: ProcessGroup) -> Tensor:
@@ -95,7 +98,9 @@ def reduce_scatter_tensor(input: Tensor, op: str = ReduceOp.SUM, group: Any = No
     g = resolve(group)
     x = _checked("reduce_scatter_tensor", input)
     if not x.ndim or x.shape[0] % g.size():
-        raise ValueError(f"reduce_scatter_tensor: the first of the sizes {list(x.shape)} is no multiple of {g.size()} ranks")
+        raise ValueError(
+            f"reduce_scatter_tensor: the first of the sizes {list(x.shape)} is no multiple of {g.size()} ranks"
+        )
     return _reduce_scattered(x.unflatten(0, (g.size(), x.shape[0] // g.size())), op, g)
 
 
@@ -113,39 +118,47 @@ def all_to_all_single(
     if not x.ndim:
         raise ValueError("all_to_all_single: the input needs a first dim to be shared out, got a 0-d tensor")
     if input_split_sizes is None and x.shape[0] % n:
-        raise ValueError(f"all_to_all_single: the first of the sizes {list(x.shape)} is no multiple of {n} ranks; give input_split_sizes")
+        raise ValueError(
+            f"all_to_all_single: the first of the sizes {list(x.shape)} is no multiple of {n} ranks; give input_split_sizes"
+        )
     out = tuple(input_split_sizes or (x.shape[0] // n,) * n)
     into = tuple(output_split_sizes or ((x.shape[0] // n,) * n if output is None else (output.shape[0] // n,) * n))
     if len(out) != n or len(into) != n or sum(out) != x.shape[0]:
-        raise ValueError(f"all_to_all_single: parts of {list(out)} and {list(into)} rows do not fit {n} ranks and {x.shape[0]} rows")
+        raise ValueError(
+            f"all_to_all_single: parts of {list(out)} and {list(into)} rows do not fit {n} ranks and {x.shape[0]} rows"
+        )
     return c.all_to_all.bind(x, group=g, out=out, into=into)
 
 
-def all_to_all(output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Any = None) -> tuple[Tensor, ...]:
+def all_to_all(
+    output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Any = None
+) -> tuple[Tensor, ...]:
     """``result[r]`` is what rank r has for this rank; ``output_tensor_list`` says the shapes."""
     g = resolve(group)
-    from ...ops.shape.join import cat
-
-    x = cat([t.reshape(-1) for t in input_tensor_list])
+    x = PUBLIC["cat"]([t.reshape(-1) for t in input_tensor_list])
     out, into = tuple(t.numel() for t in input_tensor_list), tuple(t.numel() for t in output_tensor_list)
     y = c.all_to_all.bind(x, group=g, out=out, into=into)
     return tuple(p.reshape(t.shape) for p, t in zip(y.split(list(into)), output_tensor_list, strict=True))
 
 
-def gather(tensor: Tensor, dst: int | None = None, group: Any = None, group_dst: int | None = None) -> tuple[Tensor, ...]:
+def gather(
+    tensor: Tensor, dst: int | None = None, group: Any = None, group_dst: int | None = None
+) -> tuple[Tensor, ...]:
     """The tensors of all ranks on rank `dst`, zeros elsewhere."""
     g = resolve(group)
-    return tuple(c.gather.bind(_checked("gather", tensor), group=g, root=root_in(g, dst, group_dst, "gather")).unbind(0))
+    return tuple(
+        c.gather.bind(_checked("gather", tensor), group=g, root=root_in(g, dst, group_dst, "gather")).unbind(0)
+    )
 
 
-def scatter(tensors: Sequence[Tensor], src: int | None = None, group: Any = None, group_src: int | None = None) -> Tensor:
+def scatter(
+    tensors: Sequence[Tensor], src: int | None = None, group: Any = None, group_src: int | None = None
+) -> Tensor:
     """The tensor that rank `src` has for this rank; the others give tensors of the same shapes."""
     g = resolve(group)
     if len(tensors) != g.size():
         raise ValueError(f"scatter: {len(tensors)} tensors for {g.size()} ranks; give one for each, on every rank")
-    from ...ops.shape.join import stack
-
-    return c.scatter.bind(stack(list(tensors)), group=g, root=root_in(g, src, group_src, "scatter"))
+    return c.scatter.bind(PUBLIC["stack"](list(tensors)), group=g, root=root_in(g, src, group_src, "scatter"))
 
 
 def send(tensor: Tensor, dst: int, group: Any = None, tag: int = 0) -> Tensor:

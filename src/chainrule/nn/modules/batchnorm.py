@@ -188,7 +188,7 @@ class SyncBatchNorm(_BatchNorm):
 
     def forward(self, input: Tensor, *, mask: Tensor | None = None, lengths: Any = None) -> Tensor:
         """Batch norm; in training with the mean and variance over the batches of all processes, through which derivatives of every order go."""
-        from ...distributed.group import STATE, resolve
+        from ...distributed.groups import STATE, resolve
 
         use_batch = self.training or self.running_mean is None
         group = None if STATE.world is None else resolve(self.process_group)
@@ -212,7 +212,9 @@ class SyncBatchNorm(_BatchNorm):
         var = all_reduce((h * h).sum(dims), group=group) / n
         if self.running_mean is not None and self.training and self.track_running_stats:
             for running, new in ((self.running_mean, mean), (self.running_var, var * (n / (n - 1)))):
-                assign(running, running * (1 - momentum) + new.detach().to(running.dtype) * momentum, "running statistics")
+                assign(
+                    running, running * (1 - momentum) + new.detach().to(running.dtype) * momentum, "running statistics"
+                )
         y = h * (var + self.eps).rsqrt().reshape(form)
         if self.weight is not None:
             y = y * self.weight.reshape(form)

@@ -13,7 +13,7 @@ from ...core.imperative import no_grad
 from ...core.tensor import Tensor
 from ...core.views import assign
 from ...distributed import wire
-from ...distributed.group import ProcessGroup, resolve
+from ...distributed.groups import ProcessGroup, resolve
 from ...distributed.reducer import Reducer
 from ..module import Module
 
@@ -110,7 +110,12 @@ class DistributedDataParallel(Module):
         if self._joined is not None and grad_enabled():
             active, root = self._joined.meet(2 if sync else 1)
             r.divisor = self.process_group.size() if self._joined.by_initial else active
-        if self.broadcast_buffers and self.require_backward_grad_sync and self.training and (buffers := self._buffers_of()):
+        if (
+            self.broadcast_buffers
+            and self.require_backward_grad_sync
+            and self.training
+            and (buffers := self._buffers_of())
+        ):
             self._spread(buffers, root)
         if grad_enabled():
             r.attach()

@@ -22,7 +22,7 @@ class DistributedSampler(Sampler[int]):
         drop_last: bool = False,
     ) -> None:
         if num_replicas is None or rank is None:
-            from ...distributed.group import get_rank, get_world_size, is_initialized
+            from ...distributed.groups import get_rank, get_world_size, is_initialized
 
             if not is_initialized():
                 raise RuntimeError(

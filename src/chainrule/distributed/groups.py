@@ -169,9 +169,7 @@ STATE = State()
 def world() -> ProcessGroup:
     """The group of all processes."""
     if STATE.world is None:
-        raise ValueError(
-            "Default process group has not been initialized, please make sure to call init_process_group."
-        )
+        raise ValueError("Default process group has not been initialized, please make sure to call init_process_group.")
     return STATE.world
 
 
@@ -216,8 +214,8 @@ def init_process_group(
         n, STATE.rank = base.size, base.rank
         comm, control = (base.Dup(), base.Dup()) if n > 1 else (None, None)
         if comm is not None:
-            comm.Set_errhandler(MPI.ERRORS_RETURN)
-            control.Set_errhandler(MPI.ERRORS_RETURN)
+            for c in (comm, control):
+                c.Set_errhandler(MPI.ERRORS_RETURN)  # type: ignore[union-attr]
             near = base.Split_type(MPI.COMM_TYPE_SHARED)
             WAITING.crowded = near.size > len(os.sched_getaffinity(0))
             near.Free()
@@ -261,8 +259,8 @@ def new_group(
         control = w.comm.Split(color, STATE.rank)
         comm, control = (comm, control) if ours else (None, None)
         if comm is not None:
-            comm.Set_errhandler(MPI.ERRORS_RETURN)
-            control.Set_errhandler(MPI.ERRORS_RETURN)
+            for c in (comm, control):
+                c.Set_errhandler(MPI.ERRORS_RETURN)  # type: ignore[union-attr]
     group = STATE.groups[number] = ProcessGroup(number, chosen, comm, control, limit, STATE.rank)
     return group
 
