@@ -230,3 +230,16 @@ def calls(f: Any) -> int:
     finally:
         sys.setprofile(None)
     return count
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 4), (3, 0), (0, 5), (0, 0, 0)])
+def test_a_mask_without_elements_fits_any_size(shape: tuple[int, ...]) -> None:
+    x, mask = np.arange(12.0).reshape(3, 4), np.zeros(shape, bool)
+    f = lambda x: (x[mask] ** 2).sum() + x.sum()
+    try:
+        f(x)
+    except IndexError:
+        with pytest.raises(IndexError, match="mask of shape"):
+            grad(f)(x)
+    else:
+        np.testing.assert_array_equal(grad(f)(x), np.ones((3, 4)))

@@ -17,7 +17,6 @@ from chainrule.testing.laws import _jvp_map, _vjp_map, case_of, like, outputs
 BEYOND = {
     "leave_germ": "called where no derivative is taken around it: see `settled` in ops/linalg/germ.py",
     "_test_warn_in_autograd": "its derivative warns, and warnings are errors here: see tests/ops/elementwise/test_warn.py",
-    "ldl_factor": "it has no rules: its derivative is missing, and says so",
     "nearbyint": "the nearest mode of grid_sample detaches its coordinates first",
 }
 # The ops that take nests apart and join them have their laws in tests/nested, recorded programs and loops theirs in tests/jit.

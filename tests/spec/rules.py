@@ -126,7 +126,7 @@ ROWS: tuple[Row, ...] = (
     _row("copysign", "copysign", "zero input"),
     _row(
         "missing_rule",
-        "custom_op linalg.ldl_factor geqrf unique histogram",
+        "custom_op linalg.ldl_factor linalg.ldl_solve geqrf unique histogram",
         "a rule that is missing raises and names the operator, in every mode; a derivative that exists is never a silent zero",
     ),
     _row("real_inputs", "mul real add", "real inputs get real gradients where the cotangent is complex"),

@@ -10,6 +10,7 @@ import pytest
 
 import chainrule as cr
 from chainrule.func import grad, jvp, vjp, vmap
+from chainrule.ops.special.orders import ORDERED
 
 from .judge import array, case, gradient, judge, laws, mathematics, row, same, values
 
@@ -291,27 +292,60 @@ def test_a_nest_of_no_components() -> None:
 # -- what is missing ------------------------------------------------------------------------------------------------------------
 
 
+MATRIX = cr.tensor([[4.0, 1.0], [1.0, 3.0]], dtype=cr.float64)
+
+
 @row("missing_rule")
-def test_public_operators_say_what_is_missing_in_every_mode() -> None:
-    a = cr.tensor([[4.0, 1.0], [1.0, 3.0]], dtype=cr.float64)
-    f = lambda a: cr.linalg.ldl_factor(a).LD.sum()
+@pytest.mark.parametrize(
+    ("f", "said"),
+    [
+        (lambda v: ORDERED["jv"](v, MATRIX).sum(), "jv has no derivative in the order"),
+        (lambda a: cr.linalg.qr(a, mode="r")[1].sum(), r"linalg.qr: The derivative depends on Q.*mode='r'"),
+    ],
+    ids=["jv", "qr"],
+)
+def test_operators_say_what_is_missing_in_every_mode(f: Any, said: str) -> None:
+    x = MATRIX
     for run in (
-        lambda: grad(f)(a),
-        lambda: vjp(f, a)[1](cr.tensor(1.0, dtype=cr.float64)),
-        lambda: jvp(f, (a,), (a,)),
-        lambda: cr.func.hessian(f)(a),
-        lambda: cr.func.jacfwd(f)(a),
-        lambda: vmap(grad(f))(cr.stack([a, a])),
-        lambda: f(a.clone().requires_grad_()).backward(),
-        lambda: cr.autograd.grad(f(x := a.clone().requires_grad_()), x),
+        lambda: grad(f)(x),
+        lambda: vjp(f, x)[1](cr.tensor(1.0, dtype=cr.float64)),
+        lambda: jvp(f, (x,), (x,)),
+        lambda: cr.func.hessian(f)(x),
+        lambda: cr.func.jacfwd(f)(x),
+        lambda: vmap(grad(f))(cr.stack([x, x])),
+        lambda: f(x.clone().requires_grad_()).backward(),
+        lambda: cr.autograd.grad(f(z := x.clone().requires_grad_()), z),
     ):
-        with pytest.raises(NotImplementedError, match=r"ldl_factor has no (forward|reverse)-mode rule"):
+        with pytest.raises(RuntimeError, match=said):
             run()
-    ld, piv = cr.linalg.ldl_factor(a)
-    with pytest.raises(RuntimeError, match=r"ldl_solve.*LD"):
-        grad(lambda ld: cr.linalg.ldl_solve(ld, piv, a).sum())(ld)
-    with pytest.raises(RuntimeError, match="mode='r'"):
-        grad(lambda a: cr.linalg.qr(a, mode="r")[1].sum())(a)
+
+
+@row("missing_rule")
+@pytest.mark.parametrize("diagonal", [0.05, 20.0])
+@pytest.mark.parametrize("hermitian", [False, True])
+@pytest.mark.parametrize("cx", [False, True])
+def test_the_factors_of_an_indefinite_matrix(cx: bool, hermitian: bool, diagonal: float) -> None:
+    # A small diagonal asks for blocks of two rows and for interchanges; a large one for neither.
+    n = 5
+    a, b = array(n, n, cx=cx, seed=3), array(n, 2, cx=cx, seed=4)
+    a[np.arange(n), np.arange(n)] *= diagonal
+    assert (cr.linalg.ldl_factor(cr.tensor(a), hermitian=hermitian).pivots.numpy() < 0).any() == (diagonal < 1)
+
+    def solved(m: Any, a: Any, b: Any) -> Any:
+        return m.linalg.ldl_solve(*m.linalg.ldl_factor(a, hermitian=hermitian), b, hermitian=hermitian)
+
+    def mirrored(m: Any, a: Any) -> Any:
+        low, d = m.tril(a, -1), m.diagonal(a)
+        d = d.real.to(d.dtype) if hermitian else d
+        return low + (low.mT.conj() if hermitian else low.mT) + m.diag_embed(d)
+
+    mathematics(case("ldl_factor", lambda m, a: m.linalg.ldl_factor(a, hermitian=hermitian).LD, a))
+    mathematics(case("ldl_factor_ex", lambda m, a: m.linalg.ldl_factor_ex(a, hermitian=hermitian).LD, a), vmap=False)
+    mathematics(case("ldl_solve", solved, a, b))
+    # The lower triangle alone is read: the solution is that of a dense system with its mirror image.
+    got, want = gradient(solved, a, b), gradient(lambda m, a, b: m.linalg.solve(mirrored(m, a), b), a, b)
+    for g, w in zip(got, want, strict=True):
+        same(g, w, "gradient of ldl_solve", 1e-8)
 
 
 @row("missing_rule")

@@ -53,6 +53,38 @@ def _batched(t: Tensor) -> bool:
     return False
 
 
+def _takes(i: Any) -> int:
+    """How many axes an index is about."""
+    if i is None or i is Ellipsis or type(i) is bool:
+        return 0
+    return i.ndim if isinstance(i, Tensor) and i.dtype.np.kind == "b" else 1
+
+
+def _with_axes(t: Tensor, index: tuple[Any, ...]) -> list[tuple[Any, int]]:
+    """Each index with the first axis that it is about."""
+    used, axis, out = sum([_takes(i) for i in index]), 0, []
+    for i in index:
+        out.append((i, axis))
+        axis += t.ndim - used if i is Ellipsis else _takes(i)
+    return out
+
+
+def _nowhere(t: Tensor, index: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The index with masks that have no elements, which NumPy takes for sizes of any kind, as index arrays without elements."""
+    out: list[Any] = []
+    for i, axis in _with_axes(t, index):
+        if isinstance(i, Tensor) and i.dtype.np.kind == "b" and i.ndim and 0 in i.shape:
+            sizes = tuple(t.shape)[axis : axis + i.ndim]
+            if len(sizes) < i.ndim or any(m not in (0, n) for m, n in zip(i.shape, sizes, strict=True)):
+                raise IndexError(
+                    f"a mask of shape {tuple(i.shape)} is no index of dimensions {axis} and following of an array of shape {tuple(t.shape)}"
+                )
+            out += [Tensor(np.zeros(0, np.int64))] * i.ndim
+        else:
+            out.append(i)
+    return tuple(out)
+
+
 def prepare(t: Tensor, index: Any) -> tuple[Tensor, Any]:
     """The tensor and index that select the same, without negative steps: the tensor is flipped instead."""
     if type(index) is not tuple:
@@ -65,33 +97,23 @@ def prepare(t: Tensor, index: Any) -> tuple[Tensor, Any]:
             return t, index
         index = (index,)
     index = tuple([_index(i) for i in index])
+    if any(isinstance(i, Tensor) and i.ndim and 0 in i.shape and i.dtype.np.kind == "b" for i in index):
+        index = _nowhere(t, index)
     if any(isinstance(i, Tensor) and i.ndim for i in index):
         # Beside arrays a number is an array too, and takes part in where their common dimensions go.
         index = tuple([Tensor(np.array([i])) if type(i) is int else i for i in index])
     if not any(type(i) is slice and i.step is not None and i.step < 0 for i in index):
         return t, index if len(index) != 1 else index[0]
-    used = sum(
-        1 if not isinstance(i, Tensor) or i.dtype.np.kind != "b" else i.ndim
-        for i in index
-        if i is not None and i is not Ellipsis and type(i) is not bool
-    )
-    axis, out, flips = 0, [], []
-    for i in index:
-        if i is None or type(i) is bool:
-            out.append(i)
-            continue
-        if i is Ellipsis:
-            axis += t.ndim - used
-            out.append(i)  # type: ignore[arg-type]
-            continue
+    out: list[Any] = []
+    flips = []
+    for i, axis in _with_axes(t, index):
         if type(i) is slice and i.step is not None and i.step < 0:
             n = t.shape[axis]
             r = range(*i.indices(n))
             flips.append(axis)
-            out.append(slice(n - 1 - r[0], n - 1 - r[-1] + 1, -i.step) if len(r) else slice(0, 0))  # type: ignore[arg-type]
+            out.append(slice(n - 1 - r[0], n - 1 - r[-1] + 1, -i.step) if len(r) else slice(0, 0))
         else:
             out.append(i)
-        axis += 1 if not isinstance(i, Tensor) or i.dtype.np.kind != "b" else i.ndim
     return reverse(t, dims=tuple([k - t.ndim for k in flips])), tuple(out)
 
 
