@@ -59,8 +59,7 @@ from .interop.numpy import door as _door  # noqa: E402
 from .jit import api as _jit  # noqa: E402
 from .jit import control as _control  # noqa: E402
 from .ops.random.generator import Generator, default_generator  # noqa: E402
-
-__version__ = "0.1.0"
+from .version_number import __version__  # noqa: E402
 
 for _d in (*_dt.ALL, *_dt.FLOAT8):
     globals()[_d.name] = _d
@@ -126,7 +125,9 @@ _FROM = dict.fromkeys(
     "world.storages",
 ) | {
     "DisableTorchFunction": "core.overriding", "DisableTorchFunctionSubclass": "core.overriding", "Stream": "world.devices",
-    "Event": "world.devices", "install_as_torch": "as_torch", "OutOfMemoryError": "world.cuda", "AcceleratorError": "world.cuda",
+    "verify": "people.verify", "show": "people.show", "find_nan": "people.find_nan", "profile": "people.profile",
+    "summary": "people.summary", "progress": "people.progress", "Event": "world.devices",
+    "install_as_torch": "as_torch", "OutOfMemoryError": "world.cuda", "AcceleratorError": "world.cuda",
 }  # fmt: skip
 _PARTS = ("autograd", "fft", "func", "linalg", "masked", "nn", "random", "return_types", "signal", "sparse", "special")
 __all__ = _namespaces.public_names(__import__("sys").modules[__name__], _PARTS + _LAZY + _WORLD + tuple(_FROM))
