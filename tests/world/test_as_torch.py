@@ -71,8 +71,8 @@ def test_errors_teach() -> None:
         """
         import chainrule
         torch = chainrule.install_as_torch()
-        for code in ("torch.no_such_name", "import torch.onnx; torch.onnx.export(1)", "from torch.nn import NoSuchModule", "torch.ops.aten.no_such_op", "torch.core",
-                     "torch.fx.symbolic_trace(lambda x: x)", "torch.zeros(2, device='cuda')", "torch.distributed.init_process_group('nccl')"):
+        for code in ("torch.no_such_name", "import torch.onnx; torch.onnx.export(1)", "from torch.nn import NoSuchModule", "torch.ops.aten.no_such_op",
+                     "torch.core", "torch.fx.symbolic_trace(lambda x: x)", "torch.zeros(2, device='cuda')", "torch.distributed.init_process_group('nccl')"):
             try:
                 exec(code)
             except Exception as e:

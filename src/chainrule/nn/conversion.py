@@ -132,12 +132,9 @@ class Conversion:
         return self._apply(lambda x: x.to("cpu"))
 
     def cuda(self: C, device: Any = None) -> C:
-        """This module, its tensors on a device: raises, there is none."""
-        return self._apply(lambda x: x.to("cuda" if device is None else device))
-
-    def xpu(self: C, device: Any = None) -> C:
-        """This module, its tensors on a device: raises, there is none."""
-        return self._apply(lambda x: x.to("xpu" if device is None else device))
+        """Raises: there is no such device here."""
+        place("cuda")
+        return self
 
     def to_empty(self: C, *, device: Any, recurse: bool = True) -> C:
         """Parameters and buffers of the same shapes on `device`, their values left to chance."""

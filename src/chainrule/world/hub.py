@@ -11,12 +11,14 @@ from urllib.request import urlopen
 
 from .refusal import NotDone
 
-try:
-    from tqdm import tqdm
-except ImportError:
 
-    def tqdm(iterable: Any = (), *args: Any, **kw: Any) -> Any:
-        """The argument: bars of progress need the package tqdm."""
+def tqdm(iterable: Any = (), *args: Any, **kw: Any) -> Any:
+    """The package's bar of progress where it is installed, else the argument."""
+    import importlib
+
+    try:
+        return importlib.import_module("tqdm").tqdm(iterable, *args, **kw)
+    except ImportError:
         return iterable
 
 

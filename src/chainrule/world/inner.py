@@ -391,7 +391,7 @@ class ExceptionWrapper:
     def __init__(self, exc_info: Any = None, where: str = "in background") -> None:
         import traceback
 
-        info = sys.exc_info() if exc_info is None else exc_info
+        info: Any = sys.exc_info() if exc_info is None else exc_info
         self.exc_type, self.exc_msg, self.where = info[0], "".join(traceback.format_exception(*info)), where
 
     def reraise(self) -> None:
