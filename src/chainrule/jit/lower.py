@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..core.op import OPS
-from ..kernels.lang import NUMPY_NAMES, Kernel
+from ..kernels.lang import NUMPY_NAMES, Kernel, i64
+from ..kernels.recurrent import blas
 from .elements import element
 from .graph import Graph, Node, Var
 from .nests import Nests, prod
@@ -20,7 +21,9 @@ from .values import Ex, Mem, Num, Pad, Unrenderable, broadcast, padded, resolved
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 LARGE = 1 << 15  # elements from which loops run in parallel
-MUCH = 1 << 18  # multiplications from which a product is left to BLAS
+MUCH = 1 << 21  # multiplications from which a product runs by itself, on all threads
+INLINE = 1 << 12  # multiplications up to which a product is a loop of ours, not a call of BLAS
+ALONE = 1 << 18  # multiplications up to which OpenBLAS does not wake its threads
 CHEAP = 9  # additions: what costs no more is computed again where it is read
 LONG = 60  # additions: an expression does not grow beyond
 VIEWS = {"reshape", "expand", "permute", "slice", "unsum", "alias", "diagonal", "flip"}
@@ -111,6 +114,15 @@ def _uniform(a: np.ndarray) -> bool:
     return a.size <= 1 << 16 and bool((a == a.flat[0]).all())
 
 
+def _multiplies(graph: Graph) -> bool:
+    """Whether there is a product that may go to BLAS."""
+    return any(
+        (n.op.name in ("matmul", "matvec", "vecmat") and _work(n) >= INLINE)
+        or (n.op.name == "scan" and _multiplies(n.kw["body"].graph))
+        for n in graph.nodes
+    )
+
+
 class Lowering:
     """Renders a graph whose nodes all can be rendered."""
 
@@ -134,6 +146,10 @@ class Lowering:
         outs = [Mem(self.k.array(f"y{i}", NUMPY_NAMES[v.dtype.name]), v.shape) for i, v in enumerate(graph.outputs)]
         for n in graph.nodes:  # parameters come before any code
             self._prepare(n)
+        self.table: Any = None
+        if not self.parallel and _multiplies(graph):
+            self.table = self.k.array(f"c{len(self.constants)}", i64)
+            self.constants.append(np.array([blas(("s" if self.compute.itemsize == 4 else "d") + "gemm")]))
         if self.parallel:
             Body(self, graph, ins).run(outs)
         else:
@@ -402,7 +418,9 @@ class Body:
     def _product(self, n: Node, a: Mem, b: Mem, shape: tuple[int, ...]) -> None:
         out = n.outs[0]
         target = self.place(out)
-        self.nests.product(a, b, viewed(target, lambda t: t.reshape(shape), shape))
+        flat = viewed(target, lambda t: t.reshape(shape), shape)
+        if not self._gemm(a, b, flat):
+            self.nests.product(a, b, flat)
         self.env[out] = target
 
     def do_matmul(self, n: Node) -> None:
@@ -426,8 +444,44 @@ class Body:
             self.env[out] = broadcast(wide, out.shape)
             return
         target = self.place(out)
-        self.nests.product(self.memory(a), self.memory(b), target)
+        left, right = self.memory(a), self.memory(b)
+        if not self._gemm(left, right, target):
+            self.nests.product(left, right, target)
         self.env[out] = target
+
+    def _gemm(self, a: Mem, b: Mem, target: Mem) -> bool:
+        """A product of matrices by BLAS, where it is large enough for that; its parts are small enough to run on this thread alone."""
+        (m, depth), n = a.shape[-2:], b.shape[-1]
+        if self.low.table is None or len(target.shape) != 2 or m * depth * n < INLINE or min(m, depth, n) < 4:
+            return False
+        if len(a.shape) != 2 or len(b.shape) != 2 or target.strides != (n, 1):
+            return False
+        layouts = []
+        for x in (a, b):
+            rows, cols = x.shape
+            if x.strides[1] == 1 and x.strides[0] >= cols:
+                layouts.append((x, x.strides[0], False))
+            elif x.strides[0] == 1 and x.strides[1] >= rows:
+                layouts.append((x, x.strides[1], True))
+            else:
+                layouts.append((self.nests.put(x, self.nests.temp(x.shape, self.low.compute)), cols, False))
+        (a, lda, turned), (b, ldb, transposed) = layouts
+        step = max(1, min(m, ALONE // (depth * n)))
+        address = self.low.table.raw(0)
+        for start in range(0, m, step):
+            rows = min(step, m - start)
+            first = start * (1 if turned else lda)
+            self.k.gemm(
+                address,
+                (rows, n, depth),
+                (a.array, a.offset + first if first else a.offset, lda),
+                (b.array, b.offset, ldb),
+                (target.array, target.offset + start * n if start else target.offset, n),
+                transposed,
+                False,
+                turned,
+            )
+        return True
 
     def do_scan(self, n: Node) -> None:
         from .machine_loops import batch_size, batched_scan, scan

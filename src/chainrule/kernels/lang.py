@@ -408,13 +408,15 @@ class Kernel:
         c: tuple[Array, Operand, Operand],
         transposed: bool = False,
         add: bool = False,
+        turned: bool = False,
     ) -> None:
         """c = a b, or c += a b, by a BLAS library: `blas` is the address of its gemm. `size` is (m, n, k): c is m x n, a is m x k.
 
-        Matrices lie in rows: an array, where in it they start, and how far apart their rows are. `transposed`: b is n x k.
+        Matrices lie in rows: an array, where in it they start, and how far apart their rows are. `transposed`: b is n x k; `turned`:
+        a is k x m.
         """
         vals = [blas, *size, *a[1:], *b[1:], *c[1:]]
-        attr = (a[0], b[0], c[0], transposed, add)
+        attr = (a[0], b[0], c[0], transposed, add, turned)
         self.emit("gemm", None, tuple(self.value(v, i64) for v in vals), attr, False)
 
     def var(self, dtype: DType, init: Operand, varying: bool = False) -> Variable:
