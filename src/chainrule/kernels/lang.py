@@ -274,6 +274,7 @@ class Kernel:
         self.body: list[Value] = []
         self._blocks = [self.body]
         self.lane_unroll = 0  # 0 outside lane loops
+        self.polls = False  # whether it can be interrupted
         self.columns = 0  # column sums of a row plan, for its caller
 
     # -- parameters
@@ -464,6 +465,23 @@ class Kernel:
         args = (self.value(start, i64), self.value(stop, i64), self.value(step, i64))
         with self._block("loop", args, None, index) as i:
             yield i
+
+    @contextmanager
+    def repeat(self) -> Iterator[Value]:
+        """A loop without end, but for :meth:`leave`."""
+        with self._block("repeat", (), None, None) as st:
+            yield st
+
+    def leave(self, cond: Value) -> None:
+        """End the innermost `repeat` if the uniform condition holds."""
+        if cond.varying:
+            raise TypeError("leave() needs a uniform condition")
+        self.emit("leave", None, (cond,), None, False)
+
+    def poll(self, cond: Value) -> None:
+        """If the uniform condition holds, look whether somebody wants the program to stop: then the kernel ends where it is."""
+        self.polls = True
+        self.emit("poll", None, (cond,), None, False)
 
     @contextmanager
     def lanes(self, n: Operand, unroll: int = 4, aligned: bool = False) -> Iterator[Value]:

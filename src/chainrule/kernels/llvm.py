@@ -18,6 +18,19 @@ from .llvm_text import STORAGE, X86, Lanes
 PARALLEL_THRESHOLD = 48 * 1024
 
 
+INTERRUPTED = """
+declare i32 @PyGILState_Ensure()
+declare void @PyGILState_Release(i32)
+declare i32 @PyErr_CheckSignals()
+define internal i32 @interrupted() noinline {
+  %held = call i32 @PyGILState_Ensure()
+  %error = call i32 @PyErr_CheckSignals()
+  call void @PyGILState_Release(i32 %held)
+  ret i32 %error
+}
+"""
+
+
 def _known(x: str) -> bool:
     """Whether an operand is a number."""
     return not x.startswith("%")
@@ -92,6 +105,41 @@ class Renderer(Memory, Reductions):
         f.line(f"br label %{done}")
         f.start(done)
 
+    def do_repeat(self, v: Value) -> None:
+        f = self.f
+        head, done = f.new_label(), f.new_label()
+        f.line(f"br label %{head}")
+        f.start(head)
+        splats, self.splats = self.splats, {}
+        self.nesting += 1
+        self.scope.append([])
+        self.exits.append(done)
+        assert v.block is not None
+        self.walk(v.block)
+        self.exits.pop()
+        for x in self.scope.pop():
+            del self.env[x]
+        self.nesting -= 1
+        self.splats = splats
+        f.line(f"br label %{head}")
+        f.start(done)
+
+    def do_leave(self, v: Value) -> None:
+        go = self.f.new_label()
+        self.f.line(f"br i1 {self.get(v.args[0], 0, False)}, label %{self.exits[-1]}, label %{go}")
+        self.f.start(go)
+
+    def do_poll(self, v: Value) -> None:
+        f = self.f
+        look, stop, go = f.new_label(), f.new_label(), f.new_label()
+        f.line(f"br i1 {self.get(v.args[0], 0, False)}, label %{look}, label %{go}")
+        f.start(look)
+        got = f.ins("call i32 @interrupted()")
+        f.line(f"br i1 {f.ins(f'icmp ne i32 {got}, 0')}, label %{stop}, label %{go}")
+        f.start(stop)
+        f.line("ret void")
+        f.start(go)
+
     def do_lanes(self, v: Value) -> None:
         f, w = self.f, self.w
         (unroll, aligned), index = v.attr
@@ -140,6 +188,8 @@ class Renderer(Memory, Reductions):
         for number, v in enumerate(self.phases):
             self.phase(number, v)
         self.entry()
+        if k.polls:
+            self.functions.append(INTERRUPTED)
         out = [f"; kernel {k.name}", *self.declares.values(), "", *self.functions, "!0 = !{i32 1}", ""]
         out.append('attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }')
         return "\n".join(out)
