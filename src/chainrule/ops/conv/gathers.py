@@ -74,7 +74,7 @@ def gather_add_p(y: Any, w: Any, at: Any, *, entries: int) -> Any:
     each = y[..., :, None, :] * np.where(at >= 0, w, w.dtype.type(0))[..., None, :, :]
     n, c = math.prod(y.shape[:-2]), y.shape[-2]
     x = np.zeros((n * c, entries + 1), kind)
-    number = np.where(at >= 0, at, entries).reshape(n, 1, -1)
+    number: Any = np.where(at >= 0, at, entries).reshape(n, 1, -1)
     number = np.broadcast_to(number, (n, c, number.shape[-1])).reshape(n * c, -1)
     np.add.at(x, (np.arange(n * c)[:, None], number), each.reshape(n * c, -1))
     return x[:, :entries].reshape(*y.shape[:-1], entries)
