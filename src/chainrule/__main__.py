@@ -18,7 +18,6 @@ def main(argv: list[str] | None = None) -> int:
     cover = commands.add_parser(
         "coverage", help="list the public names that PyTorch has and chainrule does not, with the reason"
     )
-    cover.add_argument("what", nargs="?", default="torch", choices=["torch"], help="whose names: those of torch")
     cover.add_argument(
         "library",
         nargs="?",
