@@ -66,7 +66,8 @@ class _Noting(Interpreter):
 
 def _noted(rule: Any, reads: tuple[bool, tuple[bool, ...]]) -> tuple[list[str], str, dict[str, Any], bool]:
     """The lines of a rule, the name of its result, what they call, and whether these are ufuncs alone."""
-    with _Noting() as level:
+    level = _Noting()
+    with level:
         box = lambda name: Tensor(Tensor(np.array([0.4, 0.6])), level, name)
         y, xs = reads
         out = rule(box("g"), box("y") if y else None, *[box(f"x{i}") if r else None for i, r in enumerate(xs)])
