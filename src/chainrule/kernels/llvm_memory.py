@@ -135,7 +135,7 @@ class Memory(Values):
 
     def do_gemm(self, v: Value) -> None:
         """Fortran's convention: everything by address, columns where we have rows, so that b comes first."""
-        a, b, c, transposed, add = v.attr
+        a, b, c, transposed, add, turned = v.attr
         fn, m, n, k, ai, lda, bi, ldb, ci, ldc = (self.get(x, 0, False) for x in v.args)
         st = STORAGE[c.dtype]
 
@@ -150,7 +150,7 @@ class Memory(Values):
         def at(array: Array, index: str) -> str:
             return self.f.ins(f"getelementptr inbounds {st}, ptr %p.{array.name}, i64 {index}")
 
-        flags = [boxed("i8", str(ord(x))) for x in ("T" if transposed else "N", "N")]
+        flags = [boxed("i8", str(ord(x))) for x in ("T" if transposed else "N", "T" if turned else "N")]
         sizes = [number(x) for x in (n, m, k)]
         one, beta = boxed(st, literal(1.0, c.dtype)), boxed(st, literal(float(add), c.dtype))
         args = [*flags, *sizes, one, at(b, bi), number(ldb), at(a, ai), number(lda), beta, at(c, ci), number(ldc)]
