@@ -13,7 +13,7 @@ CONFORMANCE_ARGS = $(if $(ONLY),--only $(ONLY)) $(if $(SAMPLES),--samples $(SAMP
 CONFORMANCE_HTML ?= $(if $(ONLY)$(SAMPLES)$(SHARD)$(LIB),build,docs)/conformance.html
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lowest surface format conformance conformance-errors conformance-reference programs mutants precision bench docs clean
+.PHONY: help demo test check lowest surface format conformance conformance-errors conformance-reference programs mutants precision libraries bench docs clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -81,6 +81,14 @@ programs: $(VENV)/.installed-test ## random mixed programs under every transform
 	@mkdir -p build
 	$(PY) -m chainrule.testing.programs --count $(or $(COUNT),1000) --seed $(or $(SEED),0) --jobs 2 --report build/programs.md
 
+# Libraries written for PyTorch, in an environment of their own; without their dependencies, so that none brings another PyTorch.
+LIBRARIES = $(VENV)-libraries
+libraries: ## programs on libraries written for PyTorch, under PyTorch and under chainrule (ONLY=gpytorch)
+	@test -x $(LIBRARIES)/bin/python || $(PYTHON) -m venv $(LIBRARIES)
+	@$(LIBRARIES)/bin/python -m pip --disable-pip-version-check --quiet install numpy scipy llvmlite ml_dtypes opt_einsum safetensors torch==2.13.0
+	@$(LIBRARIES)/bin/python -m pip --disable-pip-version-check --quiet install --no-deps -r tests/libraries/requirements.txt
+	$(LIBRARIES)/bin/python -m tests.libraries $(ONLY)
+
 bench: $(VENV)/.installed-bench ## the budgets, side by side with the peers in one process (BENCH="engine ...")
 	@mkdir -p build
 	@$(PY) -m benchmarks $(BENCH); status=$$?; $(if $(BENCH),,$(PY) -m benchmarks.readme;) exit $$status
@@ -90,5 +98,5 @@ docs: $(VENV)/.installed-docs ## the reference, as pages under build/docs
 	$(PY) -m pdoc --math --output-directory build/docs chainrule
 
 clean: ## remove the environment and everything that was generated
-	rm -rf $(VENV) $(VENV)-lowest build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-lowest $(VENV)-libraries build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
