@@ -87,7 +87,7 @@ libraries: ## programs on libraries written for PyTorch, under PyTorch and under
 	@test -x $(LIBRARIES)/bin/python || $(PYTHON) -m venv $(LIBRARIES)
 	@$(LIBRARIES)/bin/python -m pip --disable-pip-version-check --quiet install numpy scipy llvmlite ml_dtypes opt_einsum safetensors torch==2.13.0
 	@$(LIBRARIES)/bin/python -m pip --disable-pip-version-check --quiet install --no-deps -r tests/libraries/requirements.txt
-	$(LIBRARIES)/bin/python -m tests.libraries $(ONLY)
+	$(LIBRARIES)/bin/python tests/libraries $(ONLY)
 
 bench: $(VENV)/.installed-bench ## the budgets, side by side with the peers in one process (BENCH="engine ...")
 	@mkdir -p build

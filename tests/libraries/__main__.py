@@ -1,4 +1,4 @@
-"""``python -m tests.libraries [names]``: every program under both, compared; see the README of this folder."""
+"""``python tests/libraries [names]``: every program under both, compared; see the README of this folder."""
 
 from __future__ import annotations
 
