@@ -25,9 +25,14 @@ def folder() -> Path:
 
 
 def check_every_type() -> None:
-    n, r = dist.get_world_size(), dist.get_rank()
+    n, _r = dist.get_world_size(), dist.get_rank()
     types = [cr.float64, cr.float32, cr.float16, cr.bfloat16, cr.complex64, cr.int64, cr.uint8, cr.bool]
-    state = {"t": {d.name: cr.arange(7).to(d) for d in types}, "n": [1, 2.5, "x", None, (True, b"z")], 3: cr.zeros(()), "e": cr.zeros(0, 2)}
+    state = {
+        "t": {d.name: cr.arange(7).to(d) for d in types},
+        "n": [1, 2.5, "x", None, (True, b"z")],
+        3: cr.zeros(()),
+        "e": cr.zeros(0, 2),
+    }
     at = folder()
     version = checkpoint.save(state, checkpoint_id=at)
     files = sorted(p.name for p in version.iterdir())
@@ -73,7 +78,11 @@ def check_versions() -> None:
         checkpoint.save({"k": k, "x": cr.full((50,), float(k))}, checkpoint_id=at)
     if dist.get_rank() == 0:
         assert sorted(p.name for p in at.iterdir()) == ["v00000003", "v00000004"]
-        last = at / "v00000004" / ("rank00000.bin" if os.path.getsize(at / "v00000004" / "rank00000.bin") else "rank00001.bin")
+        last = (
+            at
+            / "v00000004"
+            / ("rank00000.bin" if os.path.getsize(at / "v00000004" / "rank00000.bin") else "rank00001.bin")
+        )
         blob = bytearray(last.read_bytes())
         blob[17] ^= 255
         last.write_bytes(blob)

@@ -19,7 +19,9 @@ def caught(f: object) -> None:
         f()  # type: ignore[operator]
         print("went on", flush=True)
     except dist.DistError as e:
-        print(f"{type(e).__name__} after {time.monotonic() - begin:.1f} s: {' / '.join(str(e).splitlines())}", flush=True)
+        print(
+            f"{type(e).__name__} after {time.monotonic() - begin:.1f} s: {' / '.join(str(e).splitlines())}", flush=True
+        )
 
 
 def killed() -> None:
@@ -65,7 +67,13 @@ def late_and_odd() -> None:
     dist.all_reduce(y := cr.ones(2))
     assert y.tolist() == [dist.get_world_size()] * 2
     groups.DEBUG = False
-    caught(lambda: dist.all_reduce(cr.ones(3), group=plain) if r else dist.all_gather([cr.ones(3)] * dist.get_world_size(), cr.ones(3), plain))
+    caught(
+        lambda: (
+            dist.all_reduce(cr.ones(3), group=plain)
+            if r
+            else dist.all_gather([cr.ones(3)] * dist.get_world_size(), cr.ones(3), plain)
+        )
+    )
     time.sleep(3)
     sys.stdout.flush()
     os._exit(0)
@@ -81,6 +89,7 @@ def forever() -> None:
             time.sleep(0.02)
     except KeyboardInterrupt:
         print("interrupted", flush=True)
+        time.sleep(1)  # the other one has its own
         os._exit(0)
 
 

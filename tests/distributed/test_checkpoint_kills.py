@@ -62,7 +62,11 @@ print(json.dumps({"points": len(points), "new": saved, "steps": measure.total}))
 
 def test_fifty_kills(tmp_path: Path) -> None:
     p = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(tmp_path / "ckpt")], capture_output=True, text=True, env=environment(), check=False
+        [sys.executable, "-c", PROGRAM, str(tmp_path / "ckpt")],
+        capture_output=True,
+        text=True,
+        env=environment(),
+        check=False,
     )
     assert p.returncode == 0, p.stdout + p.stderr
     said = json.loads(p.stdout)

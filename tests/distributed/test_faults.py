@@ -37,7 +37,13 @@ def test_launcher() -> None:
 
 
 def test_alone_without_mpi() -> None:
-    p = subprocess.run([sys.executable, str(HERE / "faulty.py"), "fine"], capture_output=True, text=True, env=environment(), check=False)
+    p = subprocess.run(
+        [sys.executable, str(HERE / "faulty.py"), "fine"],
+        capture_output=True,
+        text=True,
+        env=environment(),
+        check=False,
+    )
     assert p.stdout == "sum 1 of 1 args []\n", p.stdout + p.stderr
 
 
@@ -78,16 +84,21 @@ def test_hang_and_mismatches() -> None:
         assert "was not over after 1 s; rank 1 did not come: it is at nothing yet" in lines[r][0]
         assert "rank 0 did not come" not in lines[r][0] and "rank 2 did not come" not in lines[r][0]
     for r in range(3):
-        shapes, types, kinds, plain = lines[r][-4:]
+        shapes, types, kinds, _ = lines[r][-4:]
         assert shapes.startswith("DistMismatchError"), text
-        assert "rank 0: all_reduce number 1 of shape [3] float32 /     rank 1: all_reduce number 1 of shape [4] float32" in shapes
+        assert (
+            "rank 0: all_reduce number 1 of shape [3] float32 /     rank 1: all_reduce number 1 of shape [4] float32"
+            in shapes
+        )
         assert "rank 1: all_reduce number 2 of shape [3] float64" in types
         assert "rank 0: broadcast number 1 of shape [3] float32 from rank 0" in kinds
         assert "rank 2: all_reduce number 1 of shape [3] float32" in kinds
     # Without the switch nothing is compared first; who waits in vain is told what the other one does.
     waiting = [lines[r][-1] for r in range(3) if "DistTimeoutError" in lines[r][-1]]
     assert waiting, text
-    assert any("rank 0 called all_gather number 1" in w or "rank 1 called all_reduce number 1" in w for w in waiting), text
+    assert any("rank 0 called all_gather number 1" in w or "rank 1 called all_reduce number 1" in w for w in waiting), (
+        text
+    )
 
 
 def test_ctrl_c() -> None:

@@ -138,7 +138,9 @@ def _versions(root: Path) -> list[Path]:
     return sorted((p for p in root.iterdir() if p.name.startswith("v") and p.name[1:].isdigit()), reverse=True)
 
 
-def save(state_dict: Any, *, checkpoint_id: Any, process_group: Any = None, no_dist: bool = False, disk: Disk | None = None) -> Path:
+def save(
+    state_dict: Any, *, checkpoint_id: Any, process_group: Any = None, no_dist: bool = False, disk: Disk | None = None
+) -> Path:
     """Write a state (dicts, lists and tuples of tensors, numbers and strings) as a new version in the folder `checkpoint_id`.
 
     Every rank of the group calls this. What every rank has is written once, in shares; a :class:`Shard` is written by each rank. Numbers and
@@ -164,7 +166,7 @@ def save(state_dict: Any, *, checkpoint_id: Any, process_group: Any = None, no_d
         pieces = _write_part(part / f"rank{rank:05d}.bin", found, _shares(found, ranks), rank, disk)
     except Exception as e:
         trouble = f"rank {rank}: {type(e).__name__}: {e}"
-    mine = {"trouble": trouble, "pieces": pieces}
+    mine: dict[str, Any] = {"trouble": trouble, "pieces": pieces}
     every = [mine] if g is None else _gathered(mine, g)
     bad = [e["trouble"] for e in every if e["trouble"]]
     if bad:
@@ -198,7 +200,7 @@ def _write_part(path: Path, found: list[Any], owner: list[int], rank: int, disk:
             disk.write(f, data.data)
             whole, start = (v.shape, v.start) if isinstance(v, Shard) else (a.shape, [0] * a.ndim)
             name = dt.FROM_NP[a.dtype].name
-            pieces.append([k, path.name, at, list(a.shape), list(whole), start, name, zlib.crc32(data)])
+            pieces.append([k, path.name, at, list(a.shape), list(whole), start, name, zlib.crc32(data.data)])
             at += a.nbytes
         disk.sync(f)
     return pieces
@@ -206,7 +208,9 @@ def _write_part(path: Path, found: list[Any], owner: list[int], rank: int, disk:
 
 def _write_index(part: Path, tree: Any, pieces: list[Any], ranks: int, disk: Disk) -> None:
     body = encode({"tree": tree, "pieces": pieces, "ranks": ranks}).tobytes()
-    head = json.dumps({"format": "chainrule checkpoint 1", "crc": zlib.crc32(body), "bytes": len(body)}).encode() + b"\n"
+    head = (
+        json.dumps({"format": "chainrule checkpoint 1", "crc": zlib.crc32(body), "bytes": len(body)}).encode() + b"\n"
+    )
     with open(part / "index.json", "wb", buffering=0) as f:
         disk.write(f, head + body)
         disk.sync(f)
@@ -230,7 +234,7 @@ def load(state_dict: Any = None, *, checkpoint_id: Any, process_group: Any = Non
     """
     g = None if no_dist or groups.STATE.world is None else groups.resolve(process_group)
     root = Path(checkpoint_id)
-    reasons = []
+    reasons: list[str] = []
     for version in _versions(root):
         answer, reason = None, ""
         try:
@@ -284,7 +288,7 @@ def _assemble(version: Path, pieces: list[Any], like: Any) -> np.ndarray:
             continue
         count = int(np.prod(size, dtype=np.int64)) * d.itemsize
         raw = np.fromfile(version / name, np.uint8, count, offset=at)
-        if raw.size != count or zlib.crc32(raw) != crc:
+        if raw.size != count or zlib.crc32(raw.data) != crc:
             raise CheckpointError(f"{name} is damaged at byte {at}")
         piece = raw.view(d).reshape(size) if d.itemsize > 1 or d != np.dtype(np.uint8) else raw.reshape(size)
         to = tuple(slice(a - s, b - s) for a, b, s in zip(lo, hi, start, strict=True))

@@ -359,6 +359,9 @@ def _leave() -> None:
     """The end of MPI and of the watch; a process that fails does not wait for the others."""
     watch = STATE.watch or Watch.early
     on = MPI is not None and not MPI.Is_finalized()
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "_mark"):
+            stream.close()
     broken = STATE.ended or any(g.broken for g in STATE.groups.values())
     if broken or (watch is not None and watch.dead):
         sys.stdout.flush()
@@ -384,6 +387,8 @@ def mind_the_end() -> None:
         _minded = True
         main = threading.current_thread() is threading.main_thread()
         if main and signal.getsignal(signal.SIGUSR1) is signal.SIG_DFL:
-            signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # by which MPICH's launcher tells of a death; by default it ends the others
+            signal.signal(
+                signal.SIGUSR1, signal.SIG_IGN
+            )  # by which MPICH's launcher tells of a death; by default it ends the others
         _hook, sys.excepthook = sys.excepthook, _failed
         atexit.register(_leave)

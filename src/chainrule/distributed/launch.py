@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import runpy
 import shutil
 import signal
@@ -23,6 +22,7 @@ from typing import Any
 from .watch import POST, Line, Post, Watch
 
 GRACE_S = 10.0
+PLAIN = "CHAINRULE_RUN_PLAIN"
 
 
 def parser() -> argparse.ArgumentParser:
@@ -31,7 +31,9 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("-n", "--np", type=int, default=1, help="how many processes")
     p.add_argument("--hostfile", metavar="FILE", help="the machines, one a line (as mpiexec reads it)")
     p.add_argument("--mpiexec", metavar="PATH", help="another launcher of MPI than the one that is found")
-    p.add_argument("--grace", type=float, default=GRACE_S, help="seconds that the others have to end after one has died")
+    p.add_argument(
+        "--grace", type=float, default=GRACE_S, help="seconds that the others have to end after one has died"
+    )
     p.add_argument("--plain", action="store_true", help="print lines as they are, without the rank")
     p.add_argument("-m", dest="module", action="store_true", help="the program is a module, as with python -m")
     p.add_argument("program", help="the script")
@@ -61,7 +63,8 @@ def main(argv: list[str]) -> int:
     said = subprocess.run([mpiexec, "--version"], capture_output=True, text=True, check=False).stdout
     hydra = "HYDRA" in said
     options = ["-disable-auto-cleanup"] if hydra else []
-    options += [] if args.plain else ["-prepend-rank"] if hydra else ["--tag-output"]
+    if args.plain:
+        env[PLAIN] = "1"
     options += [("-f" if hydra else "--hostfile"), args.hostfile] if args.hostfile else []
     kind = "-m" if args.module else "-f"
     rank = [sys.executable, "-m", "chainrule.distributed.launch", kind, args.program, *args.args]
@@ -76,8 +79,8 @@ def main(argv: list[str]) -> int:
         start_new_session=True,
     )
     streams = [
-        threading.Thread(target=_stream, args=(child.stdout, sys.stdout, args.plain), daemon=True),
-        threading.Thread(target=_stream, args=(child.stderr, sys.stderr, args.plain), daemon=True),
+        threading.Thread(target=_stream, args=(child.stdout, sys.stdout), daemon=True),
+        threading.Thread(target=_stream, args=(child.stderr, sys.stderr), daemon=True),
     ]
     for t in streams:
         t.start()
@@ -139,19 +142,46 @@ def _end(child: Any, post: Post) -> None:
                 continue
 
 
-_RANK = re.compile(rb"^\[(\d+)\] ")
-
-
-def _stream(source: Any, target: Any, plain: bool) -> None:
-    """Lines as they come, each with its rank."""
+def _stream(source: Any, target: Any) -> None:
+    """Lines as they come."""
     for line in source:
-        if not plain:
-            line = _RANK.sub(rb"[rank \1] ", line)
         target.write(line.decode(errors="replace"))
         target.flush()
 
 
 # -- in a rank ------------------------------------------------------------------------------------------------------------
+
+
+class Marked:
+    """A stream that writes whole lines, each with the rank in front."""
+
+    def __init__(self, stream: Any, mark: str) -> None:
+        self._stream, self._mark, self._rest = stream, mark, ""
+
+    def write(self, text: str) -> int:
+        """Lines that are whole go at once."""
+        *lines, self._rest = (self._rest + text).split("\n")
+        if lines:
+            self._stream.write("".join(f"{self._mark}{line}\n" for line in lines))
+            self._stream.flush()
+        return len(text)
+
+    def flush(self) -> None:
+        """What is whole has gone."""
+        self._stream.flush()
+
+    def writelines(self, lines: Any) -> None:
+        """Several pieces of text."""
+        for line in lines:
+            self.write(line)
+
+    def close(self) -> None:
+        """The last line need not have an end."""
+        if self._rest:
+            self.write("\n")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def connect() -> None:
@@ -172,9 +202,10 @@ def connect() -> None:
 
 def run_rank(argv: list[str]) -> None:
     """A rank: connect, then run the program as Python would."""
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # a line goes whole, and at once
     connect()
+    if Watch.early is not None and not os.environ.get(PLAIN):
+        sys.stdout = Marked(sys.stdout, f"[rank {Watch.early.rank}] ")
+        sys.stderr = Marked(sys.stderr, f"[rank {Watch.early.rank}] ")
     kind, program, *rest = argv
     from . import groups
 
