@@ -18,12 +18,16 @@ from .dispatch import BLOCKED, CUT, innermost
 from .errors import ZERO, GraphFreedError
 from .reverse import Leaf, Masked, Node, Pick, Reverse
 from .shapes import sizes_of, zeros, zeros_like_tensor
+from .short import short_rule
 from .sizes import SEEN, is_ragged
 from .tensor import Tensor
-from .types import COMPLEX_NUMS
+from .types import COMPLEX_NUMS, REAL_NUMS
 from .watch import WATCHED, WATCHERS
 
 _by_seq = operator.attrgetter("seq")
+SMALL = (
+    1 << 14
+)  # elements below which a rule runs as straight-line code: beyond, ops have kernels, and their calls cost nothing beside them
 
 
 def fit_cotangent(g: Tensor, shape: tuple[int, ...], d: dt.DType) -> Tensor:
@@ -116,8 +120,14 @@ def walk_back(
         for n in due:
             heappush(heap, (-n.seq, n))
     plain = rewrap is None and not WATCHED.on
+    quick = plain and keep is None and free and skipped is None and due is None
     while heap:
         n = heappop(heap)[1]
+        if quick and not masks:
+            special = _quickly(n, grads, heap)
+            if special is None:
+                continue
+            n = special
         g = grads.pop(n, None)
         if g is None and n not in others:
             if due is None or n not in due:
@@ -197,6 +207,63 @@ def walk_back(
     if dispatch.SETTLE is not None:
         result = {n: dispatch.SETTLE(g) for n, g in result.items()}
     return result
+
+
+def _quickly(n: Node, grads: dict[Node, Any], heap: list[tuple[int, Node]]) -> Node | None:
+    """The common case: nodes of one result with a rule for each input, that nobody looks at. The first that is none of these is handed back."""
+    g = None
+    while True:
+        args = n.args
+        if args is None or n.hooks is not None or n.nout or n.around is not None:
+            break
+        op = n.op
+        rules = op.pull_rules
+        if rules is None:
+            break
+        if g is None:
+            g = grads[n]
+        gs = None
+        if type(v := g._value) is ndarray and v.size < SMALL and v.dtype.num in REAL_NUMS:
+            noted = op.short
+            short = noted[1] if noted is not None and noted[0] is rules else short_rule(op)
+            if short is not None:
+                gs = short(n, g, v)
+        if gs is None:
+            gs = _by_rules(n, g, rules, None)
+            for gi in gs:
+                if gi.__class__ is Masked:  # by the general way: it is computed once more
+                    grads[n] = g
+                    return n
+        grads.pop(n, None)
+        if n.y is not None or args[0].__class__ is Tensor:
+            n.args = n.y = None
+        else:
+            n.release()
+        last = None
+        for p, gi, fit in zip(n.parents, gs, n.fits, strict=False):
+            if p is None or gi is None:
+                continue
+            if fit is not None and not (type(v := gi._value) is ndarray and v.shape == fit[0] and v.dtype is fit[1].np):
+                gi = fit_cotangent(gi, *fit)
+            prev = grads.get(p)
+            if prev is not None:
+                grads[p] = prev + gi
+                continue
+            grads[p] = gi
+            if type(p) is not Leaf or p.hooks is not None:
+                if last is not None:
+                    heappush(heap, (-last.seq, last))
+                last = p
+        if last is None:
+            return None
+        if heap and -heap[0][0] > last.seq:
+            heappush(heap, (-last.seq, last))
+            return None
+        # Nothing that was made later is left: what came together for this one is all there is.
+        n, g = last, None
+    if g is not None:
+        grads[n] = g
+    return n
 
 
 def _towards(starts: list[Node], keep: set[Node], stop: bool) -> tuple[list[Node], set[Node]]:
