@@ -99,6 +99,7 @@ def typename(obj: _Any) -> str:
 _LAZY = (
     "amp",
     "array_api",
+    "distributed",
     "distributions",
     "nested",
     "numpy",
@@ -111,7 +112,7 @@ _LAZY = (
     "typing",
     "utils",
 )
-_WORLD = ("accelerator", "backends", "compiler", "cpu", "cuda", "distributed", "futures", "fx", "hub", "library", "mps", "mtia",
+_WORLD = ("accelerator", "backends", "compiler", "cpu", "cuda", "futures", "fx", "hub", "library", "mps", "mtia",
           "multiprocessing", "profiler", "serialization", "torch_version", "types", "version", "xpu")  # fmt: skip
 # Functions of parts that are imported on demand.
 _FROM = dict.fromkeys(
