@@ -32,10 +32,13 @@ def assemble(src: Path, cache: Path) -> set[str]:
                 shutil.copy(path, target)
     shutil.copy(DOCS / "site" / "conf.py", src / "conf.py")
     shutil.copytree(DOCS / "site" / "static", src / "_static")
-    (src / "changelog.md").write_text(links((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), ROOT / "CHANGELOG.md"), encoding="utf-8")
+    (src / "changelog.md").write_text(
+        links((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), ROOT / "CHANGELOG.md"), encoding="utf-8"
+    )
     decisions(src)
     more(src)
-    toc = "\n\n```{toctree}\n:hidden:\n\ninstall\nfive-minutes\ntutorials/index\nhowto/index\ngallery/index\nreference/index\nsharp-bits\nmigrate/index\nmore\n```\n"
+    names = "install five-minutes tutorials/index howto/index gallery/index reference/index sharp-bits migrate/index more".split()
+    toc = "\n\n```{toctree}\n:hidden:\n\n" + "\n".join(names) + "\n```\n"
     (src / "index.md").write_text((src / "index.md").read_text(encoding="utf-8") + toc, encoding="utf-8")
     files = reference.write(src / "reference")
     gallery.write(src / "gallery", cache)
@@ -45,7 +48,11 @@ def assemble(src: Path, cache: Path) -> set[str]:
 def more(src: Path) -> None:
     """Drop from the list of pages those that are not there."""
     page = src / "more.md"
-    kept = [line for line in page.read_text(encoding="utf-8").splitlines() if not re.fullmatch(r"[a-z/-]+", line) or (src / f"{line}.md").exists()]
+    kept = [
+        line
+        for line in page.read_text(encoding="utf-8").splitlines()
+        if not re.fullmatch(r"[a-z/-]+", line) or (src / f"{line}.md").exists()
+    ]
     page.write_text("\n".join(kept) + "\n", encoding="utf-8")
 
 
@@ -55,7 +62,10 @@ def decisions(src: Path) -> None:
     for extra in ("README.md", "template.md"):
         (folder / extra).unlink(missing_ok=True)
     pages = "\n".join(sorted(p.stem for p in folder.glob("*.md")))
-    (folder / "index.md").write_text(f"# Decisions\n\nWhat was measured, and what was chosen.\n\n```{{toctree}}\n:maxdepth: 1\n\n{pages}\n```\n", encoding="utf-8")
+    (folder / "index.md").write_text(
+        f"# Decisions\n\nWhat was measured, and what was chosen.\n\n```{{toctree}}\n:maxdepth: 1\n\n{pages}\n```\n",
+        encoding="utf-8",
+    )
 
 
 def links(text: str, path: Path) -> str:
@@ -66,6 +76,8 @@ def links(text: str, path: Path) -> str:
         if re.match(r"[a-z]+:", target) or target.startswith("#"):
             return m[0]
         plain = target.partition("#")[0]
+        if plain.endswith(".html"):  # pages that are not written by Sphinx
+            return f'<a href="{target}">{label}</a>'
         where = (path.parent / plain).resolve()
         if where == ROOT / "CHANGELOG.md":
             return f"[{label}]({'../' * (len(path.relative_to(DOCS).parts) - 1) if path.is_relative_to(DOCS) else ''}changelog.md)"
@@ -107,7 +119,9 @@ def main() -> int:
         shutil.rmtree(args.out)
     from sphinx.cmd.build import main as sphinx
 
-    status = sphinx(["-W", "--keep-going", "-q", "-b", "html", "-d", str(ROOT / "build" / "doctrees"), str(src), str(args.out)])
+    status = sphinx(
+        ["-W", "--keep-going", "-q", "-b", "html", "-d", str(ROOT / "build" / "doctrees"), str(src), str(args.out)]
+    )
     if status:
         return int(status)
     from chainrule import __file__ as package

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import chainrule
 
 project = "chainrule"
@@ -19,7 +21,7 @@ html_css_files = ["site.css"]
 html_math_renderer = "mathml"
 html_copy_source = False
 html_show_sourcelink = False
-html_search_scorer = "_static/scorer.js"
+html_search_scorer = str(Path(__file__).parent / "_static" / "scorer.js")
 html_theme_options = {"navigation_with_keys": True, "top_of_page_buttons": []}
 pygments_style, pygments_dark_style = "friendly", "github-dark"
 templates_path = ["_templates"]

@@ -112,7 +112,7 @@ EXAMPLES: dict[str, str] = {
     "sparse.log_softmax": "s = cr.eye(2).to_sparse()\ncr.sparse.log_softmax(s, 1).to_dense()",
     "set_default_tensor_type": "cr.set_default_tensor_type(cr.FloatTensor)",
     "sym_ite": "cr.sym_ite(True, 1, 2)",
-    "from_file": "import os, tempfile\\npath = os.path.join(tempfile.mkdtemp(), 'x.bin')\\nnp.ones(2, np.float32).tofile(path)\\ncr.from_file(path, size=2)",
+    "from_file": "import os, tempfile\npath = os.path.join(tempfile.mkdtemp(), 'x.bin')\nnp.ones(2, np.float32).tofile(path)\ncr.from_file(path, size=2)",
     "save": "import os, tempfile\npath = os.path.join(tempfile.mkdtemp(), 'x.pt')\ncr.save(cr.ones(2), path)\ncr.load(path)",
     "load": "import os, tempfile\npath = os.path.join(tempfile.mkdtemp(), 'x.pt')\ncr.save(cr.ones(2), path)\ncr.load(path)",
     "set_default_device": 'cr.set_default_device("cpu")',

@@ -71,7 +71,9 @@ def write(out: Path, cache: Path, report: object = print) -> None:
         (out / f"{name}.md").write_text(text, encoding="utf-8")
         first = rest.split("\n\n")[0].replace("\n", " ")
         short = first if len(first) < 110 else first[:107].rsplit(" ", 1)[0] + " …"
-        cards.append(f'<a href="{name}.html"><img src="pictures/{name}.png" alt="" loading="lazy"><b>{html.escape(title)}</b><span>{html.escape(short)}</span></a>')
+        cards.append(
+            f'<a href="{name}.html"><img src="pictures/{name}.png" alt="" loading="lazy"><b>{html.escape(title)}</b><span>{html.escape(short)}</span></a>'
+        )
         slugs.append(name)
     toc = "\n".join(["```{toctree}", ":hidden:", "", *slugs, "```"])
     (out / "index.md").write_text(

@@ -81,7 +81,9 @@ def literal(a: np.ndarray) -> str:
     """A small array as Python source."""
     if a.dtype.kind == "f":
         a = np.round(a, 2)
-    body = np.array2string(a, separator=", ", threshold=10_000, max_line_width=10_000).replace("\n", "").replace("  ", " ")
+    body = (
+        np.array2string(a, separator=", ", threshold=10_000, max_line_width=10_000).replace("\n", "").replace("  ", " ")
+    )
     if a.dtype.kind == "f":
         body = re.sub(r"(?<=[0-9])[.](?=[,\]])", ".0", body)
     return f"cr.tensor({body})"
@@ -98,7 +100,7 @@ def sample_lines(name: str) -> list[str] | None:
         names = iter(["x", "y", "z", "u", "v", "w", "p", "q"])
         size = 0
 
-        def build(a: Any) -> str:
+        def build(a: Any, rng: Any = rng, names: Any = names, lines: list[str] = lines) -> str:
             nonlocal size
             if isinstance(a, S | Given):
                 v = a.make(rng, False)
@@ -112,6 +114,7 @@ def sample_lines(name: str) -> list[str] | None:
             if isinstance(a, float | int | str | bool | type(None) | tuple | list | slice | complex):
                 return repr(a)
             raise StopIteration
+
         try:
             args = [build(a) for a in s.args] + [f"{k}={build(v)}" for k, v in s.kw.items()]
         except (StopIteration, RuntimeError, ValueError):
@@ -163,7 +166,14 @@ def run_lines(lines: list[str], name: str, derivative: bool) -> Example:
     results = [r for r in (result if isinstance(result, tuple | list) else (result,)) if isinstance(r, cr.Tensor)]
     ends = ", ".join(str(list(r.shape)) for r in results[:4])
     first = lines[0].split(" =")[0] if len(lines) > 1 else ""
-    if derivative and first in before and before[first].is_floating_point() and before[first].numel() <= 24 and not before[first].is_nested and results:
+    if (
+        derivative
+        and first in before
+        and before[first].is_floating_point()
+        and before[first].numel() <= 24
+        and not before[first].is_nested
+        and results
+    ):
         head = results[0]
         if head.is_floating_point() or head.is_complex():
             pick = "" if not isinstance(result, tuple | list) else "[0]"
@@ -217,7 +227,9 @@ def example_of(names: list[str], f: Any) -> Example | None:
 
 
 def plain(doc: str) -> str:
-    """A docstring as Markdown: roles become code, examples are fenced."""
+    """A docstring as Markdown: roles become code, examples are fenced. Of another library's docstring the first paragraph."""
+    if "\nParameters\n---" in doc:
+        doc = doc.split("\n\n", 2)[1] if "(" in doc.split("\n")[0] and "\n\n" in doc else doc.split("\n\n")[0]
     doc = re.sub(r":[a-z:]+:`~?([^`]*)`", r"``\1``", doc)
     doc = re.sub(r"(?<!`)``([^`]+)``(?!`)", r"`\1`", doc)
     out: list[str] = []
@@ -259,11 +271,20 @@ def derivative_of(names: list[str], f: Any) -> str:
         return "none: the result is piecewise constant, an index or a truth value"
     if op.linear:
         return "the function is linear: its tangent is itself, its reverse rule the transpose"
-    own = [w for w, there in (("forward", op.jvp_rule is not None), ("reverse", op.vjp_rule is not None or op.pull_rules is not None)) if there]
+    own = [
+        w
+        for w, there in (
+            ("forward", op.jvp_rule is not None),
+            ("reverse", op.vjp_rule is not None or op.pull_rules is not None),
+        )
+        if there
+    ]
     if op.form == "pointwise" and op.rules and all(not callable(r) for r in op.rules):
         return "zero wherever it exists"
     words = {2: "rules of its own, forward and reverse, each differentiable again"}.get(len(own))
-    words = words or (f"a {own[0]} rule; the other mode is derived from it" if own else "through its specification in plain ops")
+    words = words or (
+        f"a {own[0]} rule; the other mode is derived from it" if own else "through its specification in plain ops"
+    )
     if op.form == "pointwise" and op.rules:
         rule = next((r for r in op.rules if callable(r)), None)
         text = _rule_text(rule)
@@ -329,7 +350,11 @@ class Entry(NamedTuple):
         """The entry as Markdown."""
         name, f = self.names[0], self.object
         kind = "class" if isinstance(f, type) else "function"
-        doc = plain(inspect.getdoc(f) or "") if not (isinstance(f, type) and inspect.getdoc(f) == inspect.getdoc(f.__mro__[1])) else ""
+        doc = (
+            plain(inspect.getdoc(f) or "")
+            if not (isinstance(f, type) and inspect.getdoc(f) == inspect.getdoc(f.__mro__[1]))
+            else ""
+        )
         out = [f":::::{{py:{kind}}} chainrule.{name}{signature(f)}", "", doc, ""]
         rows = []
         if len(self.names) > 1:
@@ -373,7 +398,11 @@ def entries() -> Iterator[tuple[str, Entry]]:
         seen.update(names)
         f = objects[key]
         place = place_of(f)
-        group = f"ops/{'/'.join(Path(place.file).parts[1:]).removesuffix('.py')}" if place is not None and place.file.startswith("ops/") else "ops/other"
+        group = (
+            f"ops/{'/'.join(Path(place.file).parts[1:]).removesuffix('.py')}"
+            if place is not None and place.file.startswith("ops/")
+            else "ops/other"
+        )
         yield group, Entry(names, f, place, example_of(names, f))
     for name in TOOLS:
         f = getattr(cr, name)
@@ -386,7 +415,13 @@ def entries() -> Iterator[tuple[str, Entry]]:
         for name in sorted(getattr(m, "__all__", None) or dir(m)):
             f = getattr(m, name, None)
             full = f"{module}.{name}"
-            if name.startswith("_") or full in seen or not callable(f) or isinstance(f, types.ModuleType) or (place := place_of(f)) is None:
+            if (
+                name.startswith("_")
+                or full in seen
+                or not callable(f)
+                or isinstance(f, types.ModuleType)
+                or (place := place_of(f)) is None
+            ):
                 continue
             seen.add(full)
             yield module, Entry([full], f, place, None)

@@ -171,7 +171,9 @@ class Tap:
                     v = v.base
                 owners.append((id(v), int(getattr(v, "nbytes", 0) or 0)))
         results = y if isinstance(y, tuple | list) else (y,)
-        maker = next((m for r in results if isinstance(r, Tensor) and (m := self.makers.get(id(innermost(r)))) is not None), -1)
+        maker = next(
+            (m for r in results if isinstance(r, Tensor) and (m := self.makers.get(id(innermost(r)))) is not None), -1
+        )
         if maker >= 0:
             node.__dict__["event"] = maker
         if not self._settled:
