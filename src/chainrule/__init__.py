@@ -16,7 +16,6 @@ _keep_freed_memory()
 
 from . import autograd, func  # noqa: E402
 from . import ops as _ops  # noqa: E402
-from .as_torch import install_as_torch  # noqa: E402
 from .core import dtypes as _dt  # noqa: E402
 from .core import imperative as _imperative  # noqa: E402
 from .core import overriding as _overriding  # noqa: E402
@@ -100,6 +99,7 @@ def typename(obj: _Any) -> str:
 _LAZY = (
     "amp",
     "array_api",
+    "distributed",
     "distributions",
     "nested",
     "numpy",
@@ -112,7 +112,7 @@ _LAZY = (
     "typing",
     "utils",
 )
-_WORLD = ("accelerator", "backends", "compiler", "cpu", "cuda", "distributed", "futures", "fx", "hub", "library", "mps", "mtia",
+_WORLD = ("accelerator", "backends", "compiler", "cpu", "cuda", "futures", "fx", "hub", "library", "mps", "mtia",
           "multiprocessing", "profiler", "serialization", "torch_version", "types", "version", "xpu")  # fmt: skip
 # Functions of parts that are imported on demand.
 _FROM = dict.fromkeys(
@@ -127,7 +127,8 @@ _FROM = dict.fromkeys(
 ) | {
     "DisableTorchFunction": "core.overriding", "DisableTorchFunctionSubclass": "core.overriding", "Stream": "world.devices",
     "verify": "people.verify", "show": "people.show", "find_nan": "people.find_nan", "profile": "people.profile",
-    "summary": "people.summary", "progress": "people.progress", "Event": "world.devices", "OutOfMemoryError": "world.cuda", "AcceleratorError": "world.cuda",
+    "summary": "people.summary", "progress": "people.progress", "Event": "world.devices",
+    "install_as_torch": "as_torch", "OutOfMemoryError": "world.cuda", "AcceleratorError": "world.cuda",
 }  # fmt: skip
 _PARTS = ("autograd", "fft", "func", "linalg", "masked", "nn", "random", "return_types", "signal", "sparse", "special")
 __all__ = _namespaces.public_names(__import__("sys").modules[__name__], _PARTS + _LAZY + _WORLD + tuple(_FROM))

@@ -491,7 +491,7 @@ def digamma(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """``d/dx lgamma(x)``; at 0 infinite, NaN at the negative integers."""
 def dist(input: Tensor, other: Tensor, p: _float = 2) -> Tensor:
     """The norm of order `p` of ``input - other``."""
-from .world import distributed as distributed
+from . import distributed as distributed
 from . import distributions as distributions
 def div(input: Operand, other: Operand, *, rounding_mode: _str | None = None, out: Tensor | None = None) -> Tensor:
     """``input / other``; with ``rounding_mode`` "floor" or "trunc" rounded, and the derivative zero."""
