@@ -10,7 +10,8 @@ D = [(x, y)]
 P = list(m.parameters())
 for n in ("HessianLinearOperator", "GGNLinearOperator", "EFLinearOperator", "KFACLinearOperator"):
     R.seed(0)
-    op = getattr(cl, n)(m, lf, P, D, check_deterministic=False)
+    options = {"fisher_type": "empirical"} if n.startswith("KFAC") else {}  # no draws
+    op = getattr(cl, n)(m, lf, P, D, check_deterministic=False, **options)
     v = data(op.shape[1], seed=6)
     rec(n, op @ v)
 J = cl.JacobianLinearOperator(m, P, D, check_deterministic=False) if hasattr(cl, "JacobianLinearOperator") else None
