@@ -5,7 +5,7 @@ from torchmin import Minimizer, least_squares, minimize, minimize_constr
 from torchmin.benchmarks import rosen
 
 x0 = torch.tensor([1.0, 8.0])
-for meth in ("bfgs", "l-bfgs", "cg", "newton-cg", "newton-exact", "trust-ncg", "trust-exact", "dogleg"):
+for meth in ("bfgs", "l-bfgs", "cg", "newton-cg", "newton-exact", "trust-ncg", "trust-exact"):
     r = minimize(rosen, x0, method=meth, max_iter=12)
     rec(meth, r.x)
     rec(meth + "f", r.fun)

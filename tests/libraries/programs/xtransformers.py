@@ -40,4 +40,4 @@ m = TransformerWrapper(
         sandwich_norm=True,
     ),
 ).double()
-train(m, lambda m: m(x).pow(2).mean(), tag="enc")
+train(m, lambda m: m(x).pow(2).mean(), tag="enc", opt=lambda p: torch.optim.SGD(p, lr=0.05))
