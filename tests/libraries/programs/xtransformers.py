@@ -1,6 +1,6 @@
 """x-transformers: a decoder with rotary positions, an encoder with ALiBi."""
 
-from harness import ints, train
+from harness import ints, torch, train
 from x_transformers import (
     AutoregressiveWrapper,
     Decoder,
