@@ -17,7 +17,7 @@ from .tensor import Tensor
 from .types import FLOAT_NUMS
 
 ndarray = np.ndarray
-LARGE_SIZE = 1 << 16  # elements from which a binary op tries its body for large arrays
+SIZE = 1 << 62  # no array has so many elements
 OPERANDS = (Tensor, bool, int, float, complex, ndarray, np.generic, Ragged)
 
 
@@ -28,6 +28,8 @@ def is_operand(x: Any) -> bool:
 
 def unary(op: Op, fn: Callable[..., Any], fast: frozenset[int]) -> Callable[..., Any]:
     """`op.bind` for one argument: `fn` on arrays of the types `fast`, else by the op's own way."""
+    large = op.large
+    least = SIZE if large is None else large.least
 
     def bind(x: Any) -> Any:
         if type(x) is Tensor:
@@ -35,7 +37,9 @@ def unary(op: Op, fn: Callable[..., Any], fast: frozenset[int]) -> Callable[...,
             if i is None:
                 v = x._value
                 if v.dtype.num in fast and type(v) is ndarray:
-                    r = fn(v)
+                    r = large(v) if v.size >= least else None
+                    if r is None:
+                        r = fn(v)
                     return Tensor(r if type(r) is ndarray else np.asarray(r))
                 if type(v) is ndarray:
                     return op.run((x,), {})
@@ -55,10 +59,11 @@ def binary(
     op: Op,
     fn: Callable[..., Any],
     fast: frozenset[int],
-    large: Callable[[Any, Any], Any] | None = None,
     operator: bool = False,
 ) -> Callable[..., Any]:
     """`op.bind` for two arguments; as Python's `operator` it returns NotImplemented for what is no operand."""
+    large = op.large
+    least = SIZE if large is None else large.least
     floats = fast & FLOAT_NUMS
     number = (float, int) if isinstance(fn, np.ufunc) else ()
 
@@ -85,7 +90,7 @@ def binary(
                         vb = other._value
                         d = va.dtype
                         if vb.dtype is d and d.num in fast and type(va) is ndarray and type(vb) is ndarray:
-                            if large is not None and va.size >= LARGE_SIZE and (r := large(va, vb)) is not None:
+                            if (va.size >= least or vb.size >= least) and (r := large(va, vb)) is not None:
                                 return Tensor(r)
                             try:
                                 r = fn(va, vb)
@@ -97,7 +102,7 @@ def binary(
                     return other._interp.run_binary(op, a, other)
                 if type(other) in number:
                     if va.dtype.num in floats and type(va) is ndarray:
-                        if large is not None and va.size >= LARGE_SIZE and (r := large(va, other)) is not None:
+                        if va.size >= least and (r := large(va, other)) is not None:
                             return Tensor(r)
                         r = fn(va, other)
                         return Tensor(r if type(r) is ndarray else np.asarray(r))
@@ -112,7 +117,7 @@ def binary(
             if ib is not None:
                 return ib.run_binary(op, a, other)
             if other._value.dtype.num in floats and type(other._value) is ndarray:
-                if large is not None and other._value.size >= LARGE_SIZE and (r := large(a, other._value)) is not None:
+                if other._value.size >= least and (r := large(a, other._value)) is not None:
                     return Tensor(r)
                 r = fn(a, other._value)
                 return Tensor(r if type(r) is ndarray else np.asarray(r))

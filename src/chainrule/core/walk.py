@@ -25,6 +25,10 @@ from .watch import WATCHED, WATCHERS
 
 _by_seq = operator.attrgetter("seq")
 
+# A pointwise rule on large arrays as one loop: ``FUSE(op, which, rule, g, y, xs, kw)``, or None; set by ops/elementwise/fusing.py.
+FUSE: Any = None
+FUSE_SIZE = 1 << 12
+
 
 def fit_cotangent(g: Tensor, shape: tuple[int, ...], d: dt.DType) -> Tensor:
     """The cotangent brought back to its input's space: realness, type, and a sum over what was broadcast."""
@@ -218,6 +222,7 @@ def _by_rules(n: Node, g: Any, rules: Any, live: set[Node] | None) -> list[Any]:
     )
     if cx:
         g = g.conj()
+    fuse = FUSE if g._interp is None and g._value.size >= FUSE_SIZE and n.op.form == "pointwise" else None
     gs: list[Any] = []
     i = 0
     for p in n.parents:
@@ -226,7 +231,9 @@ def _by_rules(n: Node, g: Any, rules: Any, live: set[Node] | None) -> list[Any]:
         if p is None or rule is None or rule is ZERO or (live is not None and p not in live):
             gs.append(None)
             continue
-        gi = rule(g, y, *xs, **kw) if kw else rule(g, y, *xs)
+        gi = None if fuse is None else fuse(n.op, i, rule, g, y, xs, kw)
+        if gi is None:
+            gi = rule(g, y, *xs, **kw) if kw else rule(g, y, *xs)
         gs.append(gi.conj() if cx and gi is not None else gi)
     return gs
 

@@ -35,19 +35,48 @@ class RoundedOnce:
         return self.rule(*wide, **kw).to(t.dtype)
 
 
-def on_large(name: str) -> Callable[[Any, Any], Any]:
-    """An arithmetic operator on large arrays, compiled and on all threads; None where there is no kernel for them."""
-
-    def body(a: Any, b: Any) -> Any:
-        global run
-        if run is None:
-            from ...kernels.arithmetic import run
-        return run(name, a, b)
-
-    return body
+CHEAP_LEAST, COSTLY_LEAST = (
+    1 << 15,
+    1 << 11,
+)  # elements from which a loop over a few additions, or over an exponential, is worth its call
 
 
-run: Any = None  # imported with the first large array
+class Large:
+    """The body of a pointwise op for operands of many elements: its formula in the loop language, in any layout, on all threads.
+
+    Without a formula it is the one that the kernels have under the name. None where there is no code for the operands.
+    """
+
+    def __init__(
+        self, name: str, formula: Callable[..., Any] | None = None, cost: int = 1, boolean: bool = False, least: int = 0
+    ) -> None:
+        self.name, self.formula, self.cost, self.boolean = name, formula, cost, boolean
+        self.least = least or (CHEAP_LEAST if cost < 4 else COSTLY_LEAST)
+        self.made: dict[Any, Any] = {}
+
+    def __call__(self, *operands: Any, **static: Any) -> Any:
+        key = tuple(static.items()) if static else ()
+        f = self.made.get(key)
+        return (self._make(key, static) if f is None else f)(*operands)
+
+    def _make(self, key: Any, static: dict[str, Any]) -> Any:
+        from ...kernels.elementwise import FORMULAS, Elementwise
+
+        formula = self.formula or FORMULAS[self.name]
+        f = self.made[key] = Elementwise(
+            "_".join([self.name, *_named(static)]),
+            (lambda k, *xs: formula(k, *xs, **static)) if static else formula,
+            self.cost,
+            self.boolean,
+        )
+        return f
+
+
+def _named(static: dict[str, Any]) -> list[str]:
+    """Static data as part of the name of a kernel."""
+    return [f"{v:.17g}".replace("-", "m").replace(".", "p").replace("+", "") for v in static.values()]
+
+
 Kernel: Any = None
 NotSupported: Any = None
 
@@ -68,8 +97,7 @@ def compiled(
         if Kernel is None:
             from ...kernels.calls import NotSupported
             from ...kernels.pointwise import Pointwise as Kernel
-        parts = (f"{v:.17g}".replace("-", "m").replace(".", "p").replace("+", "") for v in static.values())
-        f = made[key] = Kernel("_".join([name, *parts]), lambda k, *values: kernel(k, *values, **static), cost)
+        f = made[key] = Kernel("_".join([name, *_named(static)]), lambda k, *values: kernel(k, *values, **static), cost)
         return f
 
     def body(*xs: Any, **static: Any) -> Any:

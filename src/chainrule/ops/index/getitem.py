@@ -24,6 +24,8 @@ from ...core.views import assign
 from ..elementwise.select import where_p
 from ..shape.in_each import in_each
 from ..shape.slices import slice_p
+from . import moving
+from .moving import sums, take
 
 # -- rows: x[..., N, rest], i[..., S] -> [..., S, rest]; r and s are the ranks of rest and S --------------------------------
 
@@ -55,7 +57,7 @@ def _take(x: Any, i: Any, *, r: int, s: int, n: int) -> Any:
     lx, li = _lead(x, r + 1), _lead(i, s)
     if not li:
         return (
-            np.take(x, i, axis=x.ndim - r - 1)
+            take(x, i, x.ndim - r - 1)
             if i.size or x.shape[x.ndim - r - 1]
             else np.zeros(lx + i.shape + x.shape[x.ndim - r :], x.dtype)
         )
@@ -90,34 +92,6 @@ def _add(g: Any, i: Any, *, n: int, r: int, s: int) -> Any:
     rest, i = g.shape[g.ndim - r :], _flat_rows(i, lead, s, n)
     g = np.broadcast_to(g, lead + g.shape[g.ndim - r - s :]).reshape((i.size, int(np.prod(rest))))
     return sums(g, i, int(np.prod(lead)) * n).reshape((*lead, n, *rest)).astype(g.dtype, copy=False)
-
-
-TOGETHER = 1 << 18
-
-
-def sums(g: Any, i: Any, n: int) -> Any:
-    """``y[s] = sum of g[k] with i[k] = s`` of rows ``g[k]``, added pairwise or in double precision and not rounded again."""
-    g = g.astype(dt.WORK.get(g.dtype, g.dtype), copy=False)
-    d, width = g.dtype, g.shape[1]
-    if d.kind == "c":
-        pairs = sums(np.ascontiguousarray(g).view(g.real.dtype), i, n)
-        return np.ascontiguousarray(pairs).view(np.result_type(pairs, np.complex64))
-    if not g.size or d.kind != "f":
-        y = np.zeros((n, width), d)
-        np.add.at(y, i, g)
-    elif n <= 4 * len(i):
-        y = np.zeros((n, width))
-        step = max(TOGETHER // width, n)  # index and numbers grow to 64 bits: not all at once
-        for a in range(0, len(i), step):
-            at = i[a : a + step] if width == 1 else (i[a : a + step, None] * width + np.arange(width)).reshape(-1)
-            y += np.bincount(at, g[a : a + step].reshape(-1), n * width).reshape(n, width)
-    else:  # few of many
-        y = np.zeros((n, width), d)
-        order = np.argsort(i, kind="stable")
-        kinds = i[order]
-        starts = np.flatnonzero(np.concatenate([[True], kinds[1:] != kinds[:-1]]))
-        y[kinds[starts]] = np.add.reduceat(g[order], starts, axis=0)
-    return y
 
 
 add_rows_p = op(
@@ -188,10 +162,10 @@ def _(g: Any, y: Any, x: Any, i: Any, v: Any, *, r: int, s: int) -> Any:
 @op("wrap_index", differentiable=False, sizes="n")
 def wrap_index_p(i: Any, *, n: int, dim: int) -> Any:
     """Negative indices counted from the end; an error for those out of range."""
-    if i.size and (i.min() < -n or i.max() >= n):
+    if moving.out_of_range(i, -n, n):
         bad = i[(i < -n) | (i >= n)].flat[0]
         raise IndexError(f"index {bad} is out of bounds for dimension {dim} with size {n}")
-    return np.where(i < 0, i + n, i) if i.size and i.min() < 0 else i
+    return np.where(i < 0, i + n, i) if moving.has_negative(i) else i
 
 
 def put_rows(x: Tensor, i: Tensor, v: Tensor) -> Tensor:
@@ -471,33 +445,22 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
 # -- gather, scatter --------------------------------------------------------------------------------------------------
 
 
-def _open(i: Any, dim: int) -> tuple[Any, ...]:
-    n = i.ndim
-    grid: list[Any] = [np.arange(m).reshape([-1 if k == a else 1 for k in range(n)]) for a, m in enumerate(i.shape)]
-    grid[dim] = i
-    return tuple(grid)
-
-
 @op("gather", batch="expand", grows="old")
 def gather_p(x: Any, i: Any, *, dim: int, old: tuple[int, ...]) -> Any:
     """``y[a][b] = x[i[a][b]][b]`` for dim 0, and so on, of an `x` of sizes `old`."""
-    return x[_open(i, dim)]
+    return moving.gather(x, i, dim)
 
 
 @op("scatter_add", batch="expand", grows="ss")
 def scatter_add_p(x: Any, i: Any, src: Any, *, dim: int, ss: tuple[int, ...]) -> Any:
     """`x` with ``src`` added at the places that gather would read."""
-    at = np.ravel_multi_index(np.broadcast_arrays(*_open(i, dim)), x.shape) if i.size else i
-    part = src[tuple(slice(0, m) for m in i.shape)]
-    return (x + sums(part.reshape(-1, 1), at.reshape(-1), x.size).reshape(x.shape)).astype(x.dtype, copy=False)
+    return moving.scatter_add(x, i, src if src.shape == i.shape else src[tuple([slice(0, m) for m in i.shape])], dim)
 
 
 @op("scatter", batch="expand", grows="ss")
 def scatter_p(x: Any, i: Any, src: Any, *, dim: int, ss: tuple[int, ...]) -> Any:
     """`x` with ``src`` written at the places that gather would read."""
-    out = x.copy()
-    out[_open(i, dim)] = src[tuple(slice(0, m) for m in i.shape)]
-    return out
+    return moving.scatter(x, i, src if src.shape == i.shape else src[tuple([slice(0, m) for m in i.shape])], dim)
 
 
 def _zeros(shape: Any, like: Any) -> Any:
@@ -535,10 +498,7 @@ def _(t: Any, y: Any, x: Any, i: Any, src: Any, *, dim: int, ss: tuple[int, ...]
 @op("scatter_winners", grows="old", differentiable=False)
 def scatter_winners_p(i: Any, *, dim: int, old: tuple[int, ...]) -> Any:
     """True where a scatter's write is the last to its place."""
-    last = np.full(old, -1, np.int64)
-    number = np.arange(i.size).reshape(i.shape)
-    last[_open(i, dim)] = number
-    return last[_open(i, dim)] == number
+    return moving.winners(i, dim, old)
 
 
 @scatter_p.vjp
@@ -618,7 +578,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
 @op("check_range", differentiable=False, sizes="n")
 def check_range_p(i: Any, *, n: int, name: str, dim: int) -> Any:
     """The index itself, after checking that it lies in [0, n)."""
-    if i.size and (i.min() < 0 or i.max() >= n):
+    if moving.out_of_range(i, 0, n):
         bad = i[(i < 0) | (i >= n)].flat[0]
         raise RuntimeError(f"{name}(): index {bad} is out of bounds for dimension {dim} with size {n}")
     return i
