@@ -28,7 +28,7 @@ from benchmarks.common import OURS, Row, show_time
 
 HERE = Path(__file__).resolve().parent
 REPORT = HERE.parent / "build" / "bench.json"
-TOOLS = {"__main__", "common", "readme", "ops_table"}
+TOOLS = {"__main__", "common", "jit_cases", "readme", "ops_table"}
 
 
 def modules(wanted: list[str]) -> list[str]:

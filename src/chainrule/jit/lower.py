@@ -16,7 +16,7 @@ from ..kernels.lang import NUMPY_NAMES, Kernel
 from .elements import element
 from .graph import Graph, Node, Var
 from .nests import Nests, prod
-from .values import Ex, Mem, Num, Pad, Unrenderable, broadcast, viewed
+from .values import Ex, Mem, Num, Pad, Unrenderable, broadcast, padded, resolved, viewed
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 LARGE = 1 << 15  # elements from which loops run in parallel
@@ -188,14 +188,25 @@ class Body:
     def run(self, outs: list[Mem]) -> None:
         """All nodes, and the outputs where they belong."""
         self.nodes(dict(zip(reversed(self.graph.outputs), reversed(outs), strict=True)))
-        for v, m in zip(self.graph.outputs, outs, strict=True):
-            self.finish(v, m)
+        self.finish_all(list(zip(self.graph.outputs, outs, strict=True)))
 
     def nodes(self, places: dict[Var, Mem]) -> None:
         """All nodes; those whose place is known are put there if they are put anywhere."""
         self.places.update((v, m) for v, m in places.items() if v.node is not None)
         for n in self.graph.nodes:
             getattr(self, "do_" + n.op.name, self.do_pointwise)(n)
+
+    def finish_all(self, outs: list[tuple[Var, Mem]]) -> None:
+        """Outputs where they belong, those of one shape in one nest."""
+        groups: dict[Any, list[tuple[Any, Mem]]] = {}
+        for v, m in outs:
+            x = self.value(v)
+            if isinstance(x, Ex) and not padded(x) and x.shape == v.shape and v.dtype == self.low.compute:
+                groups.setdefault(v.shape, []).append((x, m))
+        for pairs in groups.values():
+            self.nests.put_all(pairs)
+        for v, m in outs:
+            self.finish(v, m)
 
     def finish(self, v: Var, m: Mem) -> None:
         """An output where it belongs."""
@@ -211,7 +222,7 @@ class Body:
             return Num(a, ())
         if a.value is not None:
             return self.low.constant(a)
-        return self.env[a]
+        return resolved(self.env[a])
 
     def place(self, v: Var) -> Mem:
         """Where a value is put: where the output is to be, or anywhere."""
@@ -233,7 +244,10 @@ class Body:
     def keep(self, v: Var, x: Any) -> None:
         """Note a value; in memory at once where it is costly and read more than once, or long."""
         if isinstance(x, Ex | Pad) and ((self.readers.get(v, 0) > 1 and x.cost > CHEAP) or x.cost > LONG):
-            x = self.nests.put(x, self.place(v))
+            if isinstance(x, Pad) or x.padded or v.dtype != self.low.compute:
+                x = self.nests.put(x, self.place(v))
+            else:
+                x.readers = self.readers.get(v, 0)
         self.env[v] = x
 
     # -- nodes ------------------------------------------------------------------------------------------------------------
@@ -252,8 +266,8 @@ class Body:
             if (
                 (isinstance(x, Pad) and not (add and x.shape == out.shape))
                 or (isinstance(x, Ex) and x.cost >= 4 and prod(x.shape) < out.size)
-                or (isinstance(x, Ex) and x.kind == "add" and not add and _padded(x))
-                or (add and isinstance(x, Ex) and _padded(x) and x.shape != out.shape)
+                or (isinstance(x, Ex) and x.kind == "add" and not add and padded(x))
+                or (add and isinstance(x, Ex) and padded(x) and x.shape != out.shape)
             ):
                 x = self.memory(a)
             args.append(x)
@@ -276,7 +290,7 @@ class Body:
     def view(self, n: Node, view: Any) -> None:
         out, a = n.outs[0], n.args[0]
         x = self.value(a)
-        if isinstance(x, Ex) and (_padded(x) or (out.size > prod(x.shape) and x.cost >= 4)):
+        if isinstance(x, Ex) and (x.readers or x.padded or (out.size > prod(x.shape) and x.cost >= 4)):
             x = self.memory(a)
         got = viewed(x, view, out.shape)
         if got is None:
@@ -301,7 +315,7 @@ class Body:
         out, kw = n.outs[0], n.kw
         cut = OPS["slice"].body
         inner = self.value(n.args[0])
-        if isinstance(inner, Pad) or _padded(inner):
+        if isinstance(inner, Pad) or padded(inner):
             inner = self.memory(n.args[0])
         self.keep(out, Pad(inner, out.shape, lambda a: cut(a, key=kw["key"], old=kw["old"])))
 
@@ -326,7 +340,7 @@ class Body:
         if isinstance(x, Num):
             self.env[out] = Num(x.number * prod(a.shape[d] for d in axes), out.shape)
             return
-        if isinstance(x, Pad) or _padded(x):
+        if isinstance(x, Pad) or padded(x):
             x = self.memory(a)
         target = self.place(out)
         flat = tuple(s for d, s in enumerate(a.shape) if d not in axes)
@@ -342,7 +356,7 @@ class Body:
 
     def _shaped(self, a: Any, view: Any, shape: tuple[int, ...]) -> Any:
         x = self.value(a)
-        if (isinstance(x, Ex) and x.cost >= 4) or isinstance(x, Pad) or _padded(x):
+        if (isinstance(x, Ex) and (x.cost >= 4 or x.readers)) or padded(x):
             x = self.memory(a)
         got = viewed(x, view, shape)
         return got if got is not None else viewed(self.memory(a), view, shape)
@@ -422,7 +436,3 @@ class Body:
             batched_scan(self, n, b)
         else:
             scan(self, n)
-
-
-def _padded(x: Any) -> bool:
-    return isinstance(x, Pad) or (isinstance(x, Ex) and any(map(_padded, x.args)))

@@ -12,7 +12,7 @@ from ..kernels.pointwise import OPS
 from .elements import element
 from .graph import Node, Var
 from .nests import prod
-from .values import Ex, Mem, Num, Pad, Unrenderable, apply, contiguous, leaves, viewed
+from .values import Ex, Mem, Num, Unrenderable, apply, contiguous, leaves, padded, viewed
 
 TINY = 16  # elements of a value that is a set of scalars
 MOST = 4000  # scalar operations in a body
@@ -102,8 +102,7 @@ def _step(
     outs = [slice_of(Mem(y.array, y.shape, contiguous(y.shape), y.offset)) for y in ys]
     nc = len(bufs)
     inner.nodes(dict(zip(graph.outputs[nc:], outs, strict=True)))
-    for v, m in zip(graph.outputs[nc:], outs, strict=True):
-        inner.finish(v, m)
+    inner.finish_all(list(zip(graph.outputs[nc:], outs, strict=True)))
     last: list[Any] = []
     for c, (v, b) in enumerate(zip(graph.outputs[:nc], bufs, strict=True)):
         if _in_place(inner.value(v), b, [inner.value(u) for k, u in enumerate(graph.outputs[:nc]) if k != c]):
@@ -121,16 +120,12 @@ def _step(
 
 def _in_place(x: Any, b: Mem, others: list[Any]) -> bool:
     """Whether a carried value can be computed where it lies: it reads itself element by element, and no other reads it."""
-    if not isinstance(x, Ex) or _padded(x):
+    if not isinstance(x, Ex) or padded(x):
         return False
     for m, strides in leaves(x, b.shape).values():
         if m.array is b.array and ((m.offset is not b.offset and m.offset != b.offset) or strides != b.strides):
             return False
-    return not any(_padded(o) or any(m.array is b.array for m, _ in leaves(o, o.shape).values()) for o in others)
-
-
-def _padded(x: Any) -> bool:
-    return isinstance(x, Pad) or (isinstance(x, Ex) and any(map(_padded, x.args)))
+    return not any(padded(o) or any(m.array is b.array for m, _ in leaves(o, o.shape).values()) for o in others)
 
 
 # -- scalars ------------------------------------------------------------------------------------------------------------------

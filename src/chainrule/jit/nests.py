@@ -15,13 +15,29 @@ from typing import Any
 import numpy as np
 
 from ..kernels.lang import NUMPY_NAMES, Kernel, Value
-from .values import Cell, Ex, Mem, Num, Pad, Unrenderable, broadcast, contiguous, leaves, merged, shown, viewed
+from .values import (
+    Cell,
+    Ex,
+    Mem,
+    Num,
+    Pad,
+    Unrenderable,
+    broadcast,
+    contiguous,
+    leaves,
+    merged,
+    resolved,
+    shared,
+    shown,
+    viewed,
+)  # fmt: skip
 
 LOCAL_BYTES = 4096  # arrays up to this size live on the stack,
 STACK_BYTES = 1 << 16  # as long as all together take no more than this
 BLOCK = 1 << 14  # elements a grid index, in large flat loops
 ROWS = 4  # rows of a product side by side
-COSTLY = 10
+COSTLY = 10  # additions an element from which fewer vectors run side by side,
+HEAVY = 150  # and from which one does
 
 
 def prod(xs: Any) -> int:
@@ -125,10 +141,28 @@ class Nests:
         """Store a value in memory that has its shape."""
         if not prod(target.shape):
             return target
+        v = resolved(v)
         if isinstance(v, Pad) or (isinstance(v, Ex) and v.kind == "add" and _has_pad(v)):
             return self._put_sum(v, target)
-        self._store([(v, target)])
+        self.put_all([(v, target)])
         return target
+
+    def put_all(self, pairs: list[tuple[Any, Mem]]) -> None:
+        """Values of one shape to their places in one nest; parts of them that are read elsewhere too are kept on the way."""
+        extra = [s for s in shared([v for v, _ in pairs]) if s.shape == pairs[0][1].shape]
+        roots = {id(v) for v, _ in pairs}
+        pairs = [*pairs, *[(s, self.temp(s.shape, _numpy_of(self.k))) for s in extra if id(s) not in roots]]
+        self._store(pairs)
+        for v, t in pairs:
+            if isinstance(v, Ex) and v.readers:
+                v.mem = t
+
+    def settle(self, v: Any) -> Any:
+        """The value, its parts that are read elsewhere too being in memory."""
+        parts = shared([v])
+        for shape in dict.fromkeys(p.shape for p in parts):
+            self.put_all([(p, self.temp(p.shape, _numpy_of(self.k))) for p in parts if p.shape == shape])
+        return resolved(v)
 
     def memory(self, v: Any, dtype: Any) -> Mem:
         """The value in memory, where it is or in a new place."""
@@ -148,7 +182,7 @@ class Nests:
         if (dims and cols[0][-1] not in (0, 1)) or any(c and c[-1] != 1 for c in cols[: len(pairs)]):
             self._scalar(dims, cols, pairs, reads, plus)
             return
-        cost = sum(v.cost for v, _ in pairs) + 1
+        cost = sum(_once([v for v, _ in pairs])) + 1
 
         def body(at: list[Any], lanes: bool) -> None:
             places = {id(m): self.index(m.offset, c, at) for (m, _), c in zip(reads, cols[len(pairs) :], strict=True)}
@@ -160,7 +194,7 @@ class Nests:
             for x, t, i in got:
                 t.array[i] = t.array[i] + x if plus else x
 
-        self.over(dims, cost, body, 4 if cost < COSTLY else 2)
+        self.over(dims, cost, body, 4 if cost < COSTLY else 2 if cost < HEAVY else 1)
 
     def _element(self, x: Any, t: Mem) -> Value:
         return x if isinstance(x, Value) else self.k.const(x, t.array.dtype)
@@ -183,6 +217,9 @@ class Nests:
         whole: list[Any] = []
         pads: list[Pad] = []
         _terms(v, target.shape, whole, pads)
+        whole = [self.settle(t) for t in whole]
+        for q in pads:
+            q.inner = self.settle(q.inner)
         if self._put_pieces(whole, pads, target):
             return target
         first: Any = Num(0.0, target.shape)
@@ -231,6 +268,7 @@ class Nests:
     # -- sums -------------------------------------------------------------------------------------------------------------
     def reduce(self, v: Any, axes: tuple[int, ...], target: Mem) -> Mem:
         """The sum over the axes of an expression; the target has the other dims."""
+        v = self.settle(v)
         n = len(v.shape)
         kept = [d for d in range(n) if d not in axes]
         order = (*kept, *axes)
@@ -388,10 +426,29 @@ def _order(dims: tuple[int, ...], targets: list[tuple[int, ...]]) -> list[int]:
 
 
 def _has_pad(v: Any) -> bool:
+    v = resolved(v)
     return isinstance(v, Pad) or (isinstance(v, Ex) and v.kind == "add" and any(map(_has_pad, v.args)))
 
 
+def _once(values: list[Any]) -> list[int]:
+    """What the parts of expressions cost, each counted once."""
+    seen: dict[int, int] = {}
+    stack = list(values)
+    while stack:
+        v = resolved(stack.pop())
+        if isinstance(v, Ex) and id(v) not in seen:
+            seen[id(v)] = max(v.cost - sum(a.cost for a in v.args), 0)
+            stack.extend(v.args)
+    return list(seen.values())
+
+
+def _numpy_of(k: Kernel) -> Any:
+    """The type in which a kernel computes."""
+    return np.dtype({4: np.float32, 8: np.float64}[k.compute.size])
+
+
 def _terms(v: Any, shape: tuple[int, ...], whole: list[Any], pads: list[Pad]) -> None:
+    v = resolved(v)
     if isinstance(v, Pad) and v.shape == shape:
         pads.append(v)
     elif isinstance(v, Ex) and v.kind == "add" and _has_pad(v):

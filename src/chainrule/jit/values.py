@@ -50,6 +50,9 @@ class Ex:
         self, f: Callable[..., Value], args: list[Any], shape: tuple[int, ...], cost: int, kind: str = ""
     ) -> None:
         self.f, self.args, self.shape, self.cost, self.kind = f, args, tuple(shape), cost, kind
+        self.padded: bool = any(isinstance(a, Pad) or (isinstance(a, Ex) and a.padded) for a in args)
+        self.readers = 0  # of a value that is computed once: how many read it; then where it is, once it is in memory
+        self.mem: Mem | None = None
 
 
 class Pad:
@@ -86,8 +89,19 @@ def shown(shape: tuple[int, ...], strides: tuple[int, ...], view: Callable[[np.n
     return v.shape, v.strides, v.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
 
 
+def resolved(v: Any) -> Any:
+    """The memory of an expression that was put there, else the value itself."""
+    return v.mem if isinstance(v, Ex) and v.mem is not None else v
+
+
+def padded(v: Any) -> bool:
+    """Whether a value is padded with zeros, or an expression of such."""
+    return isinstance(v, Pad) or (isinstance(v, Ex) and v.mem is None and v.padded)
+
+
 def broadcast(v: Any, shape: tuple[int, ...]) -> Any:
     """The value with a shape that it broadcasts to."""
+    v = resolved(v)
     if v.shape == tuple(shape):
         return v
     if isinstance(v, Num):
@@ -103,6 +117,7 @@ def broadcast(v: Any, shape: tuple[int, ...]) -> Any:
 
 def viewed(v: Any, view: Callable[[np.ndarray], np.ndarray], shape: tuple[int, ...]) -> Any:
     """The value that a view op makes of another; None if it must be put into memory first."""
+    v = resolved(v)
     if isinstance(v, Num):
         return Num(v.number, shape)
     if isinstance(v, Mem):
@@ -124,14 +139,43 @@ def viewed(v: Any, view: Callable[[np.ndarray], np.ndarray], shape: tuple[int, .
 def leaves(v: Any, shape: tuple[int, ...], out: dict[int, Any] | None = None) -> dict[int, Any]:
     """The memory that an expression reads, each as it is seen from the shape that it is broadcast to."""
     out = {} if out is None else out
-    if isinstance(v, Mem):
-        out.setdefault(id(v), (v, broadcast(v, shape).strides))
-    elif isinstance(v, Ex):
-        for a in v.args:
-            leaves(a, shape, out)
-    elif isinstance(v, Pad):
-        raise Unrenderable("a padded value inside an expression")
+    seen: set[int] = set()
+    stack = [v]
+    while stack:
+        v = resolved(stack.pop())
+        if id(v) in seen:
+            continue
+        seen.add(id(v))
+        if isinstance(v, Mem):
+            out.setdefault(id(v), (v, broadcast(v, shape).strides))
+        elif isinstance(v, Ex):
+            stack.extend(reversed(v.args))
+        elif isinstance(v, Pad):
+            raise Unrenderable("a padded value inside an expression")
     return out
+
+
+def shared(values: list[Any]) -> list[Ex]:
+    """The parts of expressions that others read too, and that are nowhere in memory, in the order in which they are computed."""
+    reads: dict[int, int] = {}
+    found: dict[int, Ex] = {}
+
+    def walk(v: Any) -> None:
+        v = resolved(v)
+        if not isinstance(v, Ex):
+            return
+        if v.readers:
+            reads[id(v)] = reads.get(id(v), 0) + 1
+            if id(v) in found:
+                return
+        for a in v.args:
+            walk(a)
+        if v.readers:
+            found[id(v)] = v
+
+    for v in values:
+        walk(v)
+    return [v for i, v in found.items() if reads[i] < v.readers]
 
 
 def merged(shape: tuple[int, ...], strides: list[tuple[int, ...]]) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
@@ -161,6 +205,7 @@ class Cell:
     def __call__(self, v: Any) -> Any:
         if isinstance(v, Num):
             return v.number
+        v = resolved(v)
         found = self.done.get(id(v))
         if found is None:
             if isinstance(v, Mem):

@@ -20,7 +20,7 @@ from ...core.samples import Given, S, sample
 from ...core.shapes import zeros
 from ...core.tensor import Tensor
 from ..elementwise.select import where_p
-from ..index.getitem import take_rows_p
+from ..index.rows import take_rows_p
 from ..linalg.matmul import matmul, matmul_p
 from ..shape.views import reshape
 from .pool_sum import widened

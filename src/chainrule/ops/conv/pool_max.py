@@ -20,7 +20,8 @@ from ...core.samples import Given, S, sample
 from ...core.shapes import zeros
 from ...core.tensor import Tensor
 from ..elementwise.select import where_p
-from ..index.getitem import add_rows_p, check_range_p, take_rows_p
+from ..index.gather import check_range_p
+from ..index.rows import add_rows_p, take_rows_p
 from ..random.generator import rand
 from ..shape.in_each import by_sizes
 from ..shape.views import reshape

@@ -103,7 +103,7 @@ def scatter_parts(root: Tensor, chain: tuple[Any, ...], new: Tensor) -> Tensor:
     imaginary ones) holds the positions to write to.
     """
     from ...core.views import replay
-    from ..index.getitem import put_rows
+    from ..index.rows import put_rows
 
     n, pairs = root.numel(), root.dtype.category == dt.COMPLEX
     flat = view_as_real_p.bind(root).reshape(2 * n) if pairs else root.reshape(n)

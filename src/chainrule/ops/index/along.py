@@ -16,7 +16,9 @@ from ...core.shapes import broadcast_shapes, wrap_dim, zeros
 from ...core.tensor import Tensor
 from ..elementwise.select import where, where_p
 from ..shape.in_each import in_each, same_size, whole_nest
-from .getitem import add_rows_p, check_range_p, gather, index_write, put_rows, set_rows_p, take_rows_p, wrap_index_p
+from .gather import check_range_p, gather
+from .getitem import index_write
+from .rows import add_rows_p, put_rows, set_rows_p, take_rows_p, wrap_index_p
 
 # -- rows of one dim --------------------------------------------------------------------------------------------------
 

@@ -1,7 +1,4 @@
-"""Indexing: rows by number, gather and scatter, and ``x[...]`` with everything PyTorch's takes.
-
-All advanced indexing comes down to three primitives on rows: take them, add to them, replace them.
-"""
+"""``x[...]`` and writing to it, with everything PyTorch's takes."""
 
 from __future__ import annotations
 
@@ -11,169 +8,18 @@ import numpy as np
 
 from ...core import dtypes as dt
 from ...core import views
-from ...core.batching import lift_rank
-from ...core.declare import op
 from ...core.payload import COMPOSED
-from ...core.primitives import clone_p, permute_p
+from ...core.primitives import permute_p
 from ...core.registry import public
 from ...core.samples import Given, S, sample
-from ...core.shapes import broadcast_shapes, wrap_dim, zeros
+from ...core.shapes import broadcast_shapes, wrap_dim
 from ...core.sizes import SEEN, is_ragged
 from ...core.tensor import Tensor
 from ...core.views import assign
 from ..elementwise.select import where_p
 from ..shape.in_each import in_each
 from ..shape.slices import slice_p
-from . import moving
-from .moving import sums, take
-
-# -- rows: x[..., N, rest], i[..., S] -> [..., S, rest]; r and s are the ranks of rest and S --------------------------------
-
-
-def _aligned(size: int, args: list[Any], flags: list[bool], cores: list[int]) -> list[Any]:
-    ranks = [a.ndim - f for a, f in zip(args, flags, strict=True)]
-    n = max(k - c for k, c in zip(ranks, cores, strict=True))
-    return [
-        lift_rank(a, k, n + c) if f and k - c < n else a for a, f, k, c in zip(args, flags, ranks, cores, strict=True)
-    ]
-
-
-def _lead(x: Any, core: int) -> tuple[int, ...]:
-    return x.shape[: x.ndim - core]
-
-
-def _grid(lead: tuple[int, ...], have: tuple[int, ...], s: int) -> list[Any]:
-    """Index arrays over the leading axes, for an array whose leading sizes are `have` (some of them 1)."""
-    pad = len(lead) - len(have)
-    out = []
-    for k, n in enumerate(have):
-        shape = [1] * (len(lead) + s)
-        shape[k + pad] = n if n != 1 else 1
-        out.append(np.arange(n).reshape(shape))
-    return out
-
-
-def _take(x: Any, i: Any, *, r: int, s: int, n: int) -> Any:
-    lx, li = _lead(x, r + 1), _lead(i, s)
-    if not li:
-        return (
-            take(x, i, x.ndim - r - 1)
-            if i.size or x.shape[x.ndim - r - 1]
-            else np.zeros(lx + i.shape + x.shape[x.ndim - r :], x.dtype)
-        )
-    if not lx:
-        return x[i]
-    lead = np.broadcast_shapes(lx, li)
-    i = i.reshape((1,) * (len(lead) - len(li)) + i.shape)
-    y = x[(*_grid(lead, lx, s), i)]
-    want = lead + y.shape[len(lead) :]
-    return y if y.shape == want else np.broadcast_to(y, want)
-
-
-take_rows_p = op(
-    "take_rows",
-    batch=lambda size, xs, flags, *, r, s, n: take_rows_p.bind(*_aligned(size, xs, flags, [r + 1, s]), r=r, s=s, n=n),
-    sizes="n",
-)(_take)
-take_rows_p.__doc__ = "Rows `i` of the `n` rows of `x`."
-
-
-def _flat_rows(i: Any, lead: tuple[int, ...], s: int, n: int) -> Any:
-    """Numbers of rows, `n` for each entry of the leading axes, as numbers in one big list."""
-    if lead:
-        count = int(np.prod(lead))
-        i = np.broadcast_to(i, lead + i.shape[i.ndim - s :]).reshape((count, int(np.prod(i.shape[i.ndim - s :]))))
-        i = i + np.arange(count).reshape(-1, 1) * n
-    return i.reshape(-1)
-
-
-def _add(g: Any, i: Any, *, n: int, r: int, s: int) -> Any:
-    lead = np.broadcast_shapes(_lead(g, r + s), _lead(i, s))
-    rest, i = g.shape[g.ndim - r :], _flat_rows(i, lead, s, n)
-    g = np.broadcast_to(g, lead + g.shape[g.ndim - r - s :]).reshape((i.size, int(np.prod(rest))))
-    return sums(g, i, int(np.prod(lead)) * n).reshape((*lead, n, *rest)).astype(g.dtype, copy=False)
-
-
-add_rows_p = op(
-    "add_rows",
-    batch=lambda size, xs, flags, *, n, r, s: add_rows_p.bind(*_aligned(size, xs, flags, [r + s, s]), n=n, r=r, s=s),
-    sizes="n",
-)(_add)
-add_rows_p.__doc__ = "Zeros of n rows with `g` added at rows `i`: the transpose of taking rows."
-
-
-def _set(x: Any, i: Any, v: Any, *, r: int, s: int) -> Any:
-    lx, li, lv = _lead(x, r + 1), _lead(i, s), _lead(v, r + s)
-    lead = np.broadcast_shapes(lx, li, lv)
-    out = np.array(np.broadcast_to(x, lead + x.shape[x.ndim - r - 1 :]), order="C")
-    n = x.shape[x.ndim - r - 1]
-    flat, rows = _flat_rows(i, lead, s, n), out.reshape((int(np.prod(lead)) * n, *out.shape[out.ndim - r :]))
-    rows[flat] = np.broadcast_to(v, lead + v.shape[v.ndim - r - s :]).reshape((flat.size, *rows.shape[1:]))
-    return out
-
-
-set_rows_p = op(
-    "set_rows",
-    batch=lambda size, xs, flags, *, r, s: set_rows_p.bind(*_aligned(size, xs, flags, [r + 1, s, r + s]), r=r, s=s),
-)(_set)
-set_rows_p.__doc__ = "`x` with rows `i` replaced by `v`; of repeated rows the last wins."
-
-take_rows_p.jvp([lambda t, y, x, i, **kw: take_rows_p(t, i, **kw), None])
-take_rows_p.vjp([lambda g, y, x, i, *, r, s, n: add_rows_p(g, i, n=n, r=r, s=s), None])
-add_rows_p.jvp([lambda t, y, g, i, **kw: add_rows_p(t, i, **kw), None])
-add_rows_p.vjp([lambda c, y, g, i, *, n, r, s: take_rows_p(c, i, r=r, s=s, n=n), None])
-
-
-@op("last_writes", batch="trailing", differentiable=False)
-def last_writes_p(i: Any, *, s: int) -> Any:
-    """True where an index is not repeated later on."""
-    if i.size == 0:
-        return np.zeros(i.shape, bool)
-    flat = i.reshape((-1, int(np.prod(i.shape[i.ndim - s :]))))
-    # Every index notes its place; of repeated ones the last note stays.
-    place = np.broadcast_to(np.arange(flat.shape[1]), flat.shape)
-    example = np.arange(len(flat))[:, None]
-    note = np.empty((len(flat), int(flat.max()) + 1), np.int64)
-    note[example, flat] = place
-    return (note[example, flat] == place).reshape(i.shape)
-
-
-@set_rows_p.jvp
-def _(t: Any, y: Any, x: Any, i: Any, v: Any, *, r: int, s: int) -> Any:
-    return set_rows_p(t[0], i, t[2], r=r, s=s)
-
-
-@set_rows_p.vjp
-def _(g: Any, y: Any, x: Any, i: Any, v: Any, *, r: int, s: int) -> Any:
-    def written() -> Any:
-        gv = take_rows_p(g, i, r=r, s=s, n=g.shape[g.ndim - r - 1])
-        won = last_writes_p(i, s=s)
-        return where_p.bind(won.reshape(*won.shape, *(1,) * r), gv, 0)
-
-    def kept() -> Any:
-        shape = (*i.shape, *g.shape[g.ndim - r :])
-        if SEEN and g.is_nested:  # the rows of components: with a dim for these, and theirs in front
-            shape = tuple(take_rows_p(g, i, r=r, s=s, n=g.shape[g.ndim - r - 1]).shape)
-        return set_rows_p(g, i, zeros(shape, g.dtype), r=r, s=s)
-
-    return kept, None, written
-
-
-@op("wrap_index", differentiable=False, sizes="n")
-def wrap_index_p(i: Any, *, n: int, dim: int) -> Any:
-    """Negative indices counted from the end; an error for those out of range."""
-    if moving.out_of_range(i, -n, n):
-        bad = i[(i < -n) | (i >= n)].flat[0]
-        raise IndexError(f"index {bad} is out of bounds for dimension {dim} with size {n}")
-    return np.where(i < 0, i + n, i) if moving.has_negative(i) else i
-
-
-def put_rows(x: Tensor, i: Tensor, v: Tensor) -> Tensor:
-    """`x` (rows first) with rows `i` replaced by `v`."""
-    return set_rows_p(x, i, v, r=x.ndim - 1, s=i.ndim)
-
-
-# -- x[...] -----------------------------------------------------------------------------------------------------------
+from .rows import add_rows_p, set_rows_p, take_rows_p, wrap_index_p
 
 
 def _as_index(k: Any, pos: int) -> Any:
@@ -342,7 +188,7 @@ def _getitem(self: Tensor, key: Any) -> Tensor:
 def places(x: Tensor) -> Tensor:
     """The number of each element of `x` in row-major order, in the shape of `x`."""
     if SEEN and x.is_nested:
-        from ..shape.create import arange
+        from ..shape.ranges import arange
 
         return arange(x.numel()).reshape(x.shape)
     return Tensor(np.arange(x.numel(), dtype=np.int64).reshape(x.shape))
@@ -442,211 +288,6 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     return take_rows_p(x, i, r=n - 1, s=1, n=x.shape[0]).movedim(0, d)
 
 
-# -- gather, scatter --------------------------------------------------------------------------------------------------
-
-
-@op("gather", batch="expand", grows="old")
-def gather_p(x: Any, i: Any, *, dim: int, old: tuple[int, ...]) -> Any:
-    """``y[a][b] = x[i[a][b]][b]`` for dim 0, and so on, of an `x` of sizes `old`."""
-    return moving.gather(x, i, dim)
-
-
-@op("scatter_add", batch="expand", grows="ss")
-def scatter_add_p(x: Any, i: Any, src: Any, *, dim: int, ss: tuple[int, ...]) -> Any:
-    """`x` with ``src`` added at the places that gather would read."""
-    return moving.scatter_add(x, i, src if src.shape == i.shape else src[tuple([slice(0, m) for m in i.shape])], dim)
-
-
-@op("scatter", batch="expand", grows="ss")
-def scatter_p(x: Any, i: Any, src: Any, *, dim: int, ss: tuple[int, ...]) -> Any:
-    """`x` with ``src`` written at the places that gather would read."""
-    return moving.scatter(x, i, src if src.shape == i.shape else src[tuple([slice(0, m) for m in i.shape])], dim)
-
-
-def _zeros(shape: Any, like: Any) -> Any:
-    return zeros(tuple(shape), like.dtype)
-
-
-def _padded(v: Any, ss: tuple[int, ...]) -> Any:
-    """`v` as the leading block of zeros of sizes `ss`."""
-    if tuple(v.shape) == ss:
-        return v
-    from ..shape.slices import unslice_p
-
-    return unslice_p(v, key=tuple(slice(0, m) for m in v.shape), old=ss)
-
-
-gather_p.jvp([lambda t, y, x, i, *, dim, old: gather_p(t, i, dim=dim, old=old), None])
-gather_p.vjp([lambda g, y, x, i, *, dim, old: scatter_add_p(_zeros(old, g), i, g, dim=dim, ss=tuple(g.shape)), None])
-
-
-@scatter_add_p.jvp
-def _(t: Any, y: Any, x: Any, i: Any, src: Any, *, dim: int, ss: tuple[int, ...]) -> Any:
-    return scatter_add_p(t[0], i, t[2], dim=dim, ss=ss)
-
-
-@scatter_add_p.vjp
-def _(g: Any, y: Any, x: Any, i: Any, src: Any, *, dim: int, ss: tuple[int, ...]) -> Any:
-    return g, None, lambda: _padded(gather_p(g, i, dim=dim, old=tuple(g.shape)), ss)
-
-
-@scatter_p.jvp
-def _(t: Any, y: Any, x: Any, i: Any, src: Any, *, dim: int, ss: tuple[int, ...]) -> Any:
-    return scatter_p(t[0], i, t[2], dim=dim, ss=ss)
-
-
-@op("scatter_winners", grows="old", differentiable=False)
-def scatter_winners_p(i: Any, *, dim: int, old: tuple[int, ...]) -> Any:
-    """True where a scatter's write is the last to its place."""
-    return moving.winners(i, dim, old)
-
-
-@scatter_p.vjp
-def _(g: Any, y: Any, x: Any, i: Any, src: Any, *, dim: int, ss: tuple[int, ...]) -> Any:
-    def written() -> Any:
-        old = tuple(g.shape)
-        return _padded(where_p.bind(scatter_winners_p(i, dim=dim, old=old), gather_p(g, i, dim=dim, old=old), 0), ss)
-
-    return lambda: scatter_p(g, i, _zeros(i.shape, g), dim=dim, ss=tuple(i.shape)), None, written
-
-
-def check_index(name: str, input: Tensor, dim: int, index: Tensor, src: Any = None, like: str = "input") -> int:
-    """`dim` counted from the end, after the checks PyTorch makes of gather and scatter."""
-    n = input.ndim
-    d = wrap_dim(dim, n)
-    if index.dtype not in (dt.int64, dt.int32) and index.numel():
-        raise RuntimeError(f"{name}(): Expected dtype int32 or int64 for index, got {index.dtype}")
-    if index.numel() == 0:
-        return d
-    if max(index.ndim, 1) != max(n, 1):
-        raise RuntimeError(
-            f"{name}(): Index tensor must have the same number of dimensions as {like} tensor: index has shape {list(index.shape)}, {like} {list(input.shape)}"
-        )
-    for k in range(n):
-        if k - n != d and index.ndim and index.shape[k] > input.shape[k]:
-            raise RuntimeError(
-                f"{name}(): Size does not match at dimension {k}: expected index {list(index.shape)} to be no larger than "
-                f"{like} {list(input.shape)} apart from dimension {d + n}"
-            )
-    if isinstance(src, Tensor):
-        if max(src.ndim, 1) != max(index.ndim, 1):
-            raise RuntimeError(
-                f"{name}(): Index tensor must have the same number of dimensions as src tensor: {list(index.shape)} and {list(src.shape)}"
-            )
-        for k in range(index.ndim):
-            if src.ndim and index.shape[k] > src.shape[k]:
-                raise RuntimeError(
-                    f"{name}(): Expected index {list(index.shape)} to be no larger than src {list(src.shape)} at dimension {k}"
-                )
-        if src.dtype is not input.dtype:
-            raise RuntimeError(
-                f"{name}(): Expected self.dtype to be equal to src.dtype, got {input.dtype} and {src.dtype}"
-            )
-    return d
-
-
-def _one(x: Tensor) -> Tensor:
-    return x.reshape(1) if x.ndim == 0 else x
-
-
-def _gather_with_sparse_gradient(x: Tensor, i: Tensor, d: int) -> Tensor:
-    """gather() whose gradient is sparse: the elements that were read."""
-    from ...payloads.sparse.pattern import Pattern
-    from ..sparse.build import index_data
-    from ..sparse.values import values_p
-
-    at = index_data("gather(sparse_grad=True)", "the indices", i)
-    where = np.indices(at.shape).reshape(at.ndim, -1)
-    where[d] = at.reshape(-1)
-    p = Pattern("coo", tuple(x.shape), (where,), 0, None, False)
-    return values_p.bind(x, pattern=p).reshape(at.shape)
-
-
-@public("gather", methods="gather", fresh=True)
-def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
-    """``y[a][b] = input[index[a][b]][b]`` for dim 0, ``input[a][index[a][b]]`` for dim 1, and so on."""
-    d = check_index("gather", input, dim, index)
-    if index.numel() == 0:  # nothing of the input, and still a function of it
-        return clone_p.bind(input.reshape(-1)[:0].reshape(tuple(index.shape)))
-    x, i = _one(input), _one(index)
-    _check_range("gather", i, x.shape[d], d + x.ndim)
-    if sparse_grad:
-        return _gather_with_sparse_gradient(x, i, d).reshape(index.shape)
-    return gather_p(x, i, dim=d, old=tuple(x.shape)).reshape(index.shape)
-
-
-@op("check_range", differentiable=False, sizes="n")
-def check_range_p(i: Any, *, n: int, name: str, dim: int) -> Any:
-    """The index itself, after checking that it lies in [0, n)."""
-    if moving.out_of_range(i, 0, n):
-        bad = i[(i < 0) | (i >= n)].flat[0]
-        raise RuntimeError(f"{name}(): index {bad} is out of bounds for dimension {dim} with size {n}")
-    return i
-
-
-def _check_range(name: str, i: Tensor, n: int, dim: int) -> None:
-    check_range_p.bind(i, n=n, name=name, dim=dim)
-
-
-def _scatter(p: Any, name: str, input: Tensor, dim: int, index: Tensor, src: Any) -> Tensor:
-    d = check_index(name, input, dim, index, src, "self")
-    if index.numel() == 0:
-        return input.clone()
-    x, i = _one(input), _one(index)
-    _check_range(name, i, x.shape[d], d + x.ndim)
-    if not isinstance(src, Tensor):
-        src = Tensor(np.asarray(src, x.dtype.np))
-    s = src.expand(*i.shape) if src.ndim == 0 else src
-    return p(x, i, s, dim=d, ss=tuple(s.shape)).reshape(input.shape)
-
-
-@public("scatter", methods="scatter", inplace="scatter_")
-def scatter(
-    input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
-) -> Tensor:
-    """`input` with `src` (a tensor or a number) written where gather would read."""
-    v = value if src is None else src
-    if reduce == "add":
-        return _scatter(scatter_add_p, "scatter", input, dim, index, v)
-    if reduce == "multiply":
-        if not isinstance(v, Tensor):
-            v = Tensor(np.full(index.shape, v, input.dtype.np))
-        return input.scatter_reduce(dim, index, v, "prod")
-    if reduce is not None:
-        raise RuntimeError(f"scatter: reduce argument must be either add or multiply, got {reduce!r}")
-    return _scatter(scatter_p, "scatter", input, dim, index, v)
-
-
-@public("scatter_add", methods="scatter_add", inplace="scatter_add_")
-def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """`input` with `src` added where gather would read."""
-    return _scatter(scatter_add_p, "scatter_add", input, dim, index, src)
-
-
-# -- triangles --------------------------------------------------------------------------------------------------------
-
-
-def _triangle(name: str, fn: Any) -> Any:
-    @op(name)
-    def p(x: Any, *, k: int) -> Any:
-        return fn(x, k)
-
-    p.jvp([lambda t, y, x, *, k: p(t, k=k)])
-    p.vjp([lambda g, y, x, *, k: p(g, k=k)])
-
-    def form(input: Tensor, diagonal: int = 0) -> Tensor:
-        if input.ndim < 2:
-            raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions, got {list(input.shape)}")
-        return p(input, k=diagonal)
-
-    form.__name__ = name
-    form.__doc__ = f"The {'lower' if name == 'tril' else 'upper'} triangle of the last two dims, zeros elsewhere."
-    return public(name, methods=name, inplace=f"{name}_")(form)
-
-
-tril = _triangle("tril", np.tril)
-triu = _triangle("triu", np.triu)
-
 # -- samples ------------------------------------------------------------------------------------------------------------
 
 sample("getitem", S(4, 3), f=lambda x: x[1:, ::2])
@@ -660,10 +301,3 @@ sample("index_put", S(4, 3), (Given([2, 0, 2]),), S(3, 3))  # of repeated rows t
 sample("index_put", S(4, 3), (Given([0, 2, 0]),), S(2 + 1, 3), True)
 sample("index_select", S(4, 3), 0, Given([0, 2, 2]))
 sample("index_select", S(4, 3), 1, Given([2, 0]))
-sample("gather", S(3, 4), 1, Given([[0, 1], [3, 3], [2, 0]]))
-sample("gather", S(3, 4), 0, Given([[0, 2, 1]]))
-sample("scatter", S(3, 4), 1, Given([[0, 1], [3, 2], [2, 0]]), S(3, 2))
-sample("scatter", S(3, 4), 1, Given([[0, 1], [3, 2], [2, 0]]), 1.5)
-sample("scatter_add", S(3, 4), 1, Given([[0, 0], [3, 2], [2, 0]]), S(3, 3))
-sample("tril", S(3, 4), -1)
-sample("triu", S(2, 3, 3), 1)

@@ -20,7 +20,7 @@ from ..elementwise.select import where
 from ..shape.in_each import whole_nest
 from ..shape.slices import cat
 from .along import _source, _vector
-from .getitem import _one, check_index, check_range_p, gather_p, scatter_add_p
+from .gather import at_least_1d, check_index, check_range_p, gather_p, scatter_add_p
 
 _NAMES = ("sum", "prod", "mean", "amax", "amin")
 
@@ -65,9 +65,9 @@ def _extremum(name: str, fn: Any) -> Any:
         g = g / count
 
         def back() -> Any:
-            from .getitem import _padded
+            from .gather import padded
 
-            return _padded(gather_p(g, i, dim=dim, old=tuple(g.shape)) * part, tuple(src.shape))
+            return padded(gather_p(g, i, dim=dim, old=tuple(g.shape)) * part, tuple(src.shape))
 
         return g * own, None, back
 
@@ -137,7 +137,7 @@ def reduce_into(name: str, input: Tensor, d: int, index: Tensor, src: Tensor, re
     """`input` with `src` reduced into the places that gather would read."""
     if index.numel() == 0:
         return input.clone()
-    x, i, s = _one(input), _one(index), _one(src)
+    x, i, s = at_least_1d(input), at_least_1d(index), at_least_1d(src)
     check_range_p.bind(i, n=x.shape[d], name=name, dim=d + x.ndim)
     ss = tuple(s.shape)
     if reduce == "prod":

@@ -14,7 +14,7 @@ from ...core.samples import Given, S, sample
 from ...core.shapes import wrap_dim, zeros
 from ...core.tensor import Tensor
 from ..shape.in_each import nest_like, whole_nest
-from .getitem import check_range_p, gather_p, scatter_add_p
+from .gather import check_range_p, gather_p, scatter_add_p
 
 
 class Sorted(NamedTuple):

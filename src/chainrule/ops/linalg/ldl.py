@@ -18,8 +18,9 @@ from ...core.samples import S, sample
 from ...core.shapes import broadcast_shapes
 from ...core.tensor import Tensor
 from ..elementwise.select import where
-from ..index.getitem import gather_p, tril
+from ..index.gather import gather_p
 from ..shape.slices import cat, diagonal
+from ..shape.triangles import tril
 from .common import diag_of, floating, identity, mm, raise_info, same_dtype, square, widened
 from .lu import invert_p
 from .triangular import trsm_p

@@ -13,8 +13,9 @@ from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import broadcast_shapes
 from ...core.tensor import Tensor
-from ..index.getitem import gather_p, tril, triu
+from ..index.gather import gather_p
 from ..shape.slices import cat
+from ..shape.triangles import tril, triu
 from .common import adjoint, floating, identity, mm, raise_info, same_dtype, square
 from .triangular import trsm_p, trsm_right
 

@@ -14,8 +14,8 @@ from ...core.shapes import broadcast_shapes
 from ...core.tensor import Tensor
 from ..elementwise.elementary import sqrt
 from ..elementwise.select import where
-from ..index.getitem import tril, triu
 from ..shape.slices import cat
+from ..shape.triangles import tril, triu
 from .common import adjoint, floating, identity, is_complex, mm, same_dtype, widened
 from .triangular import trsm_p, trsm_right
 

@@ -13,7 +13,7 @@ from ...core.samples import S, sample
 from ...core.shapes import broadcast_shapes
 from ...core.tensor import Tensor
 from ..elementwise.select import where
-from ..index.getitem import tril
+from ..shape.triangles import tril
 from .common import LinAlgError, adjoint, concrete_info, hermitian, identity, raise_info, square
 from .matmul import matmul_p
 from .triangular import trsm_p

@@ -11,7 +11,7 @@ from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import broadcast_shapes
 from ...core.tensor import Tensor
-from ..index.getitem import tril, triu
+from ..shape.triangles import tril, triu
 from .common import adjoint, floating, identity, mm, same_dtype, square
 
 

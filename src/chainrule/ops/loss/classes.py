@@ -15,7 +15,7 @@ from ...core.tensor import Tensor
 from ..activation.piecewise import relu_p
 from ..activation.smooth import log_sigmoid_p
 from ..elementwise.select import where
-from ..index.getitem import gather
+from ..index.gather import gather
 from ..linalg.matmul import linear
 from ..reduce.reductions import _soft, log_softmax_p
 from ..shape.in_each import nest_like, whole_nest

@@ -20,7 +20,7 @@ from ...core.samples import Given, S, sample
 from ...core.tensor import Tensor
 from ..elementwise.elementary import exp
 from ..elementwise.select import where
-from ..index.getitem import gather
+from ..index.gather import gather
 from ..reduce.reductions import logsumexp
 from ..shape.in_each import whole_nest
 from ..shape.slices import cat, stack

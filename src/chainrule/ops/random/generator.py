@@ -261,9 +261,9 @@ def _random(name: str, kind: str, doc: str) -> Any:
 
     f.__name__, f.__doc__ = into.__name__, into.__doc__ = name, doc
     like.__name__, like.__doc__ = f"{name}_like", f"{doc} Shape and type of `input`."
-    from ..shape.create import _accept_size
+    from ..shape.create import accept_size
 
-    public(name, out=False)(_accept_size(into))
+    public(name, out=False)(accept_size(into))
     public(f"{name}_like", out=False)(like)
     return f
 

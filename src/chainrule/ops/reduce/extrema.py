@@ -17,7 +17,7 @@ from ...core.samples import Given, S, sample
 from ...core.shapes import wrap_dim
 from ...core.tensor import Tensor
 from ..elementwise.compare import maximum, minimum
-from ..index.getitem import gather_p
+from ..index.gather import gather_p
 from .empties import index_or, with_entry
 from .reductions import axes, evenly, published, widen
 from .scan import ValuesIndices

@@ -17,7 +17,7 @@ from ...core.samples import Given, S, sample
 from ...core.shapes import zeros
 from ...core.tensor import Tensor
 from ..elementwise.select import where
-from ..index.getitem import add_rows_p
+from ..index.rows import add_rows_p
 from ..shape.create import ones_like
 from ..shape.slices import stack
 

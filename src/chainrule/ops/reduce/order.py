@@ -18,7 +18,7 @@ from ...core.sizes import is_ragged
 from ...core.tensor import Tensor
 from ...core.views import write_out
 from ..elementwise.select import where
-from ..index.getitem import gather_p
+from ..index.gather import gather_p
 from ..linalg.matmul import rounded_once
 from .extrema import check_size, chosen, ordered
 from .reductions import evenly, widen

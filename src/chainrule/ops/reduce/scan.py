@@ -247,7 +247,7 @@ def _running(name: str, fn: Any, what: str) -> Any:
         return np.moveaxis(np.maximum.accumulate(k, axis=-1), -1, dim)
 
     def form(input: Tensor, dim: int) -> ValuesIndices:
-        from ..index.getitem import gather_p
+        from ..index.gather import gather_p
 
         if input.dtype.category == dt.COMPLEX:
             raise RuntimeError(f"{name}: not implemented for complex input ({input.dtype})")

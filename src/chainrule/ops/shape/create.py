@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import array
-import math
-import weakref
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ...core import dtypes as dt
-from ...core.declare import pointwise
 from ...core.device import DEFAULT, place
 from ...core.dispatch import innermost
-from ...core.errors import ZERO, ChainruleError
+from ...core.errors import ChainruleError
 from ...core.payload import COMPOSED
-from ...core.primitives import overwrite_p
 from ...core.registry import public
-from ...core.samples import S, sample
 from ...core.shapes import sizes
 from ...core.sizes import has_ragged
 from ...core.tensor import Tensor
-from ...core.views import write_out
 from ..elementwise.numbers import varies
 
 
@@ -225,7 +218,7 @@ def scalar_array(v: Any, d: np.dtype) -> np.ndarray:
     return (a.real if a.dtype.kind == "c" and d.kind != "c" else a).astype(d)
 
 
-def _nonneg(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+def nonnegative(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
     if any(n < 0 for n in shape):
         raise RuntimeError(f"{name}: Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
     return shape
@@ -234,12 +227,12 @@ def _nonneg(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
 def _filled(name: str, make: Any, doc: str) -> Any:
     def f(*size: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: Any = None,
           memory_format: Any = None) -> Tensor:  # fmt: skip
-        shape = _nonneg(name, sizes(size))
+        shape = nonnegative(name, sizes(size))
         d = (dt.get_default_dtype() if dtype is None else dt.as_dtype(dtype)).np
-        if _ragged(shape):
+        if has_ragged(shape):
             return _spread(make((), d), shape, requires_grad)
         y = finish(
-            make(shape, d) if _held(device) else np.broadcast_to(make((), d), shape), None, requires_grad, device
+            make(shape, d) if has_elements(device) else np.broadcast_to(make((), d), shape), None, requires_grad, device
         )
         return (
             y
@@ -263,13 +256,13 @@ def _filled(name: str, make: Any, doc: str) -> Any:
     f.__name__, f.__doc__ = name, f"A tensor of the given sizes {doc}."
     like.__name__, like.__doc__ = f"{name}_like", f"A tensor with the shape and type of `input` {doc}."
     new.__name__, new.__doc__ = f"new_{name}", f"A tensor of the type of `self` {doc}."
-    public(name)(_accept_size(f))
+    public(name)(accept_size(f))
     public(f"{name}_like", out=False)(like)
-    public("", methods=f"new_{name}", out=False)(_accept_size(new))
+    public("", methods=f"new_{name}", out=False)(accept_size(new))
     return f, like
 
 
-def _accept_size(f: Any) -> Any:
+def accept_size(f: Any) -> Any:
     def call(*args: Any, size: Any = None, **kw: Any) -> Any:
         return f(*args, *(() if size is None else (size,)), **kw)
 
@@ -277,7 +270,7 @@ def _accept_size(f: Any) -> Any:
     return call
 
 
-def _held(device: Any) -> bool:
+def has_elements(device: Any) -> bool:
     """Whether a new tensor will have elements."""
     return (DEFAULT.get() if device is None else place(device)) is None
 
@@ -293,7 +286,7 @@ def like_of(
     """A filled tensor shaped like `input`, with its order in memory; nested payloads keep their structure."""
     d = (input.dtype if dtype is None else dt.as_dtype(dtype)).np
     shape = tuple(input.shape)
-    if _ragged(shape):
+    if has_ragged(shape):
         return _spread(make((), d), shape, requires_grad)
     if COMPOSED and input.layout.name.startswith("sparse"):  # on the pattern
         from ..sparse.values import make as with_numbers
@@ -302,7 +295,7 @@ def like_of(
         v, pattern = parts(input)
         return with_numbers(finish(make(tuple(v.shape), d)), pattern).requires_grad_(requires_grad)
     device = _where(input, device)
-    if not _held(device):
+    if not has_elements(device):
         return finish(np.broadcast_to(make((), d), shape), None, requires_grad, device)
     if len(shape) > 1 and (memory_format is None or memory_format.name == "preserve_format"):
         order = _order(shape, input.stride())
@@ -331,10 +324,6 @@ def _order(shape: tuple[int, ...], stride: tuple[int, ...]) -> list[int] | None:
     return order
 
 
-def _ragged(shape: tuple[Any, ...]) -> bool:
-    return has_ragged(shape)
-
-
 def _spread(value: Any, shape: tuple[Any, ...], requires_grad: bool) -> Tensor:
     """A nested tensor of ragged sizes filled with one number, a 0-d array."""
     from ...core.primitives import expand_p
@@ -352,17 +341,20 @@ empty, empty_like = _filled("empty", np.zeros, "whose contents are unspecified (
 def full(size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
          pin_memory: Any = None) -> Tensor:  # fmt: skip
     """A tensor of the given size filled with one number."""
-    shape = _nonneg("full", sizes((size,)))
+    shape = nonnegative("full", sizes((size,)))
     if varies(fill_value):
         return _everywhere(fill_value, shape, dtype)
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
     d = dt.as_dtype(dtype) if dtype is not None else dt.scalar_dtype(fill_value)
-    if _ragged(shape):
+    if has_ragged(shape):
         return _spread(scalar_array(fill_value, d.np), shape, requires_grad)
     value = scalar_array(fill_value, d.np)
     return finish(
-        np.full(shape, value, d.np) if _held(device) else np.broadcast_to(value, shape), None, requires_grad, device
+        np.full(shape, value, d.np) if has_elements(device) else np.broadcast_to(value, shape),
+        None,
+        requires_grad,
+        device,
     )
 
 
@@ -409,151 +401,6 @@ def new_tensor(
     )
 
 
-def _number(x: Any) -> Any:
-    return x.item() if isinstance(x, Tensor) else x
-
-
-def _moving_range(args: tuple[Any, ...], start: Any, end: Any, step: Any, dtype: Any) -> Tensor:
-    """``start + step k``, with the derivatives of both; how many there are does not change."""
-    k = arange(*map(_number, args), start=_number(start), end=_number(end), step=_number(step), dtype=dtype)
-    first = args[0] if len(args) > 1 else start
-    by = args[2] if len(args) > 2 else step
-    n = Tensor(np.arange(len(k)).astype(k.dtype.np))
-    for v, times in ((first, 1), (by, n)):
-        if varies(v):
-            k = k + (v - v.detach()) * times  # the value is that of the range
-    return k
-
-
-@public("arange", out=False)
-def arange(*args: Any, start: Any = None, end: Any = None, step: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
-           device: Any = None, requires_grad: bool = False, pin_memory: Any = None) -> Tensor:  # fmt: skip
-    """``start, start + step, ...`` up to but not including `end`.
-
-    >>> chainrule.arange(1, 2.5, 0.5)
-    tensor([1.0000, 1.5000, 2.0000])
-    """
-    if varies(*args, start, end, step):
-        return _moving_range(args, start, end, step, dtype)
-    a = [_number(v) for v in args]
-    if len(a) == 1:
-        end = a[0] if end is None else end
-        start = start if start is not None or end is a[0] else a[0]
-    elif len(a) >= 2:
-        start, end = a[0], a[1]
-        step = a[2] if len(a) > 2 else step
-    start, end, step = (0 if start is None else _number(start)), _number(end), (1 if step is None else _number(step))
-    if end is None:
-        raise TypeError("arange: missing argument `end`")
-    if _ragged((start, end, step)):
-        from ...payloads.nested.public_forms import arange_ragged
-
-        y = arange_ragged(start, end, step, dt.int64 if dtype is None else dt.as_dtype(dtype))
-        return y.requires_grad_() if requires_grad else y
-    whole = isinstance(start, int) and isinstance(end, int) and isinstance(step, int)
-    d = (
-        dt.as_dtype(dtype)
-        if dtype is not None
-        else out.dtype
-        if out is not None
-        else dt.int64
-        if whole
-        else dt.get_default_dtype()
-    )
-    if not math.isfinite(start) or not math.isfinite(end):
-        raise RuntimeError(f"arange: unsupported range: start {start} to end {end}")
-    if d is dt.int64:
-        start, end, step = int(start), int(end), int(step)
-    if step == 0 or (d.category == dt.INT and int(step) == 0):
-        raise RuntimeError(f"arange: step must be nonzero, got {step} (an integer for {d!r})")
-    if (end - start) * step < 0:
-        raise RuntimeError(
-            f"arange: upper bound and lower bound inconsistent with step sign: start {start}, end {end}, step {step}"
-        )
-    n = max(math.ceil((end - start) / step), 0)
-    if d.category == dt.INT:
-        values = int(start) + int(step) * np.arange(n, dtype=np.int64)
-    else:
-        values = start + step * np.arange(n, dtype=np.int64 if whole else np.float64)
-    y = finish(values.astype(d.np), None, requires_grad, device)
-    return y if out is None else write_out(out, y, fill=True)
-
-
-@public("range", fill=True)
-def range_(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, layout: Any = None, device: Any = None,
-           requires_grad: bool = False, pin_memory: Any = None) -> Tensor:  # fmt: skip
-    """``start, start + step, ...`` up to and including `end` (deprecated in PyTorch: use arange)."""
-    a, b, h = (0, _number(start), _number(step)) if end is None else (_number(start), _number(end), _number(step))
-    if h == 0 or (b - a) * h < 0:
-        raise RuntimeError(f"range: step must be nonzero and lead from start to end, got start {a}, end {b}, step {h}")
-    d = dt.get_default_dtype() if dtype is None else dt.as_dtype(dtype)
-    return finish(
-        (a + h * np.arange(math.floor((b - a) / h) + 1, dtype=np.float64)).astype(d.np), None, requires_grad, device
-    )
-
-
-def _line(name: str, start: Any, end: Any, steps: int, d: dt.DType) -> Any:
-    """The points from `start` to `end` in double precision: an array, or a tensor if an end is a tensor of some level."""
-    if not isinstance(steps, int):
-        raise TypeError(f"{name}: steps must be an int, got {type(steps).__name__}")
-    if steps < 0:
-        raise RuntimeError(f"{name}: number of steps must be non-negative, got {steps}")
-    for what, v in (("start", start), ("end", end)):
-        if isinstance(v, Tensor) and v.ndim:
-            raise RuntimeError(
-                f"{name} only supports 0-dimensional start and end tensors, but got {what} with {v.ndim} dimension(s)."
-            )
-    wide = np.dtype(np.complex128 if d.category == dt.COMPLEX else np.float64)
-    if any(isinstance(v, Tensor) and v._interp is not None for v in (start, end)):
-        w = np.arange(steps) / max(steps - 1, 1)
-        a, b = (v.to(dt.FROM_NP[wide]) if isinstance(v, Tensor) else v for v in (start, end))
-        return a * Tensor(1 - w) + b * Tensor(w)
-    a, b = _number(start), _number(end)
-    if d.category < dt.FLOAT:
-        # Integer ends are made integers first, as PyTorch does.
-        a, b = int(a), int(b)
-    k = np.arange(steps, dtype=np.float64)
-    step = (b - a) / max(steps - 1, 1)
-    # From both ends towards the middle, so that both are hit exactly.
-    return np.where(k < max(steps // 2, steps == 1), a + step * k, b - step * (steps - 1 - k)).astype(wide)
-
-
-@public("linspace", fill=True)
-def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
-             pin_memory: Any = None) -> Tensor:  # fmt: skip
-    """`steps` numbers evenly spaced from `start` to `end`; differentiable in ends that are tensors.
-
-    >>> chainrule.linspace(0, 1, 3)
-    tensor([0.0000, 0.5000, 1.0000])
-    """
-    d = _ends_dtype(dtype, start, end)
-    y = _line("linspace", start, end, steps, d)
-    return y.to(d) if isinstance(y, Tensor) else finish(y.astype(d.np), None, requires_grad, device)
-
-
-def _ends_dtype(dtype: Any, *ends: Any) -> dt.DType:
-    if dtype is not None:
-        return dt.as_dtype(dtype)
-    d = dt.get_default_dtype()
-    cx = any(isinstance(v, complex) or (isinstance(v, Tensor) and v.dtype.category == dt.COMPLEX) for v in ends)
-    return dt.promote_types(d, dt.complex64) if cx else d
-
-
-@public("logspace", fill=True)
-def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, layout: Any = None, device: Any = None,
-             requires_grad: bool = False, pin_memory: Any = None) -> Tensor:  # fmt: skip
-    """``base ** linspace(start, end, steps)``."""
-    d = _ends_dtype(dtype, start, end, base)
-    from ..elementwise.power import pow as pow_
-
-    y = _line("logspace", start, end, steps, d)
-    if isinstance(y, Tensor):
-        return pow_(base, y).to(d)
-    with np.errstate(all="ignore"):
-        v = np.power(complex(base) if d.category == dt.COMPLEX else float(base), y)
-        return finish(v.astype(d.np), None, requires_grad, device)
-
-
 @public("eye")
 def eye(n: int, m: int | None = None, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
         pin_memory: Any = None) -> Tensor:  # fmt: skip
@@ -568,76 +415,6 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, layout: Any = None, 
     )
 
 
-@public("is_tensor", out=False)
-def is_tensor(obj: Any) -> bool:
-    """Whether `obj` is a chainrule tensor."""
-    return isinstance(obj, Tensor)
-
-
-@public("numel", out=False)
-def numel(input: Tensor) -> int:
-    """The number of elements."""
-    return input.numel()
-
-
-@public("is_floating_point", out=False)
-def is_floating_point(input: Tensor) -> bool:
-    """Whether the type is real floating."""
-    return input.dtype.is_floating_point
-
-
-@public("is_complex", out=False)
-def is_complex(input: Tensor) -> bool:
-    """Whether the type is complex."""
-    return input.dtype.is_complex
-
-
-@public("is_signed", methods="is_signed", out=False)
-def is_signed(input: Tensor) -> bool:
-    """Whether the type has negative numbers."""
-    return input.dtype not in (dt.uint8, dt.bool_)
-
-
-@public("", methods="is_set_to", out=False)
-def is_set_to(self: Tensor, tensor: Tensor) -> bool:
-    """Whether both are the same view of the same memory."""
-    same = self.shape == tensor.shape and self.stride() == tensor.stride() and self.dtype is tensor.dtype
-    return same and self.data_ptr() == tensor.data_ptr()
-
-
-@public("", methods="is_pinned is_shared is_inference", out=False)
-def is_pinned(self: Tensor, device: Any = None) -> bool:
-    """False: memory is ordinary memory."""
-    return False
-
-
-@public("", methods="pin_memory share_memory_", out=False)
-def pin_memory(self: Tensor, device: Any = None) -> Tensor:
-    """`self`: memory is ordinary memory."""
-    return self
-
-
-@public("", methods="dim_order", out=False)
-def dim_order(self: Tensor, ambiguity_check: Any = False) -> tuple[int, ...]:
-    """The dims in the order in which they lie in memory, the slowest first."""
-    steps = self.stride()
-    return tuple(sorted(range(self.ndim), key=lambda d: -steps[d]))
-
-
-@public("get_device", out=False)
-def get_device(input: Tensor) -> int:
-    """The number of the accelerator that holds the tensor: -1, the CPU."""
-    return -1
-
-
-@public("result_type", out=False)
-def result_type(tensor1: Any, tensor2: Any) -> dt.DType:
-    """The type of an operation between the two."""
-    return dt.result_of(
-        (x.dtype, x.ndim) if isinstance(x, Tensor) else (dt.scalar_dtype(x), -1) for x in (tensor1, tensor2)
-    )
-
-
 # -- memory of a given layout -----------------------------------------------------------------------------------------
 
 
@@ -645,7 +422,7 @@ def result_type(tensor1: Any, tensor2: Any) -> dt.DType:
 def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
                   pin_memory: Any = None) -> Tensor:  # fmt: skip
     """A tensor of the given sizes and strides whose contents are unspecified (here: zeros)."""
-    n, s = _nonneg("empty_strided", sizes((size,))), sizes((stride,), "stride")
+    n, s = nonnegative("empty_strided", sizes((size,))), sizes((stride,), "stride")
     if len(n) != len(s):
         raise RuntimeError(
             f"empty_strided: dimensionality of sizes ({len(n)}) must match dimensionality of strides ({len(s)})"
@@ -672,7 +449,7 @@ def new_empty_strided(self: Tensor, size: Any, stride: Any, dtype: Any = None, l
 def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
                    requires_grad: bool = False, pin_memory: Any = None) -> Tensor:  # fmt: skip
     """A dense tensor whose dims lie in memory in the order `physical_layout`."""
-    n, p = _nonneg("empty_permuted", sizes((size,))), sizes((physical_layout,), "physical_layout")
+    n, p = nonnegative("empty_permuted", sizes((size,))), sizes((physical_layout,), "physical_layout")
     if len(n) != len(p):
         raise RuntimeError(
             f"Number of dimensions in size does not match the length of the physical_layout; "
@@ -694,130 +471,3 @@ def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout
 def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
     """A vector that shares the memory of an object with the buffer protocol."""
     return finish(np.frombuffer(buffer, dt.as_dtype(dtype).np, count, offset), None, requires_grad)
-
-
-# -- writes -----------------------------------------------------------------------------------------------------------
-
-
-@public("", methods="copy_", out=False)
-def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
-    """Write `src`, broadcast and converted, to `self`."""
-    from ...core.views import assign
-
-    if not isinstance(src, Tensor):
-        src = as_tensor(src)
-    new = src.to(self.dtype)
-    if new is src and src._interp is not None and not (src.is_nested or self.is_nested):
-        new = overwrite_p.bind(self, src)  # a value of its own: what happens to it does not concern the source
-    return assign(self, new, "copy_")
-
-
-@public("fill_", methods="fill_", out=False)
-def fill_(self: Tensor, value: Any) -> Tensor:
-    """Write one number to all elements."""
-    from ...core.views import assign
-
-    if isinstance(value, Tensor):
-        if value.ndim:
-            raise RuntimeError(
-                f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
-            )
-        return assign(self, value.to(self.dtype).expand(*self.shape), "fill_")
-    # Through an op, so that a tensor with a history keeps one, in which its old value counts for nothing.
-    return assign(
-        self,
-        full_like(self, value) if self._interp is None and not COMPOSED else filled_p.bind(self, value=value),
-        "fill_",
-    )
-
-
-filled_p = pointwise(
-    "filled",
-    lambda x, *, value: np.full(x.shape, scalar_array(value, x.dtype), x.dtype),
-    ZERO,
-    fast=frozenset(),
-    types="none",
-    static=True,
-)
-
-
-@public("zero_", methods="zero_", out=False)
-def zero_(self: Tensor) -> Tensor:
-    """Write 0 to all elements."""
-    return fill_(self, 0)
-
-
-@public("", methods="set_", out=False)
-def set_(
-    self: Tensor, source: Tensor | None = None, storage_offset: int = 0, size: Any = None, stride: Any = None
-) -> Tensor:
-    """Make `self` share the memory of `source`, with other sizes and strides if given."""
-    from ...core.primitives import alias
-    from ...core.views import adopt, meta
-    from .strided import as_strided
-
-    if source is None:
-        source = Tensor(np.zeros(0, self.dtype.np))
-    if source.dtype is not self.dtype:
-        raise RuntimeError(f"set_: source has type {source.dtype}, but self has {self.dtype}")
-    if size is None:
-        y = alias(source)
-    else:
-        n = sizes((size,))
-        steps = (
-            sizes((stride,), "stride") if stride is not None else tuple(math.prod(n[i + 1 :]) for i in range(len(n)))
-        )
-        y = as_strided(source, n, steps, storage_offset)
-    m, new = meta(self), meta(y)
-    m.base, m.chain, m.views = new.base, new.chain, None
-    if new.base is not None:
-        meta(new.base).views.append(weakref.ref(self))  # type: ignore[union-attr]
-    adopt(self, y)
-    return self
-
-
-@public("resize_as_", methods="resize_as_", out=False)
-def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
-    """Give `self` the shape of a template; see :func:`resize_`."""
-    return resize_(self, *the_template.shape)
-
-
-@public("", methods="resize_", out=False)
-def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
-    """Give `self` other sizes: its memory, in order, cut off or continued with unspecified elements (here: zeros)."""
-    from ...core.views import adopt, meta
-    from .pad import constant_pad_nd
-    from .strided import as_strided
-
-    want = _nonneg("resize_", sizes(size))
-    if self.requires_grad:
-        raise RuntimeError("resize_: cannot resize variables that require grad")
-    if want == self.shape:
-        return self
-    n, have = math.prod(want), self.numel()
-    if n <= have and not self.is_contiguous():
-        steps = tuple(math.prod(want[i + 1 :]) for i in range(len(want)))
-        y = as_strided(self, want, steps)
-    else:
-        flat = self.reshape(-1)
-        y = (flat[:n] if n <= have else constant_pad_nd(flat, (0, n - have))).reshape(want)
-    if n <= have:
-        from .views import rebind_view
-
-        return rebind_view(self, y, "resize_")
-    m = meta(self)
-    m.base, m.chain, m.views = None, (), None
-    adopt(self, y)
-    return self
-
-
-def shape_of(xs: Sequence[Any]) -> Any:
-    """The shapes of tensors, for messages."""
-    return [list(x.shape) for x in xs if isinstance(x, Tensor)]
-
-
-# -- samples ------------------------------------------------------------------------------------------------------------
-
-sample("Tensor.copy_", S(2, 3), S(3), f=lambda x, y: x * x.clone().copy_(y))
-sample("Tensor.fill_", S(2, 3), f=lambda x: x * x.clone().fill_(0.5))
-sample("Tensor.set_", S(2, 3), f=lambda x: x * x.clone().set_(x.sin()))

@@ -19,7 +19,7 @@ from ...core.shapes import sizes, wrap_dim
 from ...core.sizes import SEEN, is_ragged
 from ...core.tensor import Tensor
 from ..elementwise.power import pow_p
-from ..index.getitem import take_rows_p
+from ..index.rows import take_rows_p
 from .slices import cat, chunk, flip, narrow, split, split_with_sizes, stack, take_slice
 from .views import expand, reshape, transpose
 

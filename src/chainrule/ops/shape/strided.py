@@ -24,7 +24,7 @@ from ...core.shapes import sizes
 from ...core.tensor import Tensor
 from ..elementwise.operators import mul_p
 from ..elementwise.select import where_p
-from ..index.getitem import add_rows_p, take_rows_p
+from ..index.rows import add_rows_p, take_rows_p
 from .views import rebind_view, reshape
 
 Geometry = tuple[tuple[int, ...], tuple[int, ...], int]

@@ -8,14 +8,15 @@ import numpy as np
 
 from ...core import dtypes as dt
 from ...core.errors import ChainruleError
-from ...ops.index import getitem as index
+from ...ops.index.gather import check_range_p, gather_p, scatter_add_p, scatter_p, scatter_winners_p
+from ...ops.index.rows import add_rows_p, last_writes_p, set_rows_p, take_rows_p, wrap_index_p
 from ...ops.loss import classes as loss_class
 from .array import NestedArray, flat, pack, pick
 from .shape import spread as repeated
 from .sizes import Geometry, Nest, RaggedInt, geometry_of, is_ragged
 
 ndarray = np.ndarray
-add: Any = index.add_rows_p.body
+add: Any = add_rows_p.body
 
 
 def _sizes(n: Any, like: Any) -> Any:
@@ -38,7 +39,7 @@ def places(x: NestedArray) -> ndarray:
     return np.stack([owner, *coords], 1)[flat(x) != 0]
 
 
-@index.wrap_index_p.on(NestedArray)
+@wrap_index_p.on(NestedArray)
 def _(i: Any, *, n: Any, dim: int) -> Any:
     rows = i.rows if isinstance(i, NestedArray) else i
     size = _sizes(n, i)
@@ -54,7 +55,7 @@ def _(i: Any, *, n: Any, dim: int) -> Any:
     return NestedArray(rows, i.geometry) if isinstance(i, NestedArray) else rows
 
 
-@index.check_range_p.on(NestedArray)
+@check_range_p.on(NestedArray)
 def _(i: Any, *, n: Any, name: str, dim: int) -> Any:
     rows = i.rows if isinstance(i, NestedArray) else i
     if rows.size and ((rows < 0) | (rows >= _sizes(n, i))).any():
@@ -146,7 +147,7 @@ def _equal_sized(x: ndarray, i: NestedArray, r: int, s: int) -> NestedArray:
     return NestedArray(np.broadcast_to(x, (*lead, n, *inner)), g)
 
 
-@index.take_rows_p.on(NestedArray)
+@take_rows_p.on(NestedArray)
 def _(x: Any, i: Any, *, r: int, s: int, n: Any) -> Any:
     if not isinstance(x, NestedArray):
         g = i.geometry
@@ -172,7 +173,7 @@ def _(x: Any, i: Any, *, r: int, s: int, n: Any) -> Any:
     return pack(blocks.take(p.place, axis=-2), p.columns, g.n, lead)
 
 
-@index.add_rows_p.on(NestedArray)
+@add_rows_p.on(NestedArray)
 def _(c: Any, i: Any, *, n: Any, r: int, s: int) -> Any:
     rest = tuple(c.shape[c.ndim - r :])
     if isinstance(i, NestedArray) and i.ndim == s:  # all components add to one table
@@ -225,7 +226,7 @@ def _add_components(c: NestedArray, i: ndarray, n: Any) -> NestedArray:
     return NestedArray(add(c.rows, g.packing.rows_of(members), n=g.packing.total, r=len(g.trail), s=1), g)
 
 
-@index.set_rows_p.on(NestedArray)
+@set_rows_p.on(NestedArray)
 def _(x: Any, i: Any, v: Any, *, r: int, s: int) -> Any:
     nests = [a for a in (x, i, v) if isinstance(a, NestedArray)]
     n = nests[0].geometry.n
@@ -255,7 +256,7 @@ def _(x: Any, i: Any, v: Any, *, r: int, s: int) -> Any:
     return out.reshape((*lead, n, *g.columns))
 
 
-@index.last_writes_p.on(NestedArray)
+@last_writes_p.on(NestedArray)
 def _(i: NestedArray, *, s: int) -> NestedArray:
     # Every index notes its place; of repeated ones of a component the last note stays.
     g = i.geometry
@@ -285,7 +286,7 @@ def _spots(g: Geometry, i: Any, dim: int) -> tuple[ndarray, int]:
     return g.element_at(owner, coords), front
 
 
-@index.gather_p.on(NestedArray)
+@gather_p.on(NestedArray)
 def _(x: Any, i: Any, *, dim: int, old: Any) -> Any:
     x = _nested(x, i)
     place, front = _spots(x.geometry, i, dim)
@@ -339,11 +340,11 @@ def _scatter(p: Any, adds: bool) -> None:
         )
 
 
-_scatter(index.scatter_add_p, True)
-_scatter(index.scatter_p, False)
+_scatter(scatter_add_p, True)
+_scatter(scatter_p, False)
 
 
-@index.scatter_winners_p.on(NestedArray)
+@scatter_winners_p.on(NestedArray)
 def _(i: Any, *, dim: int, old: Any) -> Any:
     g = geometry_of(
         tuple(old[len(old) - i.geometry.k :])

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...core.tensor import Tensor
 from ...core.tree import flatten, unflatten
-from ...ops.shape.create import arange
+from ...ops.shape.ranges import arange
 from .sizes import Nest
 
 Function = Callable[..., Any]

@@ -217,7 +217,7 @@ def _any(x: Tensor, *, dim: tuple[int, ...], keepdim: bool) -> Any:
 
 @form("filled")
 def _filled(x: Tensor, *, value: Any) -> Any:
-    from ...ops.shape.create import filled_p
+    from ...ops.shape.writes import filled_p
 
     if value != 0:
         raise ChainruleError(f"fill_: a sparse tensor cannot be filled with {value}, only with 0; fill its values()")

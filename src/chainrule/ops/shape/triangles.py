@@ -1,0 +1,40 @@
+"""The lower and upper triangle of matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.declare import op
+from ...core.registry import public
+from ...core.samples import S, sample
+from ...core.tensor import Tensor
+
+
+def _triangle(name: str, fn: Any) -> Any:
+    @op(name)
+    def p(x: Any, *, k: int) -> Any:
+        return fn(x, k)
+
+    p.jvp([lambda t, y, x, *, k: p(t, k=k)])
+    p.vjp([lambda g, y, x, *, k: p(g, k=k)])
+
+    def form(input: Tensor, diagonal: int = 0) -> Tensor:
+        if input.ndim < 2:
+            raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions, got {list(input.shape)}")
+        return p(input, k=diagonal)
+
+    form.__name__ = name
+    form.__doc__ = f"The {'lower' if name == 'tril' else 'upper'} triangle of the last two dims, zeros elsewhere."
+    return public(name, methods=name, inplace=f"{name}_")(form)
+
+
+tril = _triangle("tril", np.tril)
+triu = _triangle("triu", np.triu)
+
+# -- samples ------------------------------------------------------------------------------------------------------------
+
+
+sample("tril", S(3, 4), -1)
+sample("triu", S(2, 3, 3), 1)

@@ -1,0 +1,138 @@
+"""Writing to a tensor as a whole: other numbers, other memory, other sizes."""
+
+from __future__ import annotations
+
+import math
+import weakref
+from typing import Any
+
+import numpy as np
+
+from ...core.declare import pointwise
+from ...core.errors import ZERO
+from ...core.payload import COMPOSED
+from ...core.primitives import overwrite_p
+from ...core.registry import public
+from ...core.samples import S, sample
+from ...core.shapes import sizes
+from ...core.tensor import Tensor
+from .create import as_tensor, full_like, nonnegative, scalar_array
+
+
+@public("", methods="copy_", out=False)
+def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
+    """Write `src`, broadcast and converted, to `self`."""
+    from ...core.views import assign
+
+    if not isinstance(src, Tensor):
+        src = as_tensor(src)
+    new = src.to(self.dtype)
+    if new is src and src._interp is not None and not (src.is_nested or self.is_nested):
+        new = overwrite_p.bind(self, src)  # a value of its own: what happens to it does not concern the source
+    return assign(self, new, "copy_")
+
+
+@public("fill_", methods="fill_", out=False)
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Write one number to all elements."""
+    from ...core.views import assign
+
+    if isinstance(value, Tensor):
+        if value.ndim:
+            raise RuntimeError(
+                f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
+            )
+        return assign(self, value.to(self.dtype).expand(*self.shape), "fill_")
+    # Through an op, so that a tensor with a history keeps one, in which its old value counts for nothing.
+    return assign(
+        self,
+        full_like(self, value) if self._interp is None and not COMPOSED else filled_p.bind(self, value=value),
+        "fill_",
+    )
+
+
+filled_p = pointwise(
+    "filled",
+    lambda x, *, value: np.full(x.shape, scalar_array(value, x.dtype), x.dtype),
+    ZERO,
+    fast=frozenset(),
+    types="none",
+    static=True,
+)
+
+
+@public("zero_", methods="zero_", out=False)
+def zero_(self: Tensor) -> Tensor:
+    """Write 0 to all elements."""
+    return fill_(self, 0)
+
+
+@public("", methods="set_", out=False)
+def set_(
+    self: Tensor, source: Tensor | None = None, storage_offset: int = 0, size: Any = None, stride: Any = None
+) -> Tensor:
+    """Make `self` share the memory of `source`, with other sizes and strides if given."""
+    from ...core.primitives import alias
+    from ...core.views import adopt, meta
+    from .strided import as_strided
+
+    if source is None:
+        source = Tensor(np.zeros(0, self.dtype.np))
+    if source.dtype is not self.dtype:
+        raise RuntimeError(f"set_: source has type {source.dtype}, but self has {self.dtype}")
+    if size is None:
+        y = alias(source)
+    else:
+        n = sizes((size,))
+        steps = (
+            sizes((stride,), "stride") if stride is not None else tuple(math.prod(n[i + 1 :]) for i in range(len(n)))
+        )
+        y = as_strided(source, n, steps, storage_offset)
+    m, new = meta(self), meta(y)
+    m.base, m.chain, m.views = new.base, new.chain, None
+    if new.base is not None:
+        meta(new.base).views.append(weakref.ref(self))  # type: ignore[union-attr]
+    adopt(self, y)
+    return self
+
+
+@public("resize_as_", methods="resize_as_", out=False)
+def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
+    """Give `self` the shape of a template; see :func:`resize_`."""
+    return resize_(self, *the_template.shape)
+
+
+@public("", methods="resize_", out=False)
+def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
+    """Give `self` other sizes: its memory, in order, cut off or continued with unspecified elements (here: zeros)."""
+    from ...core.views import adopt, meta
+    from .pad import constant_pad_nd
+    from .strided import as_strided
+
+    want = nonnegative("resize_", sizes(size))
+    if self.requires_grad:
+        raise RuntimeError("resize_: cannot resize variables that require grad")
+    if want == self.shape:
+        return self
+    n, have = math.prod(want), self.numel()
+    if n <= have and not self.is_contiguous():
+        steps = tuple(math.prod(want[i + 1 :]) for i in range(len(want)))
+        y = as_strided(self, want, steps)
+    else:
+        flat = self.reshape(-1)
+        y = (flat[:n] if n <= have else constant_pad_nd(flat, (0, n - have))).reshape(want)
+    if n <= have:
+        from .views import rebind_view
+
+        return rebind_view(self, y, "resize_")
+    m = meta(self)
+    m.base, m.chain, m.views = None, (), None
+    adopt(self, y)
+    return self
+
+
+# -- samples ------------------------------------------------------------------------------------------------------------
+
+sample("Tensor.copy_", S(2, 3), S(3), f=lambda x, y: x * x.clone().copy_(y))
+sample("Tensor.fill_", S(2, 3), f=lambda x: x * x.clone().fill_(0.5))
+sample("Tensor.set_", S(2, 3), f=lambda x: x * x.clone().set_(x.sin()))
