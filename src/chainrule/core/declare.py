@@ -16,6 +16,8 @@ from .op import Op, Rule
 from .spec import Ranks, Spec, with_kernel
 
 LINEAR = ("", "each", "all")
+# Bodies for operands of many elements by the name of the op (ops/elementwise/formulas.py).
+LARGE: dict[str, Any] = {}
 
 
 def pointwise(
@@ -37,11 +39,11 @@ def pointwise(
     numbers and batching. A non-holomorphic op spells its reverse rule too: ``vjp(g, y, *xs) -> (g1, ...)``.
     `types` are the words of :mod:`chainrule.core.types`: promotion, and what is refused. `static` says that the body and the
     rules take keyword arguments (data, not tensors). `large` is another body for operands of at least ``large.least`` elements; it
-    returns None for those it has no code for. `fast` are the types of arrays that the body takes as they are, and `other` is the body
-    for the rest, where that needs a check.
+    returns None for those it has no code for; without one, that which is known under the name. `fast` are the types of arrays
+    that the body takes as they are, and `other` is the body for the rest, where that needs a check.
     """
     o = Op(name, other or body, types=types, batch="aligned", differentiable=bool(rules), doc=doc)
-    o.form, o.large = "pointwise", large
+    o.form, o.large = "pointwise", large or LARGE.get(name)
     if rules:
         o.jvp(list(rules))
     if vjp is not None:

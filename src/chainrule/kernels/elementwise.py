@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from . import compiler, math, runtime
+from . import compiler, functions, math, runtime
 from .calls import Calls, NotSupported, kernel_type, prod, streams
 from .lang import DType, Kernel, Value, bool_, compute_type
 from .pointwise import BLOCK, OPS
@@ -37,6 +37,7 @@ FORMULAS: dict[str, Formula] = {
     "sign": lambda k, a: k.select(a > 0.0, 1.0, k.select(a < 0.0, -1.0, k.const(0.0, a.dtype))),  # type: ignore[arg-type]
 }
 FORMULAS["sgn"] = FORMULAS["sign"]
+FORMULAS.update(functions.FUNCTIONS)
 BOOLEAN = frozenset(
     "lt le gt ge eq ne logical_and logical_or logical_not bitwise_and bitwise_or bitwise_not isnan isfinite".split()
 )
@@ -146,7 +147,7 @@ class Elementwise:
             item, own = types[at].size, steps[at]
             if own[-1] not in (0, item) or any(s % item for s in own):
                 raise NotSupported
-            kinds.append((EACH if own[-1] else SAME, types[at]))
+            kinds.append((EACH if own[-1] or size == 1 else SAME, types[at]))
             outer = [s // item for s in own[:-1]]
             numbers += [0] * (DIMS - 1 - len(outer)) + outer
             at += 1

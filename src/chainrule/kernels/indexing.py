@@ -165,6 +165,20 @@ def build_order() -> Kernel:
     return k
 
 
+def build_count() -> Kernel:
+    """``y[r] = how many indices are r``, of all that are below n."""
+    k = Kernel("count_each", f64)
+    i, y = k.strided("i", i64), k.array("y", i64)
+    n, m, step = k.size("n"), k.size("m"), k.size("step")
+    with k.grid(1, cost=m):
+        with k.lanes(n, unroll=4) as r:
+            y[r] = k.const(0, i64)
+        with k.loop(0, m) as j:
+            r = i[j * step]
+            y[r] = y[r] + 1
+    return k
+
+
 def build_add_rows(name: str) -> Kernel:
     """``y[r] = the sum of the rows g[order[p]] for p in start[r] .. start[r + 1]``."""
     t = BY_NAME[name]
@@ -203,6 +217,7 @@ BUILDERS: dict[str, Callable[..., Kernel]] = {
     "put": build_put,
     "last": build_last,
     "order": build_order,
+    "count": build_count,
     "add_rows": build_add_rows,
     "outside": build_outside,
 }
@@ -316,6 +331,15 @@ def add_rows(g: np.ndarray, i: np.ndarray, n: int) -> np.ndarray:
     return y
 
 
+def count(i: np.ndarray, n: int) -> np.ndarray:
+    """How often each of the numbers below n occurs in a vector of them."""
+    if i.dtype != np.int64 or not i.size or i.strides[0] % 8 or not i.flags.aligned:
+        raise NotSupported
+    y = empty((n,), np.int64)
+    _code("count")(runtime.pool(), i, y, n, i.size, i.strides[0] // 8)
+    return y
+
+
 def outside(i: np.ndarray, low: int, high: int) -> bool:
     """Is an index below `low` or not below `high`."""
     if i.dtype != np.int64 or not i.size:
@@ -326,4 +350,4 @@ def outside(i: np.ndarray, low: int, high: int) -> bool:
     return bool(y.any())
 
 
-__all__ = ["LEAST", "Array", "add", "add_rows", "last", "outside", "put", "take"]
+__all__ = ["LEAST", "Array", "add", "add_rows", "count", "last", "outside", "put", "take"]

@@ -13,4 +13,5 @@ def _load(package: str, path: list[str]) -> None:
             _load(f"{package}.{m.name}", list(module.__path__))
 
 
+importlib.import_module(f"{__name__}.elementwise.formulas")  # first: pointwise ops find their loops there
 _load(__name__, list(__path__))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
-from ...core.declare import pointwise
+from ...core.declare import LARGE, pointwise
 from ...core.errors import ZERO
 from ...core.op import Op
 from ...core.tensor import Tensor
@@ -56,6 +56,8 @@ class Large:
 
     def __call__(self, *operands: Any, **static: Any) -> Any:
         key = tuple(static.items()) if static else ()
+        if static and not all(type(v) in (int, float, bool) for v in static.values()):
+            return None
         f = self.made.get(key)
         return (self._make(key, static) if f is None else f)(*operands)
 
@@ -70,6 +72,38 @@ class Large:
             self.boolean,
         )
         return f
+
+
+class LargePower(Large):
+    """``x**n``: whole numbers from 2 to 4 by multiplication, those beyond left to NumPy, which takes them in double precision."""
+
+    def __call__(self, *operands: Any, **static: Any) -> Any:
+        n = operands[1]
+        if isinstance(n, np.ndarray) or not float(n).is_integer():
+            return super().__call__(*operands)
+        n = int(n)
+        return self._whole(n)(operands[0]) if 2 <= n <= 4 else None
+
+    def _whole(self, n: int) -> Any:
+        f = self.made.get(n)
+        if f is None:
+            from ...kernels.elementwise import Elementwise
+
+            powers = {2: lambda k, x: x * x, 3: lambda k, x: x * (x * x), 4: lambda k, x: (x * x) * (x * x)}
+            f = self.made[n] = Elementwise(f"power{n}", powers[n])
+        return f
+
+
+# What an addition costs, and the functions for which the kernels have a formula.
+COSTS = {
+    1: "add sub mul div neg abs square sign sgn reciprocal maximum minimum clamp clamp_min clamp_max fmax fmin frac floor ceil trunc "
+    "copysign deg2rad rad2deg nan_to_num lerp addcmul addcdiv where sqrt",
+    4: "rsqrt hypot fmod remainder floor_divide",
+    8: "exp expm1 log log1p tanh sin cos logaddexp logaddexp2 logit xlogy entr atan2 erfinv ndtri lgamma digamma polygamma",
+}
+LARGE.update({name: Large(name, cost=cost) for cost, names in COSTS.items() for name in names.split()})
+LARGE.update({name: Large(name, boolean=True) for name in "lt le gt ge eq ne isnan isfinite".split()})
+LARGE["pow"] = LargePower("pow", cost=8)
 
 
 def _named(static: dict[str, Any]) -> list[str]:
