@@ -48,7 +48,7 @@ ELSEWHERE = {
     "torch.multiprocessing.spawn": "chainrule.world.multiprocessing",
     "torch.autograd.profiler": "chainrule.world.profiler",
     "torch.autograd.variable": "chainrule.autograd",
-    "torch.distributed.distributed_c10d": "chainrule.world.distributed",
+    "torch.distributed.distributed_c10d": "chainrule.distributed",
     "torch._VF": "chainrule",
     "torch.fx.experimental": "chainrule.world.fx",
     "torch.fx.experimental.proxy_tensor": "chainrule.world.fx",

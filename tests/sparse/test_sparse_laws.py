@@ -119,6 +119,26 @@ def test_laws(program: str, layout: str) -> None:
     check(f"{program} {layout}", lambda v, d, e: f(cr, BUILD[layout](cr, v), d, e), draw(5), D, E)
 
 
+@pytest.mark.parametrize(("program", "layout"), CASES)
+def test_derivatives_of_maps(program: str, layout: str) -> None:
+    """The derivative of a map over examples is that of each; a sparse tensor that is used twice gets both cotangents."""
+
+    def f(v: Any, d: Any, e: Any) -> Any:
+        s = BUILD[layout](cr, v)
+        return (PROGRAMS[program](cr, s, d, e) ** 2).sum() + (s * s.sin()).sum() * (s.to_dense() * e).sum()
+
+    xs = [cr.tensor(np.stack([x, -0.5 * x, 0.3 * x + 0.1])) for x in (draw(5), D, E)]
+    ts = [x.cos() for x in xs]
+    examples = [[x[k] for x in xs] for k in range(3)]
+    pulled = cr.func.grad(lambda *xs: cr.vmap(f)(*xs).sum(), (0, 1, 2))(*xs)
+    for k, each in enumerate(examples):
+        for a, b in zip(pulled, cr.func.grad(f, (0, 1, 2))(*each), strict=True):
+            np.testing.assert_allclose(a[k].numpy(), b.numpy(), rtol=1e-9, atol=1e-9)
+    pushed = cr.func.jvp(cr.vmap(f), tuple(xs), tuple(ts))[1]
+    each = [cr.func.jvp(f, tuple(examples[k]), tuple(t[k] for t in ts))[1].item() for k in range(3)]
+    np.testing.assert_allclose(pushed.numpy(), each, rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize("program", ["mm", "dense_mm", "mm_sparse", "sampled", "product", "sum", "to_dense"])
 def test_complex(program: str) -> None:
     f = PROGRAMS[program]

@@ -1,4 +1,4 @@
-"""Attention: ``softmax(q k^T scale + mask) v``, a composition; on ragged sequences one op on buckets of similar lengths."""
+"""Attention: ``softmax(q k^T scale + mask) v``, one op; with a mask or dropout a composition, on ragged sequences one op on buckets of similar lengths."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from ...core.declare import op
 from ...core.registry import PUBLIC, public
 from ...core.samples import Given, S, sample
 from ...core.tensor import Tensor
+from ...kernels import NotSupported
+from ...kernels import attention as kernels
 from ..elementwise.select import where
 from ..linalg.matmul import rounded_once
 from ..reduce.adding import total
@@ -95,17 +97,20 @@ def scaled_dot_product_attention(
         key, value = (_share_heads(query, x, n) for x, n in ((key, "key"), (value, "value")))
     d = query.shape[-1]
     factor = scale if scale is not None else d**-0.5 if not isinstance(d, int) else 1 / math.sqrt(d) if d else 1.0
-    if (
-        attn_mask is None
-        and not dropout_p
-        and all(x.is_nested for x in (query, key, value))
-        and query.ndim == key.ndim == value.ndim
-    ):
+    if attn_mask is None and not dropout_p and _alike(query, key, value, factor):
         return attention_p(query, key, value, scale=factor, causal=bool(is_causal))
     w = weights(scores(query, key, factor, attn_mask, is_causal), is_causal or attn_mask is not None)
     if dropout_p:
         w = PUBLIC["nn.functional.dropout"](w, dropout_p)
     return w @ value
+
+
+def _alike(q: Tensor, k: Tensor, v: Tensor, factor: Any) -> bool:
+    """Whether one op does it: real numbers, and three tensors that are all ragged, or none of them."""
+    ragged = q.is_nested
+    if k.is_nested != ragged or v.is_nested != ragged or q.dtype.category != dt.FLOAT:
+        return False
+    return q.ndim == k.ndim == v.ndim if ragged else isinstance(factor, float | int)
 
 
 def _share_heads(q: Tensor, x: Tensor, name: str) -> Tensor:
@@ -155,12 +160,19 @@ def _hidden(q: Any, k: Any, causal: bool) -> Any:
 @op("attention", core="(l,d),(s,d),(s,e)->(l,e)")
 def attention_p(q: Any, k: Any, v: Any, *, scale: float, causal: bool) -> Any:
     """``softmax(q k^T scale) v``, each query seeing all keys, or with `causal` those up to its own place."""
-    return attend(q, k, v, scale, _hidden(q, k, causal))[0]
+    try:
+        return kernels.attention(q, k, v, scale, causal)
+    except NotSupported:
+        return attend(q, k, v, scale, _hidden(q, k, causal))[0]
 
 
 @op("attention_back", core="(l,e),(l,d),(s,d),(s,e)->(l,d),(s,d),(s,e)")
 def attention_back_p(g: Any, q: Any, k: Any, v: Any, *, scale: float, causal: bool) -> Any:
     """The cotangents of q, k and v: the weights are computed again instead of being kept."""
+    try:
+        return kernels.attention_back(g, q, k, v, scale, causal)
+    except NotSupported:
+        pass
     lead = np.broadcast_shapes(*(x.shape[:-2] for x in (g, q, k, v)))  # under vmap some may be shared by the examples
     g, q, k, v = (np.broadcast_to(x, (*lead, *x.shape[-2:])) for x in (g, q, k, v))
     return attend_back(g, q, k, v, scale, _hidden(q, k, causal))

@@ -27,8 +27,10 @@ from ...core.primitives import permute_p
 from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.tensor import Tensor
+from ...kernels import NotSupported
 from ..shape.in_each import by_sizes
 from ..shape.views import reshape
+from . import direct
 
 BLOCK = 1 << 22  # bytes of columns at a time: they are written and read once, best without leaving the cache
 
@@ -125,6 +127,10 @@ def _fold(x: Any, core: int) -> Any:
 @op("conv", batch=_batched(0))
 def conv_p(x: Any, w: Any, *, geo: Geometry) -> Any:
     """``(..., N, C, *size), (..., O, C, *kernel) -> (..., N, O, *output)``."""
+    try:
+        return direct.conv(x, w, geo)
+    except NotSupported:
+        pass
     d = geo.d
     lead = x.shape[: x.ndim - d - 1]
     if w.ndim == d + 2:
@@ -145,6 +151,10 @@ def conv_p(x: Any, w: Any, *, geo: Geometry) -> Any:
 @op("conv_input", batch=_batched(1))
 def conv_input_p(y: Any, w: Any, *, geo: Geometry) -> Any:
     """``(..., N, O, *output), (..., O, C, *kernel) -> (..., N, C, *size)``: transposed convolution."""
+    try:
+        return direct.conv_input(y, w, geo)
+    except NotSupported:
+        pass
     d = geo.d
     lead = y.shape[: y.ndim - d - 1]
     if w.ndim == d + 2:
@@ -165,6 +175,10 @@ def conv_input_p(y: Any, w: Any, *, geo: Geometry) -> Any:
 @op("conv_weight", batch=_batched(2))
 def conv_weight_p(x: Any, y: Any, *, geo: Geometry) -> Any:
     """``(..., N, C, *size), (..., N, O, *output) -> (..., O, C, *kernel)``: correlation of input and output."""
+    try:
+        return direct.conv_weight(x, y, geo)
+    except NotSupported:
+        pass
     d = geo.d
     n, c = x.shape[x.ndim - d - 2 : x.ndim - d]
     o, p = y.shape[y.ndim - d - 1], math.prod(geo.output)

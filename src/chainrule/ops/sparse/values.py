@@ -35,7 +35,23 @@ def values_p(x: Any, *, pattern: Pattern) -> Any:
 
 @values_p.on(SparseArray)
 def _(x: Any, *, pattern: Pattern) -> Any:
-    return x.values if x.pattern.same(pattern) else relocate(x.values, x.pattern, pattern)
+    return _numbers_at(x, pattern)
+
+
+def _numbers_at(x: SparseArray, pattern: Pattern, summed: bool = False) -> np.ndarray:
+    """The numbers of `x` at the places of a pattern, in its own pattern as they are unless those at one place are `summed`.
+
+    Axes in front are dims of one of the two patterns, of both, or of none.
+    """
+    v, p, lead = x.values, x.pattern, x.lead
+    more = p.ndim - pattern.ndim
+    if more < 0:
+        p, lead = p.repeated(lead[more:]), lead[:more]
+        v = v.reshape((*lead, *p.values_shape))
+    front = p.shape[:more] if more > 0 else ()
+    at = pattern.repeated(front) if front else pattern
+    y = v if not summed and p.same(at) else relocate(v, p, at)
+    return y.reshape((*lead, *front, *pattern.values_shape)) if front else y
 
 
 @op("with_values", view=True)
@@ -93,7 +109,7 @@ pick_p.vjp([lambda g, y, x, *, pattern: place_p.bind(g, pattern=pattern)])
 
 @pick_p.on(SparseArray)
 def _(x: Any, *, pattern: Pattern) -> Any:
-    return relocate(x.values, x.pattern, pattern)
+    return _numbers_at(x, pattern, summed=True)
 
 
 @op("sparse_relocate", view=True, linear="each")
