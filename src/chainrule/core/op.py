@@ -217,7 +217,8 @@ class Op:
 
     def _run_large(self, args: Any, kw: dict[str, Any]) -> Any:
         """The result where there is a body for these operands, of many elements and of one floating type; else None."""
-        least, vals, d = self.large.least, [], None
+        least, d = self.large.least, None
+        vals: list[Any] = []
         for a in args:
             v = a._value if isinstance(a, Tensor) else a
             if type(v) is ndarray and v.ndim:

@@ -34,7 +34,7 @@ FORMULAS: dict[str, Formula] = {
     "bitwise_not": lambda k, a: a ^ True,
     "isnan": lambda k, a: a.ne(a),
     "isfinite": lambda k, a: abs(a) < math.INF,
-    "sign": lambda k, a: k.select(a > 0.0, 1.0, k.select(a < 0.0, -1.0, k.const(0.0, a.dtype))),  # type: ignore[arg-type]
+    "sign": lambda k, a: k.select(a > 0.0, 1.0, k.select(a < 0.0, -1.0, k.const(0.0, a.dtype))),
 }
 FORMULAS["sgn"] = FORMULAS["sign"]
 FORMULAS.update(functions.FUNCTIONS)
@@ -165,7 +165,8 @@ class Elementwise:
         return f, shape, yd, back, (*outer, *numbers)
 
     def __call__(self, *operands: Any) -> Any:
-        key, given = [], []
+        key: list[Any] = []
+        given: list[Any] = []
         for x in operands:
             if type(x) is np.ndarray:
                 if x.ndim == 0 and x.dtype.kind == "f":

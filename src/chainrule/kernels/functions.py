@@ -12,7 +12,7 @@ from typing import Any
 
 from .calls import NotSupported
 from .lang import Kernel, Value, f32, f64
-from .math import INF, NAN, _poly, exp, log, log1p
+from .math import INF, NAN, _poly, exp, expm1, log, log1p
 
 # atan(sqrt(z))/sqrt(z) on [0, 1]; erfinv(x)/x with w = -log(1 - x²): in w - 2.5 up to w = 5, in sqrt(w) - 3.2 up to 4.2², in sqrt(w) - 7.2 up to 10.3²;
 # lgamma(x)/((x - 1)(x - 2)) in x - 1.5 on [0.78, 2.22]
@@ -177,6 +177,11 @@ def power(k: Kernel, x: Value, y: Value) -> Value:
     # NaN to the power 0 is 1, and so is 1 to the power NaN.
     lost = (x.ne(x) & y.ne(0.0)) | (y.ne(y) & x.ne(1.0))
     return k.select(lost, NAN, k.select(y.eq(0.0), 1.0, k.select(x.eq(1.0), 1.0, y1)))
+
+
+def less_share(k: Kernel, g: Value, y: Value, s: Value) -> Value:
+    """g - exp(y) s, where exp(y) is a probability: close to 1, what is left of it by expm1"""
+    return k.select(y > -0.7, (g - s) - expm1(k, y) * s, g - exp(k, y) * s)
 
 
 # -- remainders -----------------------------------------------------------------------------------------------------------
@@ -372,6 +377,7 @@ FUNCTIONS: dict[str, Formula] = {
     )
 }  # fmt: skip
 FUNCTIONS["pow"] = power
+FUNCTIONS["less_share"] = less_share
 FUNCTIONS["clamp_min"] = maximum
 FUNCTIONS["clamp_max"] = minimum
 FUNCTIONS["maximum"] = maximum

@@ -290,7 +290,7 @@ def add(x: np.ndarray, i: np.ndarray, src: np.ndarray) -> np.ndarray:
     if not x.size or not src.size:
         raise NotSupported
     f, y = _code("add", _floats(x.dtype)), empty(x.shape, x.dtype)
-    f(runtime.pool(), x, i, src, y, _scratch(rows, n, width, np.float64), rows, n, m, width, *_steps(i, src.shape))  # type: ignore[arg-type]
+    f(runtime.pool(), x, i, src, y, _scratch(rows, n, width, np.float64), rows, n, m, width, *_steps(i, src.shape))
     return y
 
 
@@ -301,7 +301,7 @@ def put(x: np.ndarray, i: np.ndarray, src: np.ndarray) -> np.ndarray:
     if not x.size or not src.size or x.dtype != src.dtype:
         raise NotSupported
     f, y = _code("put", _moved(x.dtype)), empty(x.shape, x.dtype)
-    steps = _steps(i, src.shape)  # type: ignore[arg-type]
+    steps = _steps(i, src.shape)
     np.copyto(y, x)
     f(runtime.pool(), i, src, y, rows, n, src.shape[1], width, *steps)
     return y
@@ -313,7 +313,7 @@ def last(i: np.ndarray, n: int) -> np.ndarray:
     if not i.size:
         raise NotSupported
     f, y = _code("last"), empty(i.shape, np.bool_)
-    f(runtime.pool(), i, y, _scratch(rows, n, width, np.int64), rows, n, m, width, *_steps(i, i.shape))  # type: ignore[arg-type]
+    f(runtime.pool(), i, y, _scratch(rows, n, width, np.int64), rows, n, m, width, *_steps(i, i.shape))
     return y
 
 

@@ -147,7 +147,7 @@ def fuse(op: Any, which: int, rule: Any, g: Any, y: Any, xs: Any, kw: dict[str, 
     """The rule on large arrays, by its loop; None where it has none, or none for these operands."""
     given = [g, y, *xs]
     kinds: list[Any] = []
-    vals = []
+    vals: list[Any] = []
     for x in given:
         if x is None:
             kinds.append(None)
