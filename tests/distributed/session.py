@@ -9,7 +9,7 @@ import time
 import traceback
 from pathlib import Path
 
-MODULES = ["checks_ops", "checks_train", "checks_c10d"]
+MODULES = ["checks_ops", "checks_train", "checks_c10d", "checks_checkpoint"]
 
 
 def all_checks(modules: list[str]) -> dict[str, object]:

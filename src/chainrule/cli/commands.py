@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-HANDED_ON = ("as-torch", "conformance", "bench")  # what follows belongs to another program
+HANDED_ON = ("as-torch", "conformance", "bench", "run")  # what follows belongs to another program
 
 
 def parser() -> argparse.ArgumentParser:
@@ -70,6 +70,7 @@ def parser() -> argparse.ArgumentParser:
         help="run a script with chainrule under the name torch: as-torch script.py [args...]",
         add_help=False,
     )
+    add("run", help="run a script on several processes, by MPI: run -n 4 train.py [args...]", add_help=False)
     c = add("completion", help='completion for a shell: eval "$(chainrule completion bash)"')
     c.add_argument("shell", choices=("bash", "zsh", "fish"))
     return p
@@ -245,7 +246,15 @@ def _bench(rest: list[str]) -> int:
     return bench(rest)
 
 
-_HANDED: dict[str, Callable[[list[str]], int]] = {"as-torch": _as_torch, "conformance": _conformance, "bench": _bench}
+def _run(rest: list[str]) -> int:
+    from ..distributed.launch import main as launch
+
+    return launch(rest)
+
+
+_HANDED: dict[str, Callable[[list[str]], int]] = {
+    "as-torch": _as_torch, "conformance": _conformance, "bench": _bench, "run": _run,
+}  # fmt: skip
 _COMMANDS: dict[str, Callable[[Any], int]] = {
     "info": _info, "demo": _demo, "coverage": _coverage, "verify": _verify, "show": _show, "completion": _completion,
 }  # fmt: skip

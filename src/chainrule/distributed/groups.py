@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import atexit
 import os
+import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -96,10 +98,10 @@ class ProcessGroup:
 
         def trouble(over: bool) -> None:
             watch = STATE.watch
-            dead = {} if watch is None else {r: why for r, why in watch.dead.items() if r in self.ranks}
+            dead = {} if watch is None else self._gone(watch)
             if dead:
                 time.sleep(0.2)  # several may die at once
-                dead = {r: why for r, why in watch.dead.items() if r in self.ranks}  # type: ignore[union-attr]
+                dead = self._gone(watch)  # type: ignore[arg-type]
                 self.broken = f"rank {', '.join(map(str, dead))} died"
                 whys = "; ".join(f"rank {r}: {why}" for r, why in dead.items())
                 raise DistPeerError(
@@ -111,6 +113,14 @@ class ProcessGroup:
                 raise DistTimeoutError(self._late(what or self.signature(), limit))
 
         wait_until(done, limit, nbytes, trouble)
+
+    def _gone(self, watch: Watch) -> dict[int, str]:
+        """The ranks that will not come: those that died, and those that have ended before this collective."""
+        gone = {r: why for r, why in watch.dead.items() if r in self.ranks}
+        for r, at in watch.left.items():
+            if r in self.ranks and at.get(str(self.number), (0, ""))[0] < self.count and self.now[0]:
+                gone[r] = "its program ended before this"
+        return gone
 
     def _late(self, what: str, limit: float) -> str:
         """Who did not come in time, and where they are instead."""
@@ -209,6 +219,7 @@ def init_process_group(
     global MPI
     limit = DEFAULT_TIMEOUT if timeout is None else seconds(timeout)
     if launched():
+        mind_the_end()
         MPI = load()
         base = MPI.COMM_WORLD
         n, STATE.rank = base.size, base.rank
@@ -328,34 +339,56 @@ def root_in(group: ProcessGroup, root: int | None, group_root: int | None, what:
     return get_group_rank(group, 0 if root is None else root)
 
 
-_hook = sys.excepthook
+# -- the end of a process -------------------------------------------------------------------------------------------------
 
 
 def _failed(kind: Any, value: Any, tb: Any) -> None:
     """An exception that ends this process: the others are told why."""
-    STATE.ended = True
-    if STATE.watch is not None:
-        STATE.watch.say_last(f"{kind.__name__}: {str(value).splitlines()[0] if str(value) else ''}"[:300])
+    failed(f"{kind.__name__}: {str(value).splitlines()[0] if str(value) else ''}"[:300])
     _hook(kind, value, tb)
 
 
+def failed(why: str) -> None:
+    """This process ends by a mistake: it will not wait for the others, and they are told."""
+    STATE.ended = True
+    if (watch := STATE.watch or Watch.early) is not None:
+        watch.say_last(why)
+
+
 def _leave() -> None:
-    """The end of MPI; a process that fails does not wait for the others."""
-    if MPI is None or MPI.Is_finalized():
-        return
+    """The end of MPI and of the watch; a process that fails does not wait for the others."""
+    watch = STATE.watch or Watch.early
+    on = MPI is not None and not MPI.Is_finalized()
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "_mark"):
+            stream.close()
     broken = STATE.ended or any(g.broken for g in STATE.groups.values())
-    watch = STATE.watch
     if broken or (watch is not None and watch.dead):
         sys.stdout.flush()
         sys.stderr.flush()
-        if STATE.ended:
+        if on or watch is not None:
             time.sleep(0.05)
-            os._exit(1)
+            os._exit(1 if STATE.ended else 0 if not broken else 1)
         return
     if watch is not None:
         watch.leave()
-    MPI.Finalize()
+    if on:
+        MPI.Finalize()
 
 
-atexit.register(_leave)
-sys.excepthook = _failed
+_hook = sys.excepthook
+_minded = False
+
+
+def mind_the_end() -> None:
+    """From now on the end of this process is told to the others."""
+    global _hook, _minded
+    if not _minded:
+        _minded = True
+        main = threading.current_thread() is threading.main_thread()
+        if main and signal.getsignal(signal.SIGUSR1) is signal.SIG_DFL:
+            signal.signal(
+                signal.SIGUSR1, signal.SIG_IGN
+            )  # by which MPICH's launcher tells of a death; by default it ends the others
+        _hook, sys.excepthook = sys.excepthook, _failed
+        atexit.register(_leave)

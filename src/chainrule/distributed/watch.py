@@ -64,6 +64,7 @@ class Post:
         self.port = self.server.getsockname()[1]
         self.lines: dict[int, Line] = {}
         self.dead: dict[int, str] = {}
+        self.pids: dict[int, int] = {}  # of the ranks on this machine
         self._last: dict[int, str] = {}
         self._lock = threading.Lock()
         threading.Thread(target=self._accept, daemon=True, name="chainrule-post").start()
@@ -82,17 +83,15 @@ class Post:
             line.close()
             return
         rank = int(hello["rank"])
+        if "pid" in hello and hello.get("host") == socket.gethostname():
+            self.pids[rank] = int(hello["pid"])
         with self._lock:
             self.lines[rank] = line
             for r, why in self.dead.items():
                 line.send(kind="dead", rank=r, why=why)
         while (m := line.receive()) is not None:
             if m["kind"] == "bye":
-                with self._lock:
-                    self.lines.pop(rank, None)
-                    others = list(self.lines.values())
-                for t in others:
-                    t.send(kind="left", rank=rank)
+                self._tell_others(rank, kind="left", rank=rank, at=m.get("at", {}))
                 return
             if m["kind"] == "last":
                 self._last[rank] = m["why"]
@@ -103,12 +102,20 @@ class Post:
                 targets = [self.lines[to]] if to in self.lines else [] if to is not None else list(self.lines.values())
             for t in targets:
                 t.send(**m)
+        self.bury(rank, self._last.get(rank, "its process ended without a word"))
+
+    def bury(self, rank: int, why: str) -> None:
+        """Tell everybody that a process has died."""
+        self.dead[rank] = why
+        self._tell_others(rank, kind="dead", rank=rank, why=why)
+
+    def _tell_others(self, gone: int, **message: Any) -> None:
         with self._lock:
-            self.lines.pop(rank, None)
-            why = self.dead[rank] = self._last.get(rank, "its process ended without a word")
+            self.lines.pop(gone, None)
+            self.pids.pop(gone, None)
             others = list(self.lines.values())
         for t in others:
-            t.send(kind="dead", rank=rank, why=why)
+            t.send(**message)
 
     def interrupt(self) -> None:
         """Ctrl-C for every process."""
@@ -121,10 +128,14 @@ class Post:
 class Watch:
     """This process's end of its connection to the post."""
 
-    def __init__(self, line: Line, rank: int, status: Callable[[], dict[str, Any]], post: Post | None) -> None:
+    early: Watch | None = None  # that of a rank which the launcher started
+
+    def __init__(
+        self, line: Line, rank: int, status: Callable[[], dict[str, Any]] | None = None, post: Post | None = None
+    ) -> None:
         self.line, self.rank, self._status, self._post = line, rank, status, post
         self.dead: dict[int, str] = {}
-        self.left: set[int] = set()
+        self.left: dict[int, dict[str, Any]] = {}  # who has ended well, and where each was
         self._answers: dict[int, Any] = {}
         self._left = False
         threading.Thread(target=self._listen, daemon=True, name="chainrule-watch").start()
@@ -132,20 +143,20 @@ class Watch:
     @classmethod
     def start(cls, comm: Any, status: Callable[[], dict[str, Any]]) -> Watch | None:
         """Connect all processes to a post; None on every one of them if that is not possible for some."""
+        if all(comm.allgather(cls.early is not None)):
+            assert cls.early is not None
+            cls.early._status = status
+            return cls.early
         where, post = None, None
         if comm.rank == 0:
-            given = os.environ.get(POST)
-            if given:
-                where = given
-            else:
-                key = os.urandom(8).hex()
-                post = Post(key)
-                where = f"{socket.gethostname()}:{post.port}:{key}"
+            key = os.urandom(8).hex()
+            post = Post(key)
+            where = f"{socket.gethostname()}:{post.port}:{key}"
         where = comm.bcast(where, 0)
         host, port, key = where.rsplit(":", 2)
         line = None
         # A machine need not know its own name.
-        for h in (host, "127.0.0.1") if not os.environ.get(POST) or host != "127.0.0.1" else (host,):
+        for h in dict.fromkeys((host, "127.0.0.1")):
             try:
                 line = Line(socket.create_connection((h, int(port)), timeout=5))
                 line.sock.settimeout(None)
@@ -164,14 +175,16 @@ class Watch:
             if kind == "dead":
                 self.dead[int(m["rank"])] = m["why"]
             elif kind == "ask":
-                self.line.send(kind="answer", to=m["from"], at=self._status())
+                self.line.send(kind="answer", to=m["from"], at=self._status() if self._status is not None else {})
             elif kind == "answer":
                 self._answers[int(m["from"])] = m["at"]
             elif kind == "interrupt":
                 os.kill(os.getpid(), signal.SIGINT)
             elif kind == "left":
-                self.left.add(int(m["rank"]))
-        if not self._left and 0 not in self.left and not os.environ.get(POST):
+                self.left[int(m["rank"])] = m["at"]
+        if self is Watch.early and not self._left:
+            os._exit(1)  # the launcher is gone
+        if not self._left and 0 not in self.left and self is not Watch.early:
             self.dead.setdefault(0, "the connection to its process is broken")
 
     def ask(self, wait_s: float) -> dict[int, Any]:
@@ -188,8 +201,10 @@ class Watch:
     def say_last(self, why: str) -> None:
         """What the others are told if this process ends now."""
         self.line.send(kind="last", why=why)
+        if self._post is not None:
+            self._post.bury(self.rank, why)
 
     def leave(self) -> None:
         """Goodbye: the end of this process is no accident."""
         self._left = True
-        self.line.send(kind="bye")
+        self.line.send(kind="bye", at=self._status() if self._status is not None else {})
