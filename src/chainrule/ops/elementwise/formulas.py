@@ -94,6 +94,19 @@ class LargePower(Large):
         return f
 
 
+class LargeCopy:
+    """A copy of an array of many elements in pooled memory, in rows where that is asked for."""
+
+    least, formula, cost = 1 << 15, None, 1
+
+    def __call__(self, x: Any, order: str = "K") -> Any:
+        if order != "C" and not x.flags.c_contiguous:
+            return None
+        from ...kernels.copies import contiguous
+
+        return contiguous(x)
+
+
 # What an addition costs, and the functions for which the kernels have a formula.
 COSTS = {
     1: "add sub mul div neg abs square sign sgn reciprocal maximum minimum clamp clamp_min clamp_max fmax fmin frac floor ceil trunc "
@@ -103,6 +116,7 @@ COSTS = {
 }
 LARGE.update({name: Large(name, cost=cost) for cost, names in COSTS.items() for name in names.split()})
 LARGE.update({name: Large(name, boolean=True) for name in "lt le gt ge eq ne isnan isfinite".split()})
+LARGE["clone"] = LargeCopy()
 LARGE["pow"] = LargePower("pow", cost=8)
 
 

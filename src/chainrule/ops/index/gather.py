@@ -144,7 +144,8 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     _check_range("gather", i, x.shape[d], d + x.ndim)
     if sparse_grad:
         return _gather_with_sparse_gradient(x, i, d).reshape(index.shape)
-    return gather_p(x, i, dim=d, old=tuple(x.shape)).reshape(index.shape)
+    y = gather_p.bind(x, i, dim=d, old=tuple(x.shape))
+    return y if index.ndim else y.reshape(index.shape)
 
 
 @op("check_range", differentiable=False, sizes="n")
@@ -169,7 +170,8 @@ def _scatter(p: Any, name: str, input: Tensor, dim: int, index: Tensor, src: Any
     if not isinstance(src, Tensor):
         src = Tensor(np.asarray(src, x.dtype.np))
     s = src.expand(*i.shape) if src.ndim == 0 else src
-    return p(x, i, s, dim=d, ss=tuple(s.shape)).reshape(input.shape)
+    y = p.bind(x, i, s, dim=d, ss=tuple(s.shape))
+    return y if input.ndim else y.reshape(input.shape)
 
 
 @public("scatter", methods="scatter", inplace="scatter_")

@@ -162,6 +162,9 @@ def _getitem(self: Tensor, key: Any) -> Tensor:
     """``x[key]``: ints, slices, None, Ellipsis, boolean masks and index tensors, mixed."""
     if type(key) is int and self.ndim:
         return self.select(0, key)
+    if type(key) is Tensor and not SEEN and not COMPOSED and key.dtype is dt.int64 and key.ndim and self.ndim:
+        n = self.shape[0]  # rows by number: no view to be taken before
+        return take_rows_p.bind(self, wrap_index_p.bind(key, n=n, dim=0), r=self.ndim - 1, s=key.ndim, n=n)
     if SEEN and self.is_nested:
         from ...payloads.nested.public_forms import index_nested
 
@@ -305,11 +308,13 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
         wrap_dim(dim, 0)
         return take_rows_p(input.reshape(1), wrap_index_p(index.reshape(-1), n=1, dim=0), r=0, s=1, n=1).reshape(())
     d = wrap_dim(dim, n)
-    i = wrap_index_p(index.reshape(-1), n=input.shape[d], dim=d + n)
+    i = wrap_index_p.bind(index if index.ndim else index.reshape(-1), n=input.shape[d], dim=d + n)
     if COMPOSED and input.layout.name.startswith("sparse"):
         from ...payloads.sparse import shape_forms
 
         return shape_forms.index_select(input, d + n, i)
+    if d == -n:
+        return take_rows_p.bind(input, i, r=n - 1, s=1, n=input.shape[0])
     x = input.movedim(d, 0)
     return take_rows_p(x, i, r=n - 1, s=1, n=x.shape[0]).movedim(0, d)
 

@@ -17,6 +17,8 @@ from ...kernels.indexing import LEAST
 NotSupported = kernels.NotSupported
 indexing = kernels.indexing
 TOGETHER = 1 << 18
+_least: Any = np.minimum.reduce
+_most: Any = np.maximum.reduce
 
 
 def out_of_range(i: Any, low: int, high: int) -> bool:
@@ -26,7 +28,7 @@ def out_of_range(i: Any, low: int, high: int) -> bool:
             return indexing.outside(i, low, high)
         except NotSupported:
             pass
-    return bool(i.size and (i.min() < low or i.max() >= high))
+    return bool(i.size and (_least(i, None) < low or _most(i, None) >= high))
 
 
 def has_negative(i: Any) -> bool:
@@ -69,6 +71,10 @@ def sums(g: Any, i: Any, n: int) -> Any:
             return indexing.add_rows(np.ascontiguousarray(g), at, n)
         except NotSupported:
             pass
+    if g.size < LEAST and g.dtype in dt.REALS:
+        y = np.zeros((n, g.shape[1]))
+        np.add.at(y, i, g.astype(np.float64, copy=False))
+        return y
     g = g.astype(dt.WORK.get(g.dtype, g.dtype), copy=False)
     d, width = g.dtype, g.shape[1]
     if d.kind == "c":
@@ -132,6 +138,10 @@ def scatter_add(x: Any, i: Any, src: Any, dim: int) -> Any:
             return indexing.add(a, at, np.ascontiguousarray(src).reshape(at.shape)).reshape(x.shape)
         except NotSupported:
             pass
+    if x.dtype in dt.REALS and i.size < LEAST:
+        y = x.astype(np.float64)
+        np.add.at(y, open_grid(i, dim), src.astype(np.float64, copy=False))
+        return y.astype(x.dtype, copy=False)
     at = np.ravel_multi_index(np.broadcast_arrays(*open_grid(i, dim)), x.shape) if i.size else i
     return (x + sums(src.reshape(-1, 1), at.reshape(-1), x.size).reshape(x.shape)).astype(x.dtype, copy=False)
 

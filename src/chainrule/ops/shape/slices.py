@@ -18,10 +18,18 @@ from ...core.shapes import sizes, wrap_dim, wrap_dims, zeros
 from ...core.sizes import SEEN, is_ragged
 from ...core.tensor import Tensor
 from ...core.views import write_out
+from ...kernels.pool import empty
 from .in_each import same_size
 from .views import named, reshape
 
 # -- primitives: reshape, permute, expand are in core/primitives.py ---------------------------------------------------
+
+
+def _zeros_array(shape: tuple[int, ...], dtype: Any) -> Any:
+    """Zeros, if there are many in pooled memory."""
+    out = empty(shape, dtype)
+    out.fill(0)
+    return out
 
 
 @op("slice", view=True, sizes="key old", linear="each")
@@ -37,7 +45,7 @@ slice_p.vjp([lambda g, y, x, *, key, old: unslice_p(g, key=key, old=old)])
 def unslice_p(g: Any, *, key: tuple[Any, ...], old: tuple[int, ...]) -> Any:
     """Zeros of sizes `old` in the last axes, with `g` at ``[key]``: the transpose of slicing."""
     k = sum(isinstance(i, slice) for i in key)
-    out = np.zeros(g.shape[: g.ndim - k] + old, g.dtype)
+    out = _zeros_array(g.shape[: g.ndim - k] + old, g.dtype)
     out[(..., *key)] = g
     return out
 
@@ -73,7 +81,9 @@ def flip_p(x: Any, *, dims: tuple[int, ...]) -> Any:
     key = [slice(None)] * x.ndim
     for d in dims:
         key[d] = slice(None, None, -1)
-    return x[tuple(key)].copy()
+    y = empty(x.shape, x.dtype)
+    np.copyto(y, x[tuple(key)])
+    return y
 
 
 flip_p.vjp([lambda g, y, x, *, dims: flip_p(g, dims=dims)])
@@ -99,7 +109,12 @@ def _common(xs: Sequence[Any]) -> list[Any]:
 @op("cat", batch="expand", sizes="ns")
 def cat_p(*xs: Any, dim: int, ns: tuple[int, ...]) -> Any:
     """Tensors of sizes `ns` along `dim` joined."""
-    return np.concatenate(_common(xs), axis=dim)
+    xs = tuple(_common(xs))
+    n = sum(x.shape[dim] for x in xs)
+    shape = list(xs[0].shape)
+    shape[dim] = n
+    many = all(x.ndim == len(shape) for x in xs) and n * xs[0].itemsize > 1 << 10
+    return np.concatenate(xs, axis=dim, out=empty(tuple(shape), xs[0].dtype) if many else None)
 
 
 @cat_p.jvp(sparse=True)
