@@ -91,7 +91,7 @@ def triangle(x: np.ndarray, d: int, lower: bool) -> np.ndarray:
         raise NotSupported
     y = empty(x.shape, x.dtype)
     m, n = x.shape[-2:]
-    f(runtime.pool(), np.ascontiguousarray(x), y, x.size // n, m, n, d)  # type: ignore[union-attr]
+    f(runtime.pool(), np.ascontiguousarray(x), y, x.size // n, m, n, d)
     return y
 
 
