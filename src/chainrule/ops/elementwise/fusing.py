@@ -170,6 +170,12 @@ def fuse(op: Any, which: int, rule: Any, g: Any, y: Any, xs: Any, kw: dict[str, 
         if len(_rules) > MANY:
             _rules.clear()
         good = all(k is None or k[0] in dt.REALS or k[0].kind == "b" for k in kinds)
+        # A rule that asks whether an operand is a tensor has a better formula for numbers.
+        if (
+            any(type(x) in (int, float) for x in xs)
+            and "isinstance" in getattr(rule, "__code__", record.__code__).co_names
+        ):
+            good = False
         found = _rules[key] = record(rule, f"{op.name}_pull{which}", kinds, kw) if good else None
     if found is None:
         return None
