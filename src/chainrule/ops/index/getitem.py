@@ -12,7 +12,7 @@ from ...core.payload import COMPOSED
 from ...core.primitives import permute_p
 from ...core.registry import public
 from ...core.samples import Given, S, sample
-from ...core.shapes import broadcast_shapes, wrap_dim
+from ...core.shapes import broadcast_shapes, constant, wrap_dim
 from ...core.sizes import SEEN, is_ragged
 from ...core.tensor import Tensor
 from ...core.views import assign
@@ -212,7 +212,7 @@ views.SCATTER = views.Scatter(places, put_at)
 def index_write(x: Tensor, key: Any, value: Any, accumulate: bool = False) -> Tensor:
     """`x` with ``x[key]`` replaced by (or increased by) `value`."""
     if not isinstance(value, Tensor):
-        value = Tensor(np.asarray(value, x.dtype.np))
+        value = constant(value, x)
     if not (SEEN and (x.is_nested or value.is_nested)):
         plan = Plan(x, key)
         if not plan.tensors:

@@ -12,7 +12,7 @@ from ...core.declare import op
 from ...core.errors import ChainruleError
 from ...core.registry import public
 from ...core.samples import Given, S, sample
-from ...core.shapes import wrap_dim, zeros
+from ...core.shapes import constant, wrap_dim, zeros
 from ...core.sizes import is_ragged
 from ...core.tensor import Tensor
 from ...kernels.ordering import LEAST
@@ -285,7 +285,7 @@ def searchsorted(sorted_sequence: Tensor, input: Any = None, *, out_int32: bool 
             )
         right = side == "right"
     if not isinstance(v, Tensor):
-        v = Tensor(np.asarray(v, sorted_sequence.dtype.np))
+        v = constant(v, sorted_sequence)
     seq = sorted_sequence
     if seq.ndim == 0:
         raise RuntimeError(
@@ -322,7 +322,7 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right:
     """The bucket of each value between sorted boundaries."""
     if boundaries.ndim != 1:
         raise RuntimeError(f"bucketize(): boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
-    v = input if isinstance(input, Tensor) else Tensor(np.asarray(input, boundaries.dtype.np))
+    v = input if isinstance(input, Tensor) else constant(input, boundaries)
     return searchsorted(boundaries, v.reshape(-1), out_int32=out_int32, right=right).reshape(*v.shape)
 
 
