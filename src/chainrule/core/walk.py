@@ -106,10 +106,7 @@ def walk_back(
     live: set[Node] | None = None
     if wanted is not None:
         keep = set(wanted)
-        if due is None:
-            order, live = _towards([n for n, _ in starts], keep, stop)
-        else:
-            order, live = _towards([*(n for n, _ in starts), *due], keep | due, stop)
+        order, live = _towards([n for n, _ in starts], keep, stop, due)
         heap = [(-n.seq, n) for n in order]  # the last made first, which makes it a heap
     for n, g in starts:
         prev = grads.get(n)
@@ -266,11 +263,15 @@ def _quickly(n: Node, grads: dict[Node, Any], heap: list[tuple[int, Node]]) -> N
     return n
 
 
-def _towards(starts: list[Node], keep: set[Node], stop: bool) -> tuple[list[Node], set[Node]]:
+def _towards(
+    starts: list[Node], keep: set[Node], stop: bool, due: set[Node] | None = None
+) -> tuple[list[Node], set[Node]]:
     """The nodes to visit between the starts and those to keep, the last made first; and the set of those that get a cotangent.
 
-    With `stop` nothing that lies beyond a node to keep is looked at.
+    With `stop` nothing that lies beyond a node to keep is looked at. Those that are `due` are visited, and what leads to them.
     """
+    if due:
+        starts = [*starts, *due]
     order, seen, stray = list(dict.fromkeys(starts)), set(starts), False
     for n in order:
         for p in () if stop and n in keep else n.parents:
@@ -287,7 +288,7 @@ def _towards(starts: list[Node], keep: set[Node], stop: bool) -> tuple[list[Node
         order.sort(key=_by_seq, reverse=True)
     if not stray:
         return order, seen
-    live = seen & keep
+    live = seen & keep if due is None else seen & (keep | due)
     for n in reversed(order):
         if n not in live and not live.isdisjoint(n.parents):
             live.add(n)
