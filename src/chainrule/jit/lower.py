@@ -39,7 +39,7 @@ def can_render(n: Node, compute: np.dtype) -> bool:
     name = n.op.name
     for v in (*n.args, *n.outs):
         if isinstance(v, Var):
-            if v.size == 0 or not (v.dtype == compute or v.dtype.kind == "b" or v.dtype == WHOLE or _uniform_of(v)):
+            if v.size == 0 or not (v.dtype == compute or v.dtype.kind == "b" or v.dtype == WHOLE or v.uniform):
                 return False
         elif not isinstance(v, bool | int | float):
             return False
@@ -59,10 +59,6 @@ def can_render(n: Node, compute: np.dtype) -> bool:
     if n.op.form != "pointwise" or len(n.outs) != 1:
         return False
     return element(n, kinds_of(n)) is not None
-
-
-def _uniform_of(v: Var) -> bool:
-    return v.value is not None and _uniform(v.value)
 
 
 def _can_run(g: Graph, compute: np.dtype, most: int = 1 << 16) -> bool:
@@ -111,14 +107,6 @@ def _work(n: Node) -> int:
         if n.op.name == "matmul"
         else max(v.size for v in (*n.args, *n.outs))
     )
-
-
-def _uniform(a: np.ndarray) -> bool:
-    if a.size == 0:
-        return False
-    if a.size == 1 or not any(a.strides):
-        return True
-    return a.size <= 1 << 16 and bool((a == a.flat[0]).all())
 
 
 def _multiplies(graph: Graph) -> bool:
@@ -177,7 +165,7 @@ class Lowering:
     def constant(self, v: Var) -> Any:
         """A constant as a number, or as an array that every call brings, in the layout that it has."""
         a = v.value
-        if _uniform(a):
+        if v.uniform:
             x = a.flat[0].item()
             return Num(x, v.shape)
         if id(a) not in self.kept:

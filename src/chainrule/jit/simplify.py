@@ -162,10 +162,10 @@ def _is(a: Any, number: int) -> bool:
     """Whether an operand is this number, in every element."""
     if not isinstance(a, Var):
         return isinstance(a, int | float) and a == number and not (number == 0 and str(a).startswith("-"))
-    v = a.value
-    if v is None or v.size == 0 or (v.size > 1 and any(v.strides) and v.size > 4096):
+    if not a.uniform:
         return False
-    return bool((v == number).all()) and not (number == 0 and bool(np.signbit(v).any()))
+    v = a.value.flat[0]
+    return bool(v == number) and not (number == 0 and bool(np.signbit(v)))
 
 
 __all__ = ["common", "constant", "dead", "frozen", "identities", "simplify"]
