@@ -105,9 +105,9 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
             blank = (None,) * len(edge)
             node = Node(_again_op(again, edge, places, level), blank, None, tuple(edge), {}, blank)
             node.nout = len(places)
-            if level in stack and len(level.effects or ()) > (mark := marks[stack.index(level)]):  # type: ignore[union-attr]
+            if level in stack and len(level.effects or ()) > (mark := marks[stack.index(level)]):
                 # The collectives run again with the rest: it is this node that every process comes to.
-                level.effects[mark:] = [node]  # type: ignore[union-attr, index]
+                level.effects[mark:] = [node]  # type: ignore[index]
                 node.level, node.result = level, (tuple(atoms[places[0]].shape), atoms[places[0]].dtype)
             swaps.update({id(atoms[i]): Pick(node, k) if k else node for k, i in enumerate(places)})
     return unflatten([_swapped(y, swaps) for y in ys], yspec) if swaps else out
