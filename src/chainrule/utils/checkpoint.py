@@ -104,7 +104,7 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
         if edge:
             blank = (None,) * len(edge)
             node = Node(_again_op(again, edge, places, level), blank, None, tuple(edge), {}, blank)
-            node.nout = len(places)
+            node.nout, node.rare = len(places), True
             if level in stack and len(level.effects or ()) > (mark := marks[stack.index(level)]):
                 # The collectives run again with the rest: it is this node that every process comes to.
                 level.effects[mark:] = [node]  # type: ignore[index]
