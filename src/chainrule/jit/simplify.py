@@ -14,6 +14,7 @@ from .graph import Graph, Node, Var, constant
 
 _SAME_SHAPE = {"reshape", "expand"}
 _SAME = {"alias"}
+_LOOPS = {"scan", "while_loop", "switch"}
 
 
 def simplify(g: Graph) -> Graph:
@@ -26,11 +27,20 @@ def dead(g: Graph) -> Graph:
     live: set[Var] = set(g.outputs)
     kept: list[Node] = []
     for n in reversed(g.nodes):
-        if n.op.effect or not live.isdisjoint(n.outs):
+        if has_effect(n) or not live.isdisjoint(n.outs):
             kept.append(n)
             live.update(a for a in n.args if isinstance(a, Var))
     kept.reverse()
     return Graph(g.inputs, kept, g.outputs)
+
+
+def has_effect(n: Node) -> bool:
+    """Whether a node must run even where nobody reads its result: it prints or checks, or a loop or branch inside it does."""
+    if n.op.effect:
+        return True
+    inner = [n.kw[k] for k in ("body", "test", "branches") if k in n.kw] if n.op.name in _LOOPS else []
+    programs = [p for x in inner for p in (x if isinstance(x, tuple) else (x,))]
+    return any(has_effect(m) for p in programs for m in p.graph.nodes)
 
 
 def frozen(v: Any) -> Any:
@@ -78,7 +88,7 @@ def common(g: Graph) -> Graph:
     nodes: list[Node] = []
     for n in g.nodes:
         n = _with_args(n, swap)
-        if n.op.effect:
+        if has_effect(n):
             nodes.append(n)
             continue
         key = (
@@ -208,4 +218,4 @@ def _is(a: Any, number: int) -> bool:
     return bool(v == number) and not (number == 0 and bool(np.signbit(v)))
 
 
-__all__ = ["common", "constant", "dead", "frozen", "identities", "scalings", "simplify"]
+__all__ = ["common", "constant", "dead", "frozen", "has_effect", "identities", "scalings", "simplify"]
