@@ -2,8 +2,8 @@
 
 The unit of error of an element is what rounding alone may do to it: one unit in the last place of the exact result, and
 the root-mean-square change of the exact result when every input moves by half a unit in its last place. A library is right at a type if its
-largest error is at most `UNITS`, or at most `RIVAL` times PyTorch's on the same numbers: the error of a long sum grows with its
-length, for everybody. On many elements the same is asked of the root mean square, of the numbers in `MEAN`.
+largest error is at most `UNITS`, or at most `RIVAL` times PyTorch's on the same numbers (PyTorch's: chainrule's): the error of a long
+sum grows with its length, for everybody. On many elements the same is asked of the root mean square, of the numbers in `MEAN`.
 
 Chance can make either number of either library large, so what seems wrong is looked at again.
 - The change is estimated from random moves. From n of them its square has a chi-squared distribution of n degrees of
@@ -30,7 +30,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
-from .adapters import Library, TorchLibrary, torch_to_numpy
+from .adapters import Library, TorchLibrary, load_library, torch_to_numpy
 from .calculus import Arrays, random_like
 from .problem import Case, Problem, is_partial_view
 from .tree import leaves, map_tree
@@ -371,29 +371,40 @@ class Trial:
         if [a.shape for a in got.arrays] != [a.shape for a in self.rival.arrays]:
             return "results have other shapes than PyTorch's"
         mine = self.errors(got)
-        first = self._compared([mine], [self.errors(self.rival)], len(got.values))
+        first = self._compared(lib, [mine], [self.errors(self._rival_of(lib))], len(got.values))
         if first and all(np.isfinite(e).all() for e in mine):
             return self._second_look(lib, got)
         return first
 
     def _second_look(self, lib: Library, got: Results) -> str | None:
-        mine, theirs = [self.errors(got, MANY_MOVES)], [self.errors(self.rival, MANY_MOVES)]
+        mine, theirs = [self.errors(got, MANY_MOVES)], [self.errors(self._rival_of(lib), MANY_MOVES)]
         for t in self.redrawn():
             if t.is_about_rounding(lib):
                 mine.append(t.errors(t._results(t._case(torch.Tensor.clone), lib)))
-                theirs.append(t.errors(t.rival))
-        return self._compared(mine, theirs, len(got.values))
+                theirs.append(t.errors(t._rival_of(lib)))
+        return self._compared(lib, mine, theirs, len(got.values))
 
-    def _compared(self, mine: list[Arrays], theirs: list[Arrays], values: int) -> str | None:
+    def _rival_of(self, lib: Library) -> Results:
+        """PyTorch's results; chainrule's where PyTorch itself is judged, or exact ones where chainrule has none."""
+        if lib.name != "torch":
+            return self.rival
+        try:
+            got = self._results(self._case(torch.Tensor.clone), load_library("chainrule"))
+        except Exception:  # whatever it raises: that is judged in its own row
+            return self.exact
+        return got if [a.shape for a in got.arrays] == [a.shape for a in self.exact.arrays] else self.exact
+
+    def _compared(self, lib: Library, mine: list[Arrays], theirs: list[Arrays], values: int) -> str | None:
         """A sentence if the errors, those of each draw, are too large; the first `values` of each are of values."""
         least, times = MEAN[self.dtype]
+        rival = "chainrule" if lib.name == "torch" else "PyTorch"
         for k, draws in enumerate(zip(zip(*mine, strict=True), zip(*theirs, strict=True), strict=True)):
             (a, a_mean), (b, b_mean) = (_largest_and_mean(d) for d in draws)
             what = f"value {k}" if k < values else f"gradient {k - values}"
             if not a <= max(UNITS, RIVAL * b):
-                return f"{what} errs by {a:.3g} units of rounding, PyTorch by {b:.3g}"
+                return f"{what} errs by {a:.3g} units of rounding, {rival} by {b:.3g}"
             if not a_mean <= max(least, times * b_mean):
-                return f"{what} errs by {a_mean:.3g} units of rounding in the mean, PyTorch by {b_mean:.3g}"
+                return f"{what} errs by {a_mean:.3g} units of rounding in the mean, {rival} by {b_mean:.3g}"
         return None
 
 
