@@ -16,7 +16,6 @@ _keep_freed_memory()
 
 from . import autograd, func  # noqa: E402
 from . import ops as _ops  # noqa: E402
-from .as_torch import install_as_torch  # noqa: E402
 from .core import dtypes as _dt  # noqa: E402
 from .core import imperative as _imperative  # noqa: E402
 from .core import overriding as _overriding  # noqa: E402
@@ -60,8 +59,7 @@ from .interop.numpy import door as _door  # noqa: E402
 from .jit import api as _jit  # noqa: E402
 from .jit import control as _control  # noqa: E402
 from .ops.random.generator import Generator, default_generator  # noqa: E402
-
-__version__ = "0.1.0"
+from .version_number import __version__  # noqa: E402
 
 for _d in (*_dt.ALL, *_dt.FLOAT8):
     globals()[_d.name] = _d
@@ -101,6 +99,7 @@ def typename(obj: _Any) -> str:
 _LAZY = (
     "amp",
     "array_api",
+    "distributed",
     "distributions",
     "nested",
     "numpy",
@@ -113,7 +112,7 @@ _LAZY = (
     "typing",
     "utils",
 )
-_WORLD = ("accelerator", "backends", "compiler", "cpu", "cuda", "distributed", "futures", "fx", "hub", "library", "mps", "mtia",
+_WORLD = ("accelerator", "backends", "compiler", "cpu", "cuda", "futures", "fx", "hub", "library", "mps", "mtia",
           "multiprocessing", "profiler", "serialization", "torch_version", "types", "version", "xpu")  # fmt: skip
 # Functions of parts that are imported on demand.
 _FROM = dict.fromkeys(
@@ -127,7 +126,9 @@ _FROM = dict.fromkeys(
     "world.storages",
 ) | {
     "DisableTorchFunction": "core.overriding", "DisableTorchFunctionSubclass": "core.overriding", "Stream": "world.devices",
-    "Event": "world.devices", "OutOfMemoryError": "world.cuda", "AcceleratorError": "world.cuda",
+    "verify": "people.verify", "show": "people.show", "find_nan": "people.find_nan", "profile": "people.profile",
+    "summary": "people.summary", "progress": "people.progress", "Event": "world.devices",
+    "install_as_torch": "as_torch", "OutOfMemoryError": "world.cuda", "AcceleratorError": "world.cuda",
 }  # fmt: skip
 _PARTS = ("autograd", "fft", "func", "linalg", "masked", "nn", "random", "return_types", "signal", "sparse", "special")
 __all__ = _namespaces.public_names(__import__("sys").modules[__name__], _PARTS + _LAZY + _WORLD + tuple(_FROM))

@@ -16,6 +16,8 @@ from collections.abc import Iterable, Sequence
 from types import ModuleType
 from typing import Any
 
+from .world import refusal, spellings
+
 VERSION = "2.13.0"  # of PyTorch, whose names and behaviour are meant
 # Where our module has another name, or the same one means something else.
 ELSEWHERE = {
@@ -29,6 +31,7 @@ ELSEWHERE = {
     "torch._C": "chainrule.world.internals",
     "torch._C._functorch": "chainrule.world.internals",
     "torch._C._nn": "chainrule.nn.functional",
+    "torch.ops": "chainrule.world.dispatcher",
     "torch._torch_docs": "chainrule.world.internals",
     "torch._functorch": "chainrule.func",
     "torch._functorch.eager_transforms": "chainrule.func",
@@ -48,7 +51,7 @@ ELSEWHERE = {
     "torch.multiprocessing.spawn": "chainrule.world.multiprocessing",
     "torch.autograd.profiler": "chainrule.world.profiler",
     "torch.autograd.variable": "chainrule.autograd",
-    "torch.distributed.distributed_c10d": "chainrule.world.distributed",
+    "torch.distributed.distributed_c10d": "chainrule.distributed",
     "torch._VF": "chainrule",
     "torch.fx.experimental": "chainrule.world.fx",
     "torch.fx.experimental.proxy_tensor": "chainrule.world.fx",
@@ -64,12 +67,6 @@ ELSEWHERE = {
 INSIDE = frozenset(
     "ops core kernels payloads transforms interop cli world namespaces as_torch custom tree fallback typing".split()
 )
-WHY = {
-    "quantization": "quantisation", "ao": "quantisation", "distributed": "programs over several processes", "onnx": "export to ONNX",
-    "export": "export of graphs", "_inductor": "PyTorch's compiler", "_export": "export of graphs", "package": "packaging of models",
-    "fx": "transformations of FX graphs", "_dynamo": "PyTorch's compiler", "_prims": "PyTorch's compiler", "_refs": "PyTorch's compiler",
-    "_subclasses": "PyTorch's compiler", "ops": "PyTorch's dispatcher", "_higher_order_ops": "PyTorch's compiler", "_decomp": "PyTorch's compiler",
-}  # fmt: skip
 
 
 def ours_of(name: str) -> ModuleType:
@@ -84,7 +81,16 @@ def ours_of(name: str) -> ModuleType:
     except ModuleNotFoundError as e:
         if e.name is None or not f"chainrule{tail}".startswith(e.name):
             raise  # something that our module needs is not installed
-    return importlib.import_module(f"chainrule.world{tail}")
+    try:
+        return importlib.import_module(f"chainrule.world{tail}")
+    except ModuleNotFoundError as e:
+        if e.name is None or not f"chainrule.world{tail}".startswith(e.name):
+            raise
+        if (target := spellings.ours(tail[1:])) is not None:
+            return importlib.import_module(target)
+        if (what := refusal.part_of(tail[1:])) is not None:
+            return ModuleType(f"chainrule.world{tail}", f"Not done: {refusal.REASONS[what]}.")
+        raise
 
 
 class Mirror(ModuleType):
@@ -103,17 +109,15 @@ class Mirror(ModuleType):
             return sys.modules["torch"]
         if full in ELSEWHERE:
             return importlib.import_module(full)
+        tail = full[len("torch.") :]
         try:
             if here == "torch" and name in INSIDE:
                 raise AttributeError(name)
             value = getattr(ours, name)
         except AttributeError:
-            if not name.startswith("__"):
-                try:
-                    return importlib.import_module(full)
-                except ModuleNotFoundError as e:
-                    if e.name != full:
-                        raise
+            if not name.startswith("__") or name == "__config__":
+                if (found := self._elsewhere(tail)) is not None:
+                    return found
             raise AttributeError(
                 f"module {here!r} has no attribute {name!r}: chainrule stands in for PyTorch here and does not have it; "
                 f"`python -m chainrule coverage torch` lists what is missing, with the reasons",
@@ -125,6 +129,22 @@ class Mirror(ModuleType):
         if callable(value) and not name.startswith("__"):
             self.__dict__[name] = value  # the next look finds it at once
         return value
+
+    @staticmethod
+    def _elsewhere(tail: str) -> Any:
+        """``torch.<tail>`` by another name of ours, as a module, or as a name of a part that is not done; None if it is nowhere."""
+        try:
+            return spellings.find(tail)
+        except AttributeError:
+            pass
+        what = refusal.part_of(tail) or refusal.top().get(tail)
+        if what is None or tail in refusal.PARTS:
+            try:
+                return importlib.import_module(f"torch.{tail}")
+            except ModuleNotFoundError as e:
+                if e.name != f"torch.{tail}":
+                    raise
+        return None if what is None else refusal.named(f"torch.{tail}", what)
 
     def __dir__(self) -> Iterable[str]:
         return sorted({*dir(self.__dict__["_ours"]), *self.__dict__})
@@ -142,12 +162,8 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         except ModuleNotFoundError as e:
             if e.name is None or not e.name.startswith("chainrule"):
                 raise
-            part = fullname.split(".")[1]
-            why = (
-                f"chainrule does not do {WHY[part]} (docs/not-done.md)" if part in WHY else "chainrule does not have it"
-            )
             raise ModuleNotFoundError(
-                f"No module named {fullname!r}: {why}; `python -m chainrule coverage torch` lists what is missing",
+                f"No module named {fullname!r}: chainrule does not have it; `python -m chainrule coverage torch` lists what is missing",
                 name=fullname,
             ) from None
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
@@ -160,8 +176,12 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return mirror
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing: a mirror looks its names up when they are used."""
+        """What can be called is there at once, for those who go through a module's contents; the rest is looked up when it is used."""
         ours = module.__dict__["_ours"]
+        for name, value in list(vars(ours).items()):
+            if callable(value) and not name.startswith("__") and f"{module.__name__}.{name}" not in ELSEWHERE:
+                if module.__name__ != "torch" or name not in INSIDE:
+                    module.__dict__.setdefault(name, value)
         module.__dict__["__all__"] = [n for n in getattr(ours, "__all__", dir(ours)) if not n.startswith("_")]
 
     def find_distributions(self, context: Any = None) -> Iterable[importlib.metadata.Distribution]:

@@ -43,12 +43,17 @@ def install(root: ModuleType) -> None:
 def result_types() -> Iterator[type]:
     """The named tuples that published functions return."""
     for f in PUBLIC.values():
-        returns = getattr(f, "__annotations__", {}).get("return", "")
-        if returns not in ("Tensor", "Any"):
-            known = getattr(inspect.unwrap(f), "__globals__", {})
-            for word in re.findall(r"\w+", str(returns)):
-                if hasattr(known.get(word), "_fields"):
-                    yield known[word]
+        yield from types_of(f)
+
+
+def types_of(f: Any) -> Iterator[type]:
+    """The named tuples that a function says it returns."""
+    returns = getattr(f, "__annotations__", {}).get("return", "")
+    if returns not in ("Tensor", "Any"):
+        known = getattr(inspect.unwrap(f), "__globals__", {})
+        for word in re.findall(r"\w+", str(returns)):
+            if hasattr(known.get(word), "_fields"):
+                yield known[word]
 
 
 def public_names(root: ModuleType, modules: tuple[str, ...]) -> list[str]:

@@ -48,6 +48,22 @@ CASES: dict[str, Any] = {
     "roll": lambda x: xp.roll(x, 1, axis=1),
     "repeat": lambda x: xp.repeat(x, 2, axis=0),
     "qr": lambda x: xp.abs(xp.linalg.qr(_spd(x)).R),
+    "add": lambda x: xp.add(x, x * x),
+    "subtract": lambda x: xp.subtract(x * x, x),
+    "multiply": lambda x: xp.multiply(x, xp.flip(x)),
+    "divide": lambda x: xp.divide(x, xp.flip(x)),
+    "atan2": lambda x: xp.atan2(x, xp.flip(x)),
+    "copysign": lambda x: xp.copysign(x, 0.45 - x),
+    "maximum": lambda x: xp.maximum(x, 1.1 - x),
+    "minimum": lambda x: xp.minimum(x, 1.1 - x),
+    "remainder": lambda x: xp.remainder(x, 0.35),
+    "complex parts": lambda x: (lambda z: xp.real(z * z) + xp.imag(xp.exp(xp.conj(z))))(x + 1j * xp.flip(x)),
+    "eigh": lambda x: xp.abs(xp.linalg.eigh(_spd(x)).eigenvectors) + xp.linalg.eigh(_spd(x)).eigenvalues,
+    "svd": lambda x: xp.abs(xp.linalg.svd(x, full_matrices=False).U),
+    "outer": lambda x: xp.linalg.outer(x[0, :], x[1, :]),
+    "matrix_power": lambda x: xp.linalg.matrix_power(_spd(x), 3),
+    "diagonal": lambda x: xp.linalg.diagonal(_spd(x)),
+    "var, corrected": lambda x: xp.var(x, correction=1, axis=0),
 }
 
 
@@ -100,6 +116,13 @@ def test_coverage_of_numpy() -> None:
     assert sum(r[2] == "yes" for r in functions) >= 0.95 * len(functions)
 
 
+def test_coverage_by_its_command(capsys: pytest.CaptureFixture[str]) -> None:
+    from chainrule.__main__ import main
+
+    assert main(["coverage", "array-api"]) == 0
+    assert "array-api: names with a derivative" in capsys.readouterr().out
+
+
 PROGRAM = """
 import numpy as np, chainrule as cr
 from chainrule.func import grad, jvp, vmap
@@ -117,6 +140,8 @@ check(lambda v: scipy.special.logsumexp(v))
 check(lambda v: (scipy.special.softmax(v) ** 2).sum())
 check(lambda v: scipy.stats.variation(v))
 check(lambda v: scipy.stats.moment(v, 3))
+check(lambda v: scipy.special.erf(v).sum())
+check(lambda v: scipy.stats.entropy(v))
 print("ok")
 """
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.special
 import scipy.stats
 
@@ -146,3 +147,47 @@ def test_kinds_and_batches() -> None:
         )
     with pytest.raises(NotImplementedError, match="Radau"):
         integrate.solve_ivp(lambda t, y: -y, (0, 1), np.ones(1), method="Radau")
+
+
+def test_scipy_finds_its_special_functions_in_the_namespace() -> None:
+    """With SCIPY_ARRAY_API=1, SciPy looks for `special` in the namespace of its arguments."""
+    from scipy.special import _ufuncs
+
+    from chainrule.array_api import special
+
+    assert special.erf is _ufuncs.erf
+    with pytest.raises(AttributeError, match="no function 'no_such'"):
+        _ = special.no_such
+    x = chainrule.tensor([0.3, 0.7], dtype=chainrule.float64)
+    for name in ("erf", "entr", "gammaln", "expit", "ndtr"):
+        f = getattr(special, name)
+        got = grad(lambda x, f=f: f(x).sum())(x)
+        want = (f(x.numpy() + 1e-6) - f(x.numpy() - 1e-6)) / 2e-6
+        np.testing.assert_allclose(got.numpy(), want, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["t", "beta"])
+def test_distribution_functions(name: str) -> None:
+    import scipy.stats
+
+    import chainrule.scipy.stats as ours
+
+    x, args = np.array([0.2, 0.5]), {"t": (3.5,), "beta": (1.5, 2.5)}[name]
+    cdf, density = getattr(ours, name).cdf, getattr(scipy.stats, name).pdf
+    np.testing.assert_allclose(cdf(x, *args), getattr(scipy.stats, name).cdf(x, *args))
+    np.testing.assert_allclose(grad(lambda x: cdf(x, *args).sum())(x), density(x, *args))
+
+
+def test_schur() -> None:
+    a = np.random.default_rng(3).standard_normal((4, 4))
+    for output in ("real", "complex"):
+        for got, want in zip(linalg.schur(a, output), scipy.linalg.schur(a, output), strict=True):
+            np.testing.assert_allclose(got, want)
+    size = lambda a: (np.abs(linalg.schur(a, "complex")[0]) ** 4).sum()
+    step = np.random.default_rng(4).standard_normal((4, 4))
+    want = (size(a + 1e-6 * step) - size(a - 1e-6 * step)) / 2e-6
+    np.testing.assert_allclose([(grad(size)(a) * step).sum(), jvp(size, (a,), (step,))[1]], [want] * 2, rtol=1e-6)
+    with pytest.raises(RuntimeError, match=r"phase"):
+        grad(lambda a: linalg.schur(a, "complex")[1].real.sum())(a)
+    with pytest.raises(NotImplementedError, match="output='complex'"):
+        grad(lambda a: linalg.schur(np.array([[0.0, 1.0], [-1.0, 0.0]]) + 0 * a[:2, :2])[0].sum())(a)

@@ -44,7 +44,8 @@ OWN_SIZES = frozenset(
     """
     _C._nn.nll_loss _weight_norm addbmm addmm addmv addr as_strided band_scan band_scan_back bincount cholesky_solve column_stack
     cumulative_trapezoid diagonal_scatter einsum expand gather getitem gradient heaviside histogram index_add index_copy istft kthvalue
-    ldexp linalg.det linalg.eigvals linalg.eigvalsh linalg.householder_product linalg.lstsq linalg.lu_solve linalg.matrix_power
+    ldexp linalg.ldl_factor linalg.ldl_factor_ex linalg.ldl_solve
+    linalg.det linalg.eigvals linalg.eigvalsh linalg.householder_product linalg.lstsq linalg.lu_solve linalg.matrix_power
     linalg.pinv linalg.solve linalg.solve_triangular linalg.tensorinv linalg.tensorsolve masked.amax masked.amin masked.cumprod
     masked.cumsum masked.logsumexp masked.mean masked.median masked.norm masked.normalize masked.prod masked.softmax masked.softmin
     masked.std masked.sum masked.var masked_scatter matmul native_dropout_backward native_group_norm_backward native_layer_norm

@@ -71,8 +71,8 @@ def test_errors_teach() -> None:
         """
         import chainrule
         torch = chainrule.install_as_torch()
-        for code in ("torch.no_such_name", "import torch.onnx", "from torch.nn import NoSuchModule", "torch.ops.aten", "torch.core",
-                     "torch.fx.symbolic_trace(lambda x: x)", "torch.zeros(2, device='cuda')", "torch.distributed.init_process_group('nccl')"):
+        for code in ("torch.no_such_name", "import torch.onnx; torch.onnx.export(1)", "from torch.nn import NoSuchModule", "torch.ops.aten.no_such_op",
+                     "torch.core", "torch.fx.symbolic_trace(lambda x: x)", "torch.zeros(2, device='cuda')", "torch.distributed.init_process_group('nccl')"):
             try:
                 exec(code)
             except Exception as e:
@@ -84,7 +84,7 @@ def test_errors_teach() -> None:
     assert len(out) == 8
     assert out[0].startswith("AttributeError | module 'torch' has no attribute 'no_such_name'")
     assert "coverage torch" in out[0]
-    assert "ModuleNotFoundError" in out[1]
+    assert "NotDone" in out[1]
     assert "ONNX" in out[1]
     assert "ImportError" in out[2]
     assert "AttributeError" in out[3]
@@ -93,6 +93,44 @@ def test_errors_teach() -> None:
     assert "docs/not-done.md" in out[5]
     assert "not available" in out[6]
     assert "NotDone" in out[7]
+
+
+def test_inner_names_of_pytorch_that_libraries_use() -> None:
+    """Another spelling of what is here, or a part that is not done: it can be imported, asked, and says so when it is used."""
+    run(
+        """
+        import chainrule
+        torch = chainrule.install_as_torch()
+        from torch.distributions.utils import _sum_rightmost, _standard_normal
+        from torch.distributions.transforms import _InverseTransform
+        from torch.optim.lbfgs import _strong_wolfe
+        from torch._vmap_internals import _vmap
+        from torch.distributed.tensor import DTensor
+        from torch.ao.quantization import QConfig
+        import torch.export, torch._inductor.config, torch.distributed.fsdp as fsdp, torch.utils.model_zoo
+        x = torch.arange(6.0).reshape(2, 3)
+        assert _sum_rightmost(x, 1).tolist() == [3.0, 12.0] and _vmap(lambda r: r.sum())(x).tolist() == [3.0, 12.0]
+        assert not isinstance(x, (DTensor, QConfig, torch.SymInt)) and not torch.distributed.is_ucc_available()
+        ps, qs = [x.clone(), x[0].clone()], [x, x[1]]
+        torch._foreach_mul_(ps, 2)
+        torch._foreach_addcmul_(ps, qs, qs, -1.0)
+        assert torch.equal(ps[0], 2 * x - x * x) and torch.equal(ps[1], 2 * x[0] - x[1] * x[1])
+        assert torch.equal(torch._foreach_lerp(ps, qs, 0.5)[1], ps[1].lerp(x[1], 0.5))
+        assert torch.equal(torch._foreach_norm(qs)[0], x.norm()) and torch._foreach_max(qs)[0] == 5
+        assert torch.equal(torch._foreach_clamp_min(qs, [1.0, 4.0])[1], x[1].clamp(min=4)) and torch._foreach_pow(2.0, qs)[1][2] == 32
+        for wrong in (lambda: torch._foreach_add([x], [x, x]), lambda: torch._check(x.sum() < 0, lambda: "said")):
+            try: wrong()
+            except RuntimeError as e: assert "same number" in str(e) or "said" in str(e)
+            else: raise AssertionError
+        assert torch.equal(torch.ops.aten.add.Tensor(x, x), 2 * x) and torch.ops.aten.linalg_norm.default(x) == x.norm()
+        for wrong, say in ((lambda: fsdp.FullyShardedDataParallel(1), "several processes"), (lambda: torch.quantize_per_tensor(x), "quantisation")):
+            try: wrong()
+            except NotImplementedError as e: assert say in str(e) and "not-done" in str(e), e
+            else: raise AssertionError
+        try: torch.ops.load_library("some.so")
+        except OSError as e: assert "custom_op" in str(e)
+        """
+    )
 
 
 def test_after_pytorch_it_is_refused() -> None:

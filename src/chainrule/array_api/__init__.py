@@ -12,7 +12,7 @@ from typing import Any
 import numpy as _np
 
 from ..interop.numpy.value import Array
-from . import fft, linalg
+from . import fft, linalg, special
 from .call import at_version as _at
 from .creation import (
     arange,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import traceback
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from ..core.reverse import Masked, Node
 from ..core.tensor import Tensor
 from ..core.watch import WATCHERS, unwatch, watch
 
-_HERE = str(Path(__file__).resolve().parent.parent)
+_HERE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
 
 class AnomalyError(ChainruleError):

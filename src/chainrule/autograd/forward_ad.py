@@ -89,7 +89,9 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """Primal and tangent of a tensor at the innermost level."""
+    """Primal and tangent of a tensor at the innermost level; there is no tangent where there is no level."""
+    if level is None and not _LEVELS.get():
+        return UnpackedDualTensor(tensor, None)
     lv = _level(level, "unpack_dual")
     tensor = lv.settle(tensor)
     if tensor._interp is lv:

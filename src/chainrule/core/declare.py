@@ -14,6 +14,7 @@ from typing import Any
 from .fast import binary, pair, several, unary
 from .op import Op, Rule
 from .spec import Ranks, Spec, with_kernel
+from .types import REAL_NUMS
 
 LINEAR = ("", "each", "all")
 
@@ -49,6 +50,8 @@ def pointwise(
     elif rules:
         o.pull_rules, o.conjugated = o.rules, True
     quick = o.types.fast() if fast is None else fast  # type: ignore[union-attr]
+    if not static and quick >= REAL_NUMS:
+        o.plain = body
     n = 0 if static else arity(body, rules)
     o.arity = arity(body, rules)
     if n == 1:

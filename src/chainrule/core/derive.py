@@ -27,7 +27,7 @@ def _transpose(f: Any, like: list[Any], gs: list[Any]) -> list[Any]:
             for y, g in zip(ys, gs, strict=True)
             if isinstance(y, Tensor) and y._interp is level and g is not None
         ]
-    got = walk_back(starts)
+    got = walk_back(starts, must=level.effects)
     return [None if n is None else got.get(n) for n in leaves]
 
 
@@ -78,5 +78,5 @@ def vjp_through(body: Any, g: Any, xs: list[Any], kw: dict[str, Any], need: list
         ys = [level.settle(v) for v in (y if several else [y])]
         pairs = zip(ys, g if several else [g], strict=True)
         starts = [(v._aux, gi) for v, gi in pairs if isinstance(v, Tensor) and v._interp is level and gi is not None]
-        got = walk_back(starts)
+        got = walk_back(starts, must=level.effects)
     return [got.get(x._aux) if n else None for x, n in zip(ins, need, strict=True)]

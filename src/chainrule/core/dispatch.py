@@ -26,6 +26,13 @@ STACK: ContextVar[tuple[Interpreter, ...]] = ContextVar("chainrule_levels", defa
 # transform began.
 CUT: ContextVar[float] = ContextVar("chainrule_cut", default=-1.0)
 
+# The levels that an op over several processes is not lifted to, since one of them is running it (see distributed/levels.py).
+BLOCKED: ContextVar[frozenset[Any]] = ContextVar("chainrule_blocked", default=frozenset())
+# What looks at the nodes of an imperative backward before it begins, once processes share a graph: ``(level, starts, wanted)`` to the nodes
+# that must be visited, and what is called with the result; and what is told of leaves whose cotangent is complete (set by distributed/).
+MEET: Any = None
+EARLY: Any = None
+
 # What results pass on their way out of a transform, once eigenvalues were repeated (set by ops/linalg/germ.py).
 SETTLE: Any = None
 
@@ -61,6 +68,7 @@ class Interpreter:
     leaves: list[weakref.ref[Tensor]] | None = None  # of the imperative level just above this one
     floor = -1.0
     muted = False
+    effects: list[Any] | None = None  # nodes of collectives: a walk visits them, whether or not a cotangent arrives
     _token: Any = None
 
     def __enter__(self) -> Any:

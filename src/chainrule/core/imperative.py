@@ -12,6 +12,7 @@ from typing import Any
 
 from numpy import ndarray
 
+from . import dispatch
 from . import dtypes as dt
 from .dispatch import CUT, STACK, grad_cut, grad_enabled, revived
 from .edges import TASK, GradientEdge, Task, node_at
@@ -410,7 +411,14 @@ def _walked(
         starts = _starts(name, ys, gs, create_graph)
         task = Task([n for n, _ in starts], wanted)
         token_of_task = TASK.set(task)
-        got = walk_back(starts, wanted=wanted, free=not retain, rewrap=level if create_graph else None, skipped=skipped)
+        must, met = (None, None) if dispatch.MEET is None else dispatch.MEET(level, starts, wanted)
+        early = None if dispatch.EARLY is None or name != "backward" else dispatch.EARLY(starts, create_graph)
+        turns, again = None if early is None else early.turns, level if create_graph else None
+        got = walk_back(starts, wanted=wanted, free=not retain, rewrap=again, skipped=skipped, must=must, early=turns)
+        if early is not None:
+            early.finish(got)
+        if met is not None:
+            met(got)
     finally:
         if token_of_task is not None:
             TASK.reset(token_of_task)

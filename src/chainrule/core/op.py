@@ -59,6 +59,8 @@ class Op:
     effect = False  # whether it must run, in order, even where nobody reads its result
     arity = 0  # the number of operands of a pointwise op
     operator: Any = None  # `bind` as Python's operator, for pointwise ops
+    plain: Any = None  # the body of a pointwise op that takes arrays of real floats as they are
+    short: Any = None  # the reverse rules, and what computes them on small arrays (see `short.py`)
 
     def __init__(
         self,

@@ -10,6 +10,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 import numpy as np
@@ -113,18 +114,26 @@ def modern(f: Any, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
 
 def parameters_of(f: Any) -> Any:
     """The names of a function's parameters that can be given by name; all names, if it takes any."""
+    if type(f) is FunctionType and "__wrapped__" not in f.__dict__ and "__signature__" not in f.__dict__:
+        code = f.__code__
+        if code.co_flags & inspect.CO_VARKEYWORDS:
+            return EVERYTHING
+        return frozenset(code.co_varnames[code.co_posonlyargcount : code.co_argcount + code.co_kwonlyargcount])
     try:
         ps = inspect.signature(f).parameters.values()
     except (TypeError, ValueError):
-        return _Everything()
+        return EVERYTHING
     if any(p.kind is _VAR_KEYWORD for p in ps):
-        return _Everything()
+        return EVERYTHING
     return frozenset(p.name for p in ps if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY))
 
 
 class _Everything(frozenset[str]):
     def __ge__(self, other: Any) -> bool:
         return True
+
+
+EVERYTHING = _Everything()
 
 
 def renamed(name: str, names: Any, kw: dict[str, Any]) -> dict[str, Any]:
@@ -145,9 +154,7 @@ def aliased(f: F) -> F:
     """`f` that takes NumPy's names of its arguments too, if it has arguments that have such names."""
     names = parameters_of(f)
     most = LEGACY[f.__name__][1] if f.__name__ in LEGACY else 99
-    if isinstance(f, type) or (
-        most == 99 and (isinstance(names, _Everything) or names.isdisjoint(("dim", "keepdim", "other")))
-    ):
+    if isinstance(f, type) or (most == 99 and (names is EVERYTHING or names.isdisjoint(("dim", "keepdim", "other")))):
         return f
 
     @functools.wraps(f)

@@ -45,6 +45,8 @@ class Node:
     cut: float | None = None  # the grad mode of the levels below, on a tape that forward mode walks later
     nout = 0
     outs: Any = None
+    level: Any = None  # of a node that every process visits: the level of its tape, and shape and type of its result
+    result: Any = None
 
     def __init__(self, op: Any, args: Any, y: Any, parents: Any, kw: Any, fits: Any) -> None:
         self.op = op
@@ -155,6 +157,7 @@ class Leaf(Node):
     """A tensor that derivatives are taken with respect to."""
 
     __slots__ = ("owner",)
+    early: Any = None  # called with the cotangent as soon as a walk has completed it
 
     def __init__(self, owner: Tensor | None = None) -> None:
         self.op = self.args = self.y = self.kw = self.fits = None

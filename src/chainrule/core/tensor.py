@@ -360,6 +360,12 @@ class Tensor(Methods):
     def __hash__(self) -> int:
         return id(self)
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from ..people.reprs import tensor_html
+
+        return tensor_html(self)
+
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         from .printing import tensor_repr
 

@@ -14,16 +14,20 @@ from numpy import ndarray
 
 from . import dispatch
 from . import dtypes as dt
-from .dispatch import CUT, innermost
+from .dispatch import BLOCKED, CUT, innermost
 from .errors import ZERO, GraphFreedError
 from .reverse import Leaf, Masked, Node, Pick, Reverse
-from .shapes import sizes_of, zeros
+from .shapes import sizes_of, zeros, zeros_like_tensor
+from .short import short_rule
 from .sizes import SEEN, is_ragged
 from .tensor import Tensor
-from .types import COMPLEX_NUMS
+from .types import COMPLEX_NUMS, REAL_NUMS
 from .watch import WATCHED, WATCHERS
 
 _by_seq = operator.attrgetter("seq")
+SMALL = (
+    1 << 14
+)  # elements below which a rule runs as straight-line code: beyond, ops have kernels, and their calls cost nothing beside them
 
 
 def fit_cotangent(g: Tensor, shape: tuple[int, ...], d: dt.DType) -> Tensor:
@@ -84,14 +88,18 @@ def walk_back(
     free: bool = True,
     rewrap: Reverse | None = None,
     skipped: list[Node] | None = None,
+    must: Iterable[Node] | None = None,
+    early: dict[Node, list[Any]] | None = None,
 ) -> dict[Node, Any]:
     """Cotangents of leaves (and of the `wanted` nodes) from those of the starting nodes.
 
     ``stop`` says that the walk ends at the wanted nodes: what made them, and their hooks, are left to another walk.
     ``skipped`` collects the nodes whose cotangent a rule declared to be zero: nothing is computed for them.
     ``rewrap`` is the level itself for ``create_graph=True``: rules then run on recorded tensors, so that their results
-    can be differentiated again.
+    can be differentiated again. ``must`` are nodes that are visited even if no cotangent arrives: another process waits there.
+    ``early`` says of nodes which leaves get their last cotangent from them, as functions of it.
     """
+    due = set(must) if must else None
     grads: dict[Node, Any] = {}  # of nodes, and so of their first results
     others: dict[Node, dict[int, Any]] = {}  # of the other results of a node
     masks: dict[Node, Any] = {}  # where a cotangent is absent
@@ -101,19 +109,35 @@ def walk_back(
     live: set[Node] | None = None
     if wanted is not None:
         keep = set(wanted)
-        order, live = _towards([n for n, _ in starts], keep, stop)
+        if due is None:
+            order, live = _towards([n for n, _ in starts], keep, stop)
+        else:
+            order, live = _towards([*(n for n, _ in starts), *due], keep | due, stop)
         heap = [(-n.seq, n) for n in order]  # the last made first, which makes it a heap
     for n, g in starts:
         prev = grads.get(n)
         grads[n] = g if prev is None else prev + g
         if prev is None and live is None and (type(n) is not Leaf or n.hooks is not None):
             heappush(heap, (-n.seq, n))
+    if due is not None and live is None:
+        for n in due:
+            heappush(heap, (-n.seq, n))
     plain = rewrap is None and not WATCHED.on
+    quick = plain and keep is None and free and skipped is None and due is None
     while heap:
         n = heappop(heap)[1]
+        if quick and not masks:
+            special = _quickly(n, grads, heap)
+            if special is None:
+                continue
+            n = special
         g = grads.pop(n, None)
         if g is None and n not in others:
-            continue
+            if due is None or n not in due:
+                continue
+            g = zeros(*n.result)
+        if due is not None:
+            due.discard(n)
         if stop and n in keep:  # type: ignore[operator]
             result[n] = g
             continue
@@ -176,6 +200,9 @@ def walk_back(
                 grads[p] = prev + gi
                 if masks and p in masks:
                     _join_masks(masks, p, m)
+        if early is not None and n in early:
+            for leaf, tell in early.pop(n):
+                tell(leaf, grads.get(leaf))
     # Leaves without hooks were not visited: what has come together is theirs.
     for n in grads if keep is None else keep:
         if type(n) is Leaf and n not in result and (g := grads.get(n)) is not None:
@@ -183,6 +210,63 @@ def walk_back(
     if dispatch.SETTLE is not None:
         result = {n: dispatch.SETTLE(g) for n, g in result.items()}
     return result
+
+
+def _quickly(n: Node, grads: dict[Node, Any], heap: list[tuple[int, Node]]) -> Node | None:
+    """The common case: nodes of one result with a rule for each input, that nobody looks at. The first that is none of these is handed back."""
+    g = None
+    while True:
+        args = n.args
+        if args is None or n.hooks is not None or n.nout or n.around is not None:
+            break
+        op = n.op
+        rules = op.pull_rules
+        if rules is None:
+            break
+        if g is None:
+            g = grads[n]
+        gs = None
+        if type(v := g._value) is ndarray and v.size < SMALL and v.dtype.num in REAL_NUMS:
+            noted = op.short
+            short = noted[1] if noted is not None and noted[0] is rules else short_rule(op)
+            if short is not None:
+                gs = short(n, g, v)
+        if gs is None:
+            gs = _by_rules(n, g, rules, None)
+            for gi in gs:
+                if gi.__class__ is Masked:  # by the general way: it is computed once more
+                    grads[n] = g
+                    return n
+        grads.pop(n, None)
+        if n.y is not None or args[0].__class__ is Tensor:
+            n.args = n.y = None
+        else:
+            n.release()
+        last = None
+        for p, gi, fit in zip(n.parents, gs, n.fits, strict=False):
+            if p is None or gi is None:
+                continue
+            if fit is not None and not (type(v := gi._value) is ndarray and v.shape == fit[0] and v.dtype is fit[1].np):
+                gi = fit_cotangent(gi, *fit)
+            prev = grads.get(p)
+            if prev is not None:
+                grads[p] = prev + gi
+                continue
+            grads[p] = gi
+            if type(p) is not Leaf or p.hooks is not None:
+                if last is not None:
+                    heappush(heap, (-last.seq, last))
+                last = p
+        if last is None:
+            return None
+        if heap and -heap[0][0] > last.seq:
+            heappush(heap, (-last.seq, last))
+            return None
+        # Nothing that was made later is left: what came together for this one is all there is.
+        n, g = last, None
+    if g is not None:
+        grads[n] = g
+    return n
 
 
 def _towards(starts: list[Node], keep: set[Node], stop: bool) -> tuple[list[Node], set[Node]]:
@@ -250,6 +334,12 @@ def _pulled(n: Node, g: Any, rewrap: Reverse | None, live: set[Node] | None) -> 
     need = []
     for p in parents:
         need.append(p is not None and (live is None or p in live))
+    if n.level is not None and rewrap is None:  # the level of the tape is done with, also where it is active
+        token = BLOCKED.set(BLOCKED.get() | {n.level})
+        try:
+            return op.pull(g, y, xs, n.kw, need)
+        finally:
+            BLOCKED.reset(token)
     gs = op.pull(g, y, xs, n.kw, need)
     if WATCHED.on and (check := WATCHERS.get().check) is not None:
         check(n, gs)
@@ -358,7 +448,9 @@ def walk_forward(inputs: list[tuple[Node, Any]], outputs: list[Node | None], ord
             continue
         tin = [ts.get(p) if p is not None else None for p in n.parents]
         if all(t is None for t in tin):
-            continue
+            if n.result is None:
+                continue
+            tin = [zeros_like_tensor(x) for x in n.args]
         token = CUT.set(max(CUT.get(), n.cut)) if n.cut is not None else None
         try:
             t = n.op.push(tin, n.y, n.args, n.kw)

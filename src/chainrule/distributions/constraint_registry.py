@@ -19,9 +19,7 @@ class ConstraintRegistry:
 
     @staticmethod
     def _key(constraint: Any) -> Any:
-        """Sets with a class of their own are found by that, those by a predicate by themselves."""
-        if isinstance(constraint, constraints._Simple):
-            return constraint._name
+        """A set is found by its class."""
         return constraint if isinstance(constraint, type) else type(constraint)
 
     def register(self, constraint: Any, factory: Any = None) -> Any:

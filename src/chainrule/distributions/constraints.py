@@ -35,23 +35,6 @@ class Constraint:
         return f"{name}({', '.join(f'{k}={v}' for k, v in own.items())})" if own else f"{name}()"
 
 
-class _Simple(Constraint):
-    """A set by its predicate."""
-
-    def __init__(self, name: str, predicate: Callable[[Any], Any], event_dim: int = 0, discrete: bool = False) -> None:
-        self._name, self._predicate = name, predicate
-        self.__dict__.update(_event=event_dim, _discrete=discrete)
-
-    event_dim = property(lambda self: self._event)
-    is_discrete = property(lambda self: self._discrete)
-
-    def check(self, value: Any) -> Any:
-        return self._predicate(value)
-
-    def __repr__(self) -> str:
-        return f"{self._name}()"
-
-
 class _Dependent(Constraint):
     """A set that depends on the parameters of a distribution: an instance knows it."""
 
@@ -91,7 +74,7 @@ class _DependentProperty(property, _Dependent):
         return _DependentProperty(fn, is_discrete=self._is_discrete, event_dim=self._event_dim)
 
 
-class _Independent(Constraint):
+class _IndependentConstraint(Constraint):
     """An event is inside if all entries of its last `reinterpreted_batch_ndims` dimensions are."""
 
     def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int) -> None:
@@ -132,9 +115,15 @@ class _Bounded(Constraint):
 
     _tests: tuple[tuple[str, str], ...] = ()
 
-    def __init__(self, *bounds: Any) -> None:
-        for (name, _), b in zip(self._tests, bounds, strict=True):
-            setattr(self, name, b)
+    def __init__(self, *bounds: Any, **named: Any) -> None:
+        names = [name for name, _ in self._tests]
+        given = dict(zip(names, bounds, strict=False))
+        if len(bounds) + len(named) != len(names) or {*given, *named} != {*names}:
+            raise TypeError(
+                f"{type(self).__name__} takes {', '.join(names)}; got {len(bounds)} bounds and {list(named)}"
+            )
+        for name in names:
+            setattr(self, name, given[name] if name in given else named[name])
 
     def check(self, value: Any) -> Any:
         inside = (value % 1 == 0) if self.is_discrete else None
@@ -155,6 +144,7 @@ _Interval = _bounded("_Interval", ("lower_bound", ">="), ("upper_bound", "<="))
 _HalfOpenInterval = _bounded("_HalfOpenInterval", ("lower_bound", ">="), ("upper_bound", "<"))
 _IntegerInterval = _bounded("_IntegerInterval", ("lower_bound", ">="), ("upper_bound", "<="), discrete=True)
 _IntegerGreaterThan = _bounded("_IntegerGreaterThan", ("lower_bound", ">="), discrete=True)
+_IntegerLessThan = _bounded("_IntegerLessThan", ("upper_bound", "<="), discrete=True)
 
 
 class _Multinomial(Constraint):
@@ -209,11 +199,33 @@ class _Stack(_Joined):
         return cr.stack([c.check(v) for c, v in zip(self.cseq, parts, strict=True)], self.dim)
 
 
+def _predicate(
+    name: str,
+    inside: Callable[[Any], Any],
+    event_dim: int = 0,
+    discrete: bool = False,
+    base: type[Constraint] = Constraint,
+) -> type[Constraint]:
+    """A set by its predicate, of which there is one: a class of its own, so that others can derive from it and register by it."""
+    check = lambda self, value: inside(value)
+    return type(
+        name, (base,), {"check": check, "event_dim": event_dim, "is_discrete": discrete, "__module__": __name__}
+    )
+
+
+def _is_real(x: Any) -> Any:
+    return x == x  # NaN alone is not
+
+
+def _zero_or_one(x: Any) -> Any:
+    return (x == 0) | (x == 1)
+
+
 def _lower(x: Any) -> Any:
     return (x.tril() == x).flatten(-2).all(-1)
 
 
-def _lower_cholesky(x: Any) -> Any:
+def _with_positive_diagonal(x: Any) -> Any:
     return _lower(x) & (x.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
 
 
@@ -222,24 +234,41 @@ def _unit_rows(x: Any) -> Any:
     return ((x**2).sum(-1).sqrt() - 1).abs().lt(tol).all(-1)
 
 
-def _symmetric(x: Any) -> Any:
+def _same_transposed(x: Any) -> Any:
     return (x - x.mT).abs().le(1e-6 + 1e-5 * x.mT.abs()).flatten(-2).all(-1)
 
 
-def _square(x: Any) -> Any:
+def _as_many_rows_as_columns(x: Any) -> Any:
     return cr.full(tuple(x.shape[:-2]), bool(x.shape[-2] == x.shape[-1]))
 
 
-def _positive_definite(x: Any) -> Any:
-    return _symmetric(x) & (cr.linalg.cholesky_ex(x).info == 0)
+def _factorises(x: Any) -> Any:
+    return _same_transposed(x) & (cr.linalg.cholesky_ex(x).info == 0)
 
 
-def _simplex(x: Any) -> Any:
+def _eigenvalues_not_negative(x: Any) -> Any:
+    return _same_transposed(x) & (cr.linalg.eigvalsh(x) >= -1e-6).all(-1)
+
+
+def _adds_to_one(x: Any) -> Any:
     return (x >= 0).all(-1) & ((x.sum(-1) - 1).abs() < 1e-6)
 
 
+_Real = _predicate("_Real", _is_real)
+_Boolean = _predicate("_Boolean", _zero_or_one, discrete=True)
+_OneHot = _predicate("_OneHot", lambda x: _zero_or_one(x).all(-1) & x.sum(-1).eq(1), 1, True)
+_Simplex = _predicate("_Simplex", _adds_to_one, 1)
+_LowerTriangular = _predicate("_LowerTriangular", _lower, 2)
+_LowerCholesky = _predicate("_LowerCholesky", _with_positive_diagonal, 2)
+_CorrCholesky = _predicate("_CorrCholesky", lambda x: _with_positive_diagonal(x) & _unit_rows(x), 2)
+_Square = _predicate("_Square", _as_many_rows_as_columns, 2)
+_Symmetric = _predicate("_Symmetric", _same_transposed, 2, base=_Square)
+_PositiveSemidefinite = _predicate("_PositiveSemidefinite", _eigenvalues_not_negative, 2, base=_Symmetric)
+_PositiveDefinite = _predicate("_PositiveDefinite", _factorises, 2, base=_Symmetric)
+
+
 independent, interval, half_open_interval, integer_interval = (
-    _Independent,
+    _IndependentConstraint,
     _Interval,
     _HalfOpenInterval,
     _IntegerInterval,
@@ -250,26 +279,15 @@ dependent = _Dependent()
 dependent_property = _DependentProperty
 
 
-def _is_real(x: Any) -> Any:
-    return x == x  # NaN alone is not
+def is_dependent(constraint: Any) -> bool:
+    """Whether the set depends on the parameters of a distribution."""
+    return isinstance(constraint, _Dependent)
 
 
-real = _Simple("Real", _is_real)
+real, boolean, one_hot, simplex = _Real(), _Boolean(), _OneHot(), _Simplex()
 real_vector = independent(real, 1)
-boolean = _Simple("Boolean", lambda x: (x == 0) | (x == 1), discrete=True)
-one_hot = _Simple("OneHot", lambda x: ((x == 0) | (x == 1)).all(-1) & x.sum(-1).eq(1), 1, True)
-nonnegative_integer = _IntegerGreaterThan(0)
-positive_integer = _IntegerGreaterThan(1)
-positive = greater_than(0.0)
-nonnegative = greater_than_eq(0.0)
-unit_interval = interval(0.0, 1.0)
-simplex = _Simple("Simplex", _simplex, 1)
-lower_triangular = _Simple("LowerTriangular", _lower, 2)
-lower_cholesky = _Simple("LowerCholesky", _lower_cholesky, 2)
-corr_cholesky = _Simple("CorrCholesky", lambda x: _lower_cholesky(x) & _unit_rows(x), 2)
-square = _Simple("Square", _square, 2)
-symmetric = _Simple("Symmetric", _symmetric, 2)
-positive_semidefinite = _Simple(
-    "PositiveSemidefinite", lambda x: _symmetric(x) & (cr.linalg.eigvalsh(x) >= -1e-6).all(-1), 2
-)
-positive_definite = _Simple("PositiveDefinite", _positive_definite, 2)
+nonnegative_integer, positive_integer = _IntegerGreaterThan(0), _IntegerGreaterThan(1)
+positive, nonnegative, unit_interval = greater_than(0.0), greater_than_eq(0.0), interval(0.0, 1.0)
+lower_triangular, lower_cholesky, corr_cholesky = _LowerTriangular(), _LowerCholesky(), _CorrCholesky()
+square, symmetric = _Square(), _Symmetric()
+positive_semidefinite, positive_definite = _PositiveSemidefinite(), _PositiveDefinite()

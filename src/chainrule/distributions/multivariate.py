@@ -84,6 +84,11 @@ def mahalanobis(tril: Tensor, x: Tensor) -> Tensor:
     return (z * z).sum(-1)
 
 
+def times_vector(m: Tensor, v: Tensor) -> Tensor:
+    """``m v`` for matrices and vectors, both with batches."""
+    return (m @ v.unsqueeze(-1)).squeeze(-1)
+
+
 def tril_of_precision(p: Tensor) -> Tensor:
     """The Cholesky factor of the inverse."""
     low = cr.linalg.cholesky(p.flip((-2, -1)))

@@ -72,7 +72,7 @@ class Transform:
             and all(_same(getattr(self, k), getattr(other, k)) for k in self._keys)
         )
 
-    _equal_by_type = True
+    _equal_by_type = False  # whether one without keys equals every other of its class
 
     __hash__ = object.__hash__
 

@@ -164,6 +164,7 @@ class CumulativeDistributionTransform(Transform):
 class StickBreakingTransform(Transform):
     """From n - 1 numbers to n shares: each breaks a part off what is left of a stick."""
 
+    _equal_by_type = True
     domain, codomain, bijective = constraints.real_vector, constraints.simplex, True
 
     def _offset(self, x: Tensor, n: int) -> Tensor:
@@ -199,6 +200,7 @@ class StickBreakingTransform(Transform):
 class SoftmaxTransform(Transform):
     """Shares proportional to ``exp(x)``; not one to one."""
 
+    _equal_by_type = True
     domain, codomain = constraints.real_vector, constraints.simplex
 
     def _call(self, x: Tensor) -> Tensor:
@@ -218,6 +220,7 @@ class SoftmaxTransform(Transform):
 class CorrCholeskyTransform(Transform):
     """From n (n-1) / 2 numbers to the Cholesky factor of a correlation matrix, by partial correlations ``tanh(x)``."""
 
+    _equal_by_type = True
     domain, codomain, bijective = constraints.real_vector, constraints.corr_cholesky, True
 
     def _call(self, x: Tensor) -> Tensor:
@@ -322,6 +325,7 @@ def _formula(
     body: dict[str, Any] = {
         "__doc__": doc, "__module__": __name__, "domain": domain, "codomain": codomain, "bijective": log_det is not None,
         "_call": lambda self, x: call(x), "_inverse": lambda self, y: inverse(y),
+        "_equal_by_type": True,
     }  # fmt: skip
     if log_det is not None:
         body["log_abs_det_jacobian"] = lambda self, x, y: log_det(x, y)

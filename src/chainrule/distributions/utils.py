@@ -34,6 +34,11 @@ def standard_normal(shape: Any, like: Tensor) -> Tensor:
     return cr.randn(tuple(shape), dtype=like.dtype)
 
 
+def _standard_normal(shape: Any, dtype: Any, device: Any = None) -> Tensor:
+    """Normal numbers of a type, as PyTorch's libraries ask for them."""
+    return cr.randn(tuple(shape), dtype=dtype)
+
+
 def uniform(shape: Any, like: Tensor) -> Tensor:
     """Numbers in (0, 1), ends excluded, of the type of a tensor."""
     return clamp_probs(cr.rand(tuple(shape), dtype=like.dtype))

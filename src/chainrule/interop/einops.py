@@ -5,7 +5,6 @@ einops finds a backend among the subclasses of its AbstractBackend; ours is decl
 
 from __future__ import annotations
 
-import importlib.abc
 import importlib.machinery
 import sys
 from typing import Any
@@ -91,7 +90,7 @@ def _joined(name: str, xs: Any, axis: int) -> Any:
     return wrap(y) if arrays else y
 
 
-class _Loader(importlib.abc.Loader):
+class _Loader:
     """einops's own loader, and the declaration after it."""
 
     def __init__(self, loader: Any) -> None:
@@ -105,7 +104,7 @@ class _Loader(importlib.abc.Loader):
         declare(module)
 
 
-class _Finder(importlib.abc.MetaPathFinder):
+class _Finder:
     """Waits for the import of einops's backends, and of nothing else."""
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
@@ -113,7 +112,7 @@ class _Finder(importlib.abc.MetaPathFinder):
             return None
         spec = importlib.machinery.PathFinder.find_spec(name, path)
         if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader)
+            spec.loader = _Loader(spec.loader)  # type: ignore[assignment]
         return spec
 
 

@@ -22,7 +22,7 @@ from ..core.tree import flatten, unflatten
 from ..core.views import assign, meta
 from .holds import Held, survey
 from .program import Program, differentiable
-from .record import JitError, NotRecorded, Recorder, example
+from .record import JitError, NotRecorded, Recorder, example, faithful
 from .simplify import frozen, simplify
 
 SIGNATURES = 64  # recordings that a function keeps, the least recently used goes first
@@ -170,7 +170,7 @@ class Jitted:
         statics = [_unmarked(x) for x in leaves if not isinstance(x, Tensor | np.ndarray)]
         held = survey(self.f, *statics)
         try:
-            r = _recorded(self.f, leaves, spec, held)
+            r = faithful(lambda: _recorded(self.f, leaves, spec, held))
         except NotRecorded as e:
             r = Recording()
             r.reason = f"{e} cannot be recorded"

@@ -44,7 +44,44 @@ _EXTRA: dict[str, Callable[..., Any]] = {
     "logical_or": _logical(lambda a, b: a | b),
     "logical_not": lambda k, a: a ^ True,
     "isnan": lambda k, a: a.ne(a),
+    "bitwise_and": _logical(lambda a, b: a & b),
+    "bitwise_or": _logical(lambda a, b: a | b),
+    "bitwise_xor": _logical(lambda a, b: a ^ b),
+    "bitwise_not": lambda k, a: a ^ True,
 }
+_BOOLEAN = {"logical_and", "logical_or", "logical_not", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not"}
+_WHOLE: dict[str, Callable[..., Any]] = {
+    "add": lambda k, a, b: a + b,
+    "sub": lambda k, a, b: a - b,
+    "mul": lambda k, a, b: a * b,
+    "neg": lambda k, a: -a,
+    "lt": lambda k, a, b: a < b,
+    "le": lambda k, a, b: a <= b,
+    "gt": lambda k, a, b: a > b,
+    "ge": lambda k, a, b: a >= b,
+    "eq": lambda k, a, b: a.eq(b),
+    "ne": lambda k, a, b: a.ne(b),
+    "where": lambda k, c, a, b: k.select(c, a, b),
+}
+
+
+for _f in _WHOLE.values():
+    _f.whole = True  # type: ignore[attr-defined]
+
+
+def kinds_of(node: Any) -> list[str]:
+    """'f', 'i' or 'b' for each operand; whole numbers in a float's company are floats."""
+    args = node.args
+    floats = node.outs[0].dtype.kind == "f" or any(
+        isinstance(a, float) or (hasattr(a, "dtype") and a.dtype.kind == "f") for a in args
+    )
+
+    def kind(a: Any) -> str:
+        if hasattr(a, "dtype"):
+            return "f" if a.dtype.kind in "iuf" and floats else a.dtype.kind
+        return "b" if isinstance(a, bool) else "f" if floats else "i"
+
+    return [kind(a) for a in args]
 
 
 def power(k: Kernel, x: Value, n: Any) -> Value:
@@ -80,10 +117,15 @@ def element(node: Any, kinds: list[str]) -> tuple[Callable[..., Any], int] | Non
         if isinstance(n, int | float) and float(n).is_integer() and 1 <= n <= 4 and kinds[0] == "f":
             return (lambda k, x, e: power(k, x, n)), 3
         return None
+    if "i" in kinds:  # whole numbers alone, with a condition at most
+        good = (
+            name in _WHOLE and all(c == "i" for c in kinds[name == "where" :]) and (name != "where" or kinds[0] == "b")
+        )
+        return (_WHOLE[name], 1) if good else None
     if name == "where":
         if kinds[0] != "b" or any(c != "f" for c in kinds[1:]):
             return None
-    elif name in ("logical_and", "logical_or", "logical_not"):
+    elif name in _BOOLEAN:
         if any(c != "b" for c in kinds):
             return None
     elif any(c != "f" for c in kinds):
@@ -100,4 +142,4 @@ def _value(k: Kernel, x: Any) -> Value:
     return x if isinstance(x, Value) else k.const(float(x), k.compute)
 
 
-__all__ = ["element", "math", "power"]
+__all__ = ["element", "kinds_of", "math", "power"]

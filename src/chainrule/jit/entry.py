@@ -23,7 +23,7 @@ def entry(r: Any, leaves: list[Any], spec: Any) -> Callable[..., Any] | None:
     args, kw = spec.children
     run = r.program._run if r.program is not None else None
     plan = getattr(run, "plan", None)
-    if plan is None or kw.leaves or not all(map(_simple, args.children)):
+    if plan is None or plan.fails or kw.leaves or not all(map(_simple, args.children)):
         return None
     if r.writes or r.foreign or any(kind != "out" for kind, _ in r.outputs) or r.program.draws:
         return None

@@ -14,11 +14,19 @@ from ..core.tensor import Tensor
 class Var:
     """A value of a graph: its shape and type, and the node that makes it (None for inputs and constants)."""
 
-    __slots__ = ("dtype", "index", "node", "shape", "value")
+    __slots__ = ("_uniform", "dtype", "index", "node", "shape", "value")
 
     def __init__(self, shape: tuple[int, ...], dtype: Any, node: Node | None = None, index: int = 0) -> None:
         self.shape, self.dtype, self.node, self.index = shape, dtype, node, index
         self.value: Any = None  # the array of a constant
+        self._uniform: bool | None = None
+
+    @property
+    def uniform(self) -> bool:
+        """Whether this is a constant with one number everywhere; looked at once."""
+        if self._uniform is None:
+            self._uniform = self.value is not None and _one_number(self.value)
+        return self._uniform
 
     @property
     def size(self) -> int:
@@ -29,6 +37,16 @@ class Var:
 
     def __repr__(self) -> str:
         return f"{self.dtype}{list(self.shape)}"
+
+
+def _one_number(a: np.ndarray) -> bool:
+    if a.size == 0:
+        return False
+    if a.size == 1 or not any(a.strides):
+        return True
+    first = a.flat[0]
+    few = a[tuple(slice(None, None, max(1, n // 4)) for n in a.shape)]
+    return bool((few == first).all()) and bool((a == first).all())
 
 
 class Node:

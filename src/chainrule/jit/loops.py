@@ -1,8 +1,8 @@
 """scan and while_loop as ops: the body is a program, its rules make programs of it.
 
 Forward mode is a loop over values and tangents; a batch is a loop of a batched body, for `while` until all examples are done. Reverse mode
-of scan is a loop forward that stacks the carried values, and one backwards that runs the body's reverse on them: one buffer for each
-carried value is all that is kept, the rest is computed again.
+of scan is a loop forward that stacks the carried values and what is dear to compute again (:mod:`.residuals`), and one backwards that
+runs the body's reverse on them.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from ..core.tensor import Tensor
 from ..core.views import grow
 from .graph import Graph, Var, replay
 from .program import Program, _replayer
+from .residuals import kept
 
 
 def is_float(v: Any) -> bool:
@@ -117,17 +118,6 @@ def _(ts: Any, y: Any, *args: Any, body: Program, nc: int, nx: int, length: int,
     return tuple(t)
 
 
-def stacking(body: Program, nc: int) -> Program:
-    """The body that also returns the values it was carried: stacked, they are what reverse mode keeps."""
-    found = body._derived.get("stack")
-    if found is None:
-        g = body.graph
-        found = Program(Graph(g.inputs, g.nodes, [*g.outputs, *g.inputs[:nc]]), body.name)
-        found.examples, found.base = body.examples, body
-        body._derived["stack"] = found
-    return found
-
-
 @SCAN.vjp(sparse=True, keep=(False, None))
 def _(g: Any, y: Any, *args: Any, body: Program, nc: int, nx: int, length: int, reverse: bool, need: Any) -> Any:
     _, xs, consts = _split(args, nc, nx)
@@ -136,8 +126,6 @@ def _(g: Any, y: Any, *args: Any, body: Program, nc: int, nx: int, length: int, 
     nx_need = [i for i in range(nx) if need[nc + i] and is_float(ins[nc + i])]
     nk_need = [i for i in range(len(consts)) if need[nc + nx + i] and is_float(ins[nc + nx + i])]
     have = [i for i in range(nc, len(outs)) if g[i] is not None]
-    stack = stacking(body, nc)
-    kept = SCAN.bind(*args, body=stack, nc=nc, nx=nx, length=length, reverse=reverse)[len(outs) :]
     wanted = [i < nc and i in moving for i in range(len(ins))]
     for i in nx_need:
         wanted[nc + i] = True
@@ -167,13 +155,19 @@ def _(g: Any, y: Any, *args: Any, body: Program, nc: int, nx: int, length: int, 
         *_like([outs[i] for i in have]),
         *[Tensor(v) for v in body.examples[nc + nx :]],
     ]
-    program, _ = body.made(("scan.vjp", tuple(have), tuple(nx_need), tuple(nk_need)), pull, examples)
+    key = ("scan.vjp", tuple(have), tuple(nx_need), tuple(nk_need))
+    program, _ = body.made(key, pull, examples)
     program.examples = [e._value for e in examples]
+    *_, pc, px, _, pk = _split(program.graph.inputs, len(moving), len(nk_need), nc, nx, len(have))
+    there, back, more = kept(body, program, dict(zip([*pc, *px, *pk], ins, strict=True)), nc, ("scan.kept", *key))
+    stacks = SCAN.bind(*args, body=there, nc=nc, nx=nx, length=length, reverse=reverse)[len(outs) :]
+    # The reverse program has what is kept last: as slices, it comes before what is the same in every step.
+    back = _ordered(back, len(moving) + len(nk_need), nc + nx + len(have), more)
     got = SCAN.bind(
         *[g[i] if g[i] is not None else zero(ins[i]) for i in moving],
         *[zero(ins[nc + nx + i]) for i in nk_need],
-        *kept, *xs, *[g[i] for i in have], *consts,
-        body=program, nc=len(moving) + len(nk_need), nx=nc + nx + len(have), length=length, reverse=not reverse,
+        *stacks[:nc], *xs, *[g[i] for i in have], *stacks[nc:], *consts,
+        body=back, nc=len(moving) + len(nk_need), nx=nc + nx + len(have) + more, length=length, reverse=not reverse,
     )  # fmt: skip
     gc, gk, gx = _split(got, len(moving), len(nk_need))
     out: list[Any] = [None] * len(args)
@@ -184,6 +178,23 @@ def _(g: Any, y: Any, *args: Any, body: Program, nc: int, nx: int, length: int, 
     ]:
         out[i] = v
     return tuple(out)
+
+
+def _ordered(back: Program, nc: int, nx: int, more: int) -> Program:
+    """The program with its last `more` inputs behind the first nc + nx."""
+    if not more:
+        return back
+    found = back._derived.get("ordered")
+    if found is None:
+
+        def turn(a: list[Any]) -> list[Any]:
+            return [*a[: nc + nx], *a[len(a) - more :], *a[nc + nx : len(a) - more]]
+
+        found = back._derived["ordered"] = Program(
+            Graph(turn(back.graph.inputs), back.graph.nodes, back.graph.outputs), back.name
+        )
+        found.examples = turn(back.examples)
+    return found
 
 
 def _scan_batch(size: int, args: list[Any], flags: list[bool], *, body: Program, nc: int, nx: int, length: int, reverse: bool) -> Any:  # fmt: skip

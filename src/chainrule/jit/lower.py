@@ -12,15 +12,20 @@ from typing import Any
 import numpy as np
 
 from ..core.op import OPS
-from ..kernels.lang import NUMPY_NAMES, Kernel
-from .elements import element
+from ..kernels.lang import NUMPY_NAMES, Kernel, i64
+from ..kernels.recurrent import blas
+from .elements import element, kinds_of
 from .graph import Graph, Node, Var
 from .nests import Nests, prod
+from .small_matrices import SMALL_MATRICES, small_matrix
 from .values import Ex, Mem, Num, Pad, Unrenderable, broadcast, padded, resolved, viewed
 
+WHOLE = np.dtype(np.int64)
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 LARGE = 1 << 15  # elements from which loops run in parallel
-MUCH = 1 << 18  # multiplications from which a product is left to BLAS
+MUCH = 1 << 21  # multiplications from which a product runs by itself, on all threads
+INLINE = 1 << 12  # multiplications up to which a product is a loop of ours, not a call of BLAS
+ALONE = 1 << 18  # multiplications up to which OpenBLAS does not wake its threads
 CHEAP = 9  # additions: what costs no more is computed again where it is read
 LONG = 60  # additions: an expression does not grow beyond
 VIEWS = {"reshape", "expand", "permute", "slice", "unsum", "alias", "diagonal", "flip"}
@@ -31,58 +36,65 @@ OTHERS = {"sum", "unslice", "cat", "clone", "to"}
 
 def can_render(n: Node, compute: np.dtype) -> bool:
     """Whether there is code for a node, as far as its op and types say."""
+    name = n.op.name
     for v in (*n.args, *n.outs):
         if isinstance(v, Var):
-            if v.dtype != compute and v.dtype.kind != "b" and not (v.value is not None and _uniform(v.value)):
-                if not (n.op.name == "scan" or (n.op.name == "to" and v.dtype.kind in "ib")):
-                    return False
-            if v.size == 0:
+            if v.size == 0 or not (v.dtype == compute or v.dtype.kind == "b" or v.dtype == WHOLE or v.uniform):
                 return False
         elif not isinstance(v, bool | int | float):
             return False
-    name = n.op.name
-    if name == "scan":
-        return _can_scan(n, compute)
+    if name in LOOPS:
+        return LOOPS[name](n, compute)
     if n.cut or n.several or n.op.effect:
         return False
-    if name in PRODUCTS:
-        return _work(n) <= MUCH
+    if name in PRODUCTS | SMALL_MATRICES:
+        return all(v.dtype == compute for v in (*n.args, *n.outs)) and (
+            _work(n) <= MUCH if name in PRODUCTS else small_matrix(n)
+        )
+    if name in ("to", "to_int"):
+        a, b = n.args[0].dtype, n.outs[0].dtype
+        return b == compute or (b == WHOLE and a.kind == "b")
     if name in VIEWS | SAME | OTHERS:
-        return name != "to" or n.outs[0].dtype == compute
+        return name in VIEWS | SAME or n.outs[0].dtype == compute
     if n.op.form != "pointwise" or len(n.outs) != 1:
         return False
-    return element(n, [_kind(a) for a in n.args]) is not None
+    return element(n, kinds_of(n)) is not None
+
+
+def _can_run(g: Graph, compute: np.dtype, most: int = 1 << 16) -> bool:
+    """Whether there is code for all of a body, and none of its values is large: those have threads of their own elsewhere."""
+    good = all(v.size <= most for v in (*g.inputs, *[v for m in g.nodes for v in m.outs]))
+    return good and all(can_render(m, compute) for m in g.nodes)
 
 
 def _can_scan(n: Node, compute: np.dtype) -> bool:
     g, nc, nx = n.kw["body"].graph, n.kw["nc"], n.kw["nx"]
     from .machine_loops import batch_size
 
-    if n.kw["length"] < 1 or (any(v.size > 1 << 14 for m in g.nodes for v in m.outs) and not batch_size(n)):
+    if n.kw["length"] < 1 or not all(isinstance(a, Var) for a in n.args):
         return False
-    for a in n.args[:nc]:
-        if not isinstance(a, Var) or a.dtype != compute:
-            return False
     for a in n.args[nc : nc + nx]:
         if a.dtype != compute and not (a.value is not None and _is_range(a.value)):
             return False
-    for a in n.args[nc + nx :]:
-        if a.dtype != compute:
-            return False
-    ranges = {v for v, a in zip(g.inputs[nc : nc + nx], n.args[nc : nc + nx], strict=True) if a.dtype.kind == "i"}
-    for m in g.nodes:
-        if not can_render(_as_float(m, ranges, compute), compute):
-            return False
-    return all(v.dtype == compute for v in g.outputs)
+    return _can_run(g, compute, 1 << 62 if batch_size(n) else 1 << 16)
 
 
-def _as_float(m: Node, ranges: set[Var], compute: np.dtype) -> Node:
-    """A node of a body with the loop's index, an integer, as if it were a float: where the result is one, that is no difference."""
-    if ranges.isdisjoint(m.args) or m.outs[0].dtype != compute:
-        return m
-    new = Node(m.op, [Var(a.shape, compute) if isinstance(a, Var) and a in ranges else a for a in m.args], m.kw, m.cut)
-    new.outs, new.several = m.outs, m.several
-    return new
+def _can_while(n: Node, compute: np.dtype) -> bool:
+    programs = [n.kw["test"], n.kw["body"]]
+    return all(isinstance(a, Var) for a in n.args) and all(_can_run(p.graph, compute) for p in programs)
+
+
+def _can_switch(n: Node, compute: np.dtype) -> bool:
+    return all(isinstance(a, Var) for a in n.args) and all(_can_run(p.graph, compute) for p in n.kw["branches"])
+
+
+LOOPS = {"scan": _can_scan, "while_loop": _can_while, "switch": _can_switch}
+
+
+def bodies(n: Node) -> list[Graph]:
+    """The graphs inside a node."""
+    got = [n.kw[k] for k in ("body", "test") if k in n.kw] if n.op.name in LOOPS else []
+    return [p.graph for p in (*got, *(n.kw["branches"] if n.op.name == "switch" else ()))]
 
 
 def _is_range(a: np.ndarray) -> bool:
@@ -97,18 +109,12 @@ def _work(n: Node) -> int:
     )
 
 
-def _kind(a: Any) -> str:
-    if isinstance(a, Var):
-        return "f" if a.value is not None and _uniform(a.value) and a.dtype.kind in "if" else a.dtype.kind
-    return "b" if isinstance(a, bool) else "f"
-
-
-def _uniform(a: np.ndarray) -> bool:
-    if a.size == 0:
-        return False
-    if a.size == 1 or not any(a.strides):
-        return True
-    return a.size <= 1 << 16 and bool((a == a.flat[0]).all())
+def _multiplies(graph: Graph) -> bool:
+    """Whether there is a product that may go to BLAS."""
+    return any(
+        (n.op.name in ("matmul", "matvec", "vecmat") and _work(n) >= INLINE) or any(map(_multiplies, bodies(n)))
+        for n in graph.nodes
+    )
 
 
 class Lowering:
@@ -118,7 +124,7 @@ class Lowering:
         from .machine_loops import batch_size
 
         self.compute = np.dtype(compute)
-        loops = any(n.op.name == "scan" and not batch_size(n) for n in graph.nodes)
+        loops = any(n.op.name in LOOPS and not batch_size(n) for n in graph.nodes)
         sizes = [v.size for v in graph.inputs] + [v.size for n in graph.nodes for v in n.outs]
         products = any(
             n.op.name in ("matmul",) and n.outs[0].size == n.outs[0].shape[-1] * n.outs[0].shape[-2]
@@ -130,10 +136,15 @@ class Lowering:
         self.graph = graph
         self.constants: list[np.ndarray] = []
         self.kept: dict[int, Mem] = {}
+        self.status: Any = None
         ins: list[Any] = [self._input(i, v) for i, v in enumerate(graph.inputs)]
         outs = [Mem(self.k.array(f"y{i}", NUMPY_NAMES[v.dtype.name]), v.shape) for i, v in enumerate(graph.outputs)]
         for n in graph.nodes:  # parameters come before any code
             self._prepare(n)
+        self.table: Any = None
+        if not self.parallel and _multiplies(graph):
+            self.table = self.k.array(f"c{len(self.constants)}", i64)
+            self.constants.append(np.array([blas(("s" if self.compute.itemsize == 4 else "d") + "gemm")]))
         if self.parallel:
             Body(self, graph, ins).run(outs)
         else:
@@ -145,21 +156,19 @@ class Lowering:
 
     def _prepare(self, n: Node) -> None:
         for a in n.args:
-            if isinstance(a, Var) and a.value is not None:
+            if isinstance(a, Var) and a.value is not None and not (n.op.name == "scan" and _is_range(a.value)):
                 self.constant(a)
-        if n.op.name == "scan":
-            for m in n.kw["body"].graph.nodes:
+        for g in bodies(n):
+            for m in g.nodes:
                 self._prepare(m)
 
     def constant(self, v: Var) -> Any:
         """A constant as a number, or as an array that every call brings, in the layout that it has."""
         a = v.value
-        if _uniform(a):
+        if v.uniform:
             x = a.flat[0].item()
             return Num(x, v.shape)
         if id(a) not in self.kept:
-            if _is_range(a):
-                return None
             order = sorted(range(a.ndim), key=lambda d: -abs(a.strides[d]))
             base = np.ascontiguousarray(a.transpose(order))
             m = Mem(self.k.array(f"c{len(self.constants)}", NUMPY_NAMES[a.dtype.name]), base.shape)
@@ -167,6 +176,23 @@ class Lowering:
             self.kept[id(a)] = viewed(m, lambda t: t.transpose(back), a.shape)
             self.constants.append(base)
         return self.kept[id(a)]
+
+    def fail(self, cond: Any) -> None:
+        """Where the condition holds, the call's status says that something went wrong: everything runs again, op by op."""
+        if self.status is None:
+            self.status = self.nests.state("status")
+        with self.k.when(cond):
+            self.status[0] = 1
+
+
+def _cast(dtype: Any) -> Any:
+    """The conversion to a type; of a number in a loop's company, which apply() leaves a whole one."""
+
+    def f(k: Kernel, v: Any) -> Any:
+        return v.to(dtype)
+
+    f.whole = True  # type: ignore[attr-defined]
+    return f
 
 
 class Body:
@@ -253,9 +279,7 @@ class Body:
     # -- nodes ------------------------------------------------------------------------------------------------------------
     def do_pointwise(self, n: Node) -> None:
         out = n.outs[0]
-        # An integer here is a constant or a loop's index: in a float's company it counts as one.
-        kinds = ["f" if isinstance(a, Var) and a.dtype.kind == "i" else _kind(a) for a in n.args]
-        found = element(n, kinds)
+        found = element(n, kinds_of(n))
         if found is None:
             raise Unrenderable(n.op.name)
         f, cost = found
@@ -284,8 +308,10 @@ class Body:
         if isinstance(x, Num) or n.args[0].dtype == out.dtype:
             self.env[out] = x
             return
-        compute = self.k.compute
-        self.keep(out, Ex(lambda k, v: v.to(compute), [x], out.shape, 1 + x.cost))
+        to = NUMPY_NAMES[out.dtype.name]
+        self.keep(out, Ex(_cast(to), [x], out.shape, 1 + x.cost))
+
+    do_to_int = do_to
 
     def view(self, n: Node, view: Any) -> None:
         out, a = n.outs[0], n.args[0]
@@ -402,7 +428,9 @@ class Body:
     def _product(self, n: Node, a: Mem, b: Mem, shape: tuple[int, ...]) -> None:
         out = n.outs[0]
         target = self.place(out)
-        self.nests.product(a, b, viewed(target, lambda t: t.reshape(shape), shape))
+        flat = viewed(target, lambda t: t.reshape(shape), shape)
+        if not self._gemm(a, b, flat):
+            self.nests.product(a, b, flat)
         self.env[out] = target
 
     def do_matmul(self, n: Node) -> None:
@@ -426,8 +454,61 @@ class Body:
             self.env[out] = broadcast(wide, out.shape)
             return
         target = self.place(out)
-        self.nests.product(self.memory(a), self.memory(b), target)
+        left, right = self.memory(a), self.memory(b)
+        if not self._gemm(left, right, target):
+            self.nests.product(left, right, target)
         self.env[out] = target
+
+    def _gemm(self, a: Mem, b: Mem, target: Mem) -> bool:
+        """A product of matrices by BLAS, where it is large enough for that; its parts are small enough to run on this thread alone."""
+        (m, depth), n = a.shape[-2:], b.shape[-1]
+        if self.low.table is None or len(target.shape) != 2 or m * depth * n < INLINE or min(m, depth, n) < 4:
+            return False
+        if len(a.shape) != 2 or len(b.shape) != 2 or target.strides != (n, 1):
+            return False
+        layouts = []
+        for x in (a, b):
+            rows, cols = x.shape
+            if x.strides[1] == 1 and x.strides[0] >= cols:
+                layouts.append((x, x.strides[0], False))
+            elif x.strides[0] == 1 and x.strides[1] >= rows:
+                layouts.append((x, x.strides[1], True))
+            else:
+                layouts.append((self.nests.put(x, self.nests.temp(x.shape, self.low.compute)), cols, False))
+        (a, lda, turned), (b, ldb, transposed) = layouts
+        step = max(1, min(m, ALONE // (depth * n)))
+        address = self.low.table.raw(0)
+        for start in range(0, m, step):
+            rows = min(step, m - start)
+            first = start * (1 if turned else lda)
+            self.k.gemm(
+                address,
+                (rows, n, depth),
+                (a.array, a.offset + first if first else a.offset, lda),
+                (b.array, b.offset, ldb),
+                (target.array, target.offset + start * n if start else target.offset, n),
+                transposed,
+                False,
+                turned,
+            )
+        return True
+
+    def do_solve(self, n: Node) -> None:
+        from .small_matrices import by_scalars
+
+        by_scalars(self, n)
+
+    do_solve_triangular = do_solve
+
+    def do_while_loop(self, n: Node) -> None:
+        from .machine_branches import while_loop
+
+        while_loop(self, n)
+
+    def do_switch(self, n: Node) -> None:
+        from .machine_branches import switch
+
+        switch(self, n)
 
     def do_scan(self, n: Node) -> None:
         from .machine_loops import batch_size, batched_scan, scan

@@ -37,6 +37,7 @@ declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
 declare void @Py_IncRef(ptr)
 declare void @Py_DecRef(ptr)
+declare ptr @PyErr_Occurred()
 """
 
 
@@ -220,12 +221,16 @@ def native(r: Any, leaves: list[Any], plan: Any, entry: int, cost: int, specs: A
     rest = [temps[t] if isinstance(t, int) else w.object(t) for t in plan.tail]
     code = w.word(entry)
     call = f"call void {code}(ptr null, {', '.join(f'ptr {a}' for a in (*arrays, *ys, *rest))})"
-    if cost > SHORT:
+    if cost > SHORT or plan.polls:
         thread = w.ins("call ptr @PyEval_SaveThread()")
         w.lines += [f"  {call}", f"  call void @PyEval_RestoreThread(ptr {thread})"]
     else:
         w.lines.append(f"  {call}")
     w.lines += [f"  call void @Py_DecRef(ptr {t})" for t in temps]
+    if plan.polls:
+        c = w.ins(f"icmp eq ptr {w.ins('call ptr @PyErr_Occurred()')}, null")
+        w.n += 1
+        w.lines += [f"  br i1 {c}, label %l{w.n}, label %failed", f"l{w.n}:"]
     outs = []
     for y in ys:
         outs.append(w.ins(f"call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr {tensor}, ptr {y}, ptr null)"))

@@ -69,6 +69,11 @@ class Nests:
         self.temps.append((name, (n,), np.dtype(dtype)))
         return Mem(self.k.array(name, d), shape)
 
+    def state(self, name: str) -> Any:
+        """One whole number that every call brings, 0 at first."""
+        self.temps.append((name, (1,), np.dtype(np.int64)))
+        return self.k.array(name, NUMPY_NAMES["int64"])
+
     # -- loops ------------------------------------------------------------------------------------------------------------
     @contextmanager
     def section(self, n: int, cost: int) -> Iterator[Any]:

@@ -21,7 +21,7 @@ from ..core.op import Op
 from ..core.tensor import Tensor
 from ..core.views import grow
 from .graph import Graph, replay
-from .record import JitError, NotRecorded, Recorder, example
+from .record import JitError, NotRecorded, Recorder, example, faithful
 from .simplify import simplify
 
 
@@ -67,7 +67,7 @@ class Program:
             with self._lock:
                 found = self._derived.get(key)
                 if found is None:
-                    found = self._derived[key] = record(f, xs, f"{self.name}.{key[0]}")
+                    found = self._derived[key] = faithful(lambda: record(f, xs, f"{self.name}.{key[0]}"))
         return found
 
 

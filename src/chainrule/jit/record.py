@@ -10,6 +10,8 @@ from __future__ import annotations
 import linecache
 import os
 import sys
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from ..core.dispatch import CUT, Interpreter, recorder_of
 from ..core.errors import ChainruleError
 from ..core.tensor import Tensor
 from ..core.views import pin
+from ..kernels import compiler
 from .graph import Graph, Node, Var, constant
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -68,6 +71,41 @@ def example(x: Tensor) -> np.ndarray:
     return v[(0,) * axes] if axes and v.ndim > axes else np.asarray(v[(0,) * axes]) if axes else v
 
 
+BIG = 1 << 12  # elements from which an example is one number everywhere
+
+
+class _Examples(threading.local):
+    """Whether large examples may be replaced: by one number everywhere, on which a pointwise op costs nothing."""
+
+    alike = True
+
+
+examples = _Examples()
+
+
+def alike(a: Any) -> Any:
+    """An array of the same shape and type with the first element everywhere."""
+    if not examples.alike or type(a) is not np.ndarray or a.size < BIG:
+        return a
+    return np.broadcast_to(a[(0,) * a.ndim], a.shape)
+
+
+def faithful(f: Callable[[], Any]) -> Any:
+    """``f()``, a recording; once more on the true values where the replaced ones are at fault: all rows alike make a matrix singular."""
+    try:
+        return f()
+    except (JitError, NotRecorded):
+        raise
+    except Exception:
+        if not examples.alike:
+            raise
+    examples.alike = False
+    try:
+        return f()
+    finally:
+        examples.alike = True
+
+
 class Recorder(Interpreter):
     """The level of a function that is being recorded."""
 
@@ -82,7 +120,7 @@ class Recorder(Interpreter):
     # -- values ---------------------------------------------------------------------------------------------------------
     def argument(self, x: Tensor) -> Tensor:
         """A new input of the graph, with the elements of `x` for an example."""
-        v = example(x)
+        v = alike(example(x))
         var = Var(v.shape, v.dtype)
         self.inputs.append(var)
         return Tensor(pin(Tensor(v)), self, var)
@@ -144,14 +182,18 @@ class Recorder(Interpreter):
                 )
         y = self._run(op, low, kw)
         node = Node(op, ins, kw, CUT.get() >= self.level)
-        outs = []
+        outs: list[Any] = []
+        ts: list[Tensor] = []
         for t in y if type(y) is tuple else (y,):
             if t._interp is not None or type(t._value) is not np.ndarray:
                 raise NotRecorded(f"{op.name}, whose result is no array")
-            outs.append(t._value)
+            if (small := alike(t._value)) is not t._value:
+                t = Tensor(small)
+            ts.append(t)
+            outs.append(small)
         node.results(tuple(outs) if type(y) is tuple else outs[0])
         self.nodes.append(node)
-        new = [Tensor(t, self, v) for t, v in zip(y if type(y) is tuple else (y,), node.outs, strict=True)]
+        new = [Tensor(t, self, v) for t, v in zip(ts, node.outs, strict=True)]
         return tuple(new) if node.several else new[0]
 
     def _run(self, op: Any, low: list[Any], kw: dict[str, Any]) -> Any:
@@ -163,7 +205,23 @@ class Recorder(Interpreter):
                 kw["source"].set_state(state)
         if op is look_p:  # so does what is looked at
             return Tensor(np.zeros((), bool))
-        return op.bind(*low, **kw)
+        was, compiler.paused.on = compiler.paused.on, True
+        try:
+            return self._pointwise(op, low, kw) if op.form == "pointwise" else op.bind(*low, **kw)
+        finally:
+            compiler.paused.on = was
+
+    def _pointwise(self, op: Any, low: list[Any], kw: dict[str, Any]) -> Any:
+        """A pointwise op on examples that are one number everywhere: on that number."""
+        arrays = [a._value for a in low if isinstance(a, Tensor)]
+        if any(a.size > 1 and any(a.strides) for a in arrays) or max(a.size for a in arrays) < BIG:
+            return op.bind(*low, **kw)
+        shape = np.broadcast_shapes(*[a.shape for a in arrays])
+        few = [Tensor(a._value[(slice(0, 1),) * a.ndim]) if isinstance(a, Tensor) else a for a in low]
+        y = op.bind(*few, **kw)
+        if type(y) is tuple or y._value.shape != (1,) * len(shape):
+            return op.bind(*low, **kw)
+        return Tensor(np.broadcast_to(y._value, shape))
 
     def look(self, x: Tensor, check: Any) -> None:
         """Let every call look at the elements of `x`, of this level or one above."""

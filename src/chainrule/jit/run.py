@@ -185,6 +185,8 @@ def kernel(p: Part, name: str) -> Run:
     plan = [fixed[r] if r in fixed else where[r] for r in rest]
     threads = runtime.pool if low.parallel else (lambda: 0)
     simple = not temps
+    status = where[low.status.name] if low.status is not None else -1
+    again = replayed(graph)
     tail = tuple(plan)
     new = np.empty if not low.parallel else empty
 
@@ -194,15 +196,19 @@ def kernel(p: Part, name: str) -> Run:
             more = tail
         else:
             own_temps = [new(s, d) for s, d in temps]
+            if status >= 0:
+                own_temps[status][0] = 0
             more = tuple([own_temps[t] if t.__class__ is int else t for t in plan])
         if f(threads(), *xs, *ys, *more) is False:
             f(threads(), *[np.ascontiguousarray(x).reshape(x.shape) for x in xs], *ys, *more)
+        if status >= 0 and own_temps[status][0]:  # an op that fails, or is not for machine code: it says so itself
+            return again(*xs)
         return ys
 
     cost = sum(v.size * 4 for n in graph.nodes for v in n.outs) * max(
         [n.kw.get("length", 1) for n in graph.nodes] + [1]
     )
-    run.plan = Plan(f, shapes, temps, tail, new, threads, low.parallel, entry, cost)  # type: ignore[attr-defined]
+    run.plan = Plan(f, shapes, temps, tail, new, threads, low.parallel, entry, cost, low.k.polls, status >= 0)  # type: ignore[attr-defined]
     return run
 
 
@@ -213,7 +219,9 @@ def _linked(k: Any) -> tuple[Any, int, str]:
     ir = llvm.render(k, compiler.DATA_OFFSET or 0)
     if binding.supported() and compiler.FLAGS_OFFSET is not None:
         try:
-            got = compiler.link(ir + binding.wrapper(k.params, compiler.FLAGS_OFFSET), ["pycall", "entry"], k.name)
+            got = compiler.link(
+                ir + binding.wrapper(k.params, compiler.FLAGS_OFFSET, k.polls), ["pycall", "entry"], k.name
+            )
             return binding.bind(got["pycall"], k.name), got["entry"], ir
         except RuntimeError:  # an interpreter that does not export its functions
             pass
@@ -232,3 +240,5 @@ class Plan(NamedTuple):
     parallel: bool
     entry: int  # the address of the code, 0 where it cannot be called directly
     cost: int  # element operations, roughly
+    polls: bool  # whether it can be interrupted
+    fails: bool  # whether it has a status to look at

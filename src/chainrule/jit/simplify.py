@@ -101,6 +101,8 @@ def identities(g: Graph) -> Graph:
     for n in g.nodes:
         n = _with_args(n, swap)
         x = _kept(n)
+        if x is None and not n.cut:
+            x, n = _unit_product(n)
         if x is not None and not n.cut:
             swap[n.outs[0]] = x
         else:
@@ -128,14 +130,42 @@ def _kept(n: Node) -> Var | None:
     return None
 
 
+def _unit_product(n: Node) -> tuple[Var | None, Node]:
+    """A product with an identity matrix is the other factor, or its transpose, which is what Jacobians of linear maps are made of."""
+    y, name = n.outs[0], n.op.name
+    if name not in ("matmul", "matvec", "vecmat"):
+        return None, n
+    a, b = n.args
+    if name in ("matmul", "vecmat") and _is_identity(a) and b.shape == y.shape and b.dtype == y.dtype:
+        return b, n
+    if name == "matmul" and _is_identity(b) and a.shape == y.shape and a.dtype == y.dtype:
+        return a, n
+    if name == "matvec" and _is_identity(b) and len(a.shape) == 2 and a.dtype == y.dtype:  # each row is a unit vector
+        from ..core.op import OPS
+
+        new = Node(OPS["permute"], [a], {"dims": (-1, -2)}, n.cut)
+        new.outs, new.place = n.outs, n.place
+        y.node = new
+        return None, new
+    return None, n
+
+
+def _is_identity(a: Any) -> bool:
+    if not isinstance(a, Var) or a.value is None or a.value.ndim != 2 or a.dtype.kind != "f":
+        return False
+    v = a.value
+    n = v.shape[0]
+    return v.shape[1] == n and n <= 512 and bool((v.diagonal() == 1).all()) and int(np.count_nonzero(v)) == n
+
+
 def _is(a: Any, number: int) -> bool:
     """Whether an operand is this number, in every element."""
     if not isinstance(a, Var):
         return isinstance(a, int | float) and a == number and not (number == 0 and str(a).startswith("-"))
-    v = a.value
-    if v is None or v.size == 0 or (v.size > 1 and any(v.strides) and v.size > 4096):
+    if not a.uniform:
         return False
-    return bool((v == number).all()) and not (number == 0 and bool(np.signbit(v).any()))
+    v = a.value.flat[0]
+    return bool(v == number) and not (number == 0 and bool(np.signbit(v)))
 
 
 __all__ = ["common", "constant", "dead", "frozen", "identities", "simplify"]

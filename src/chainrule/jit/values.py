@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.lang import Array, DType, Kernel, Value, bool_
+from ..kernels.lang import Array, DType, Kernel, Value, bool_, i64
 
 
 class Unrenderable(Exception):
@@ -217,11 +217,14 @@ class Cell:
 
 
 def apply(k: Kernel, f: Callable[..., Any], args: list[Any], compute: DType) -> Any:
-    """An element function on values and numbers, which become constants."""
-    return f(
-        k,
-        *[
-            a if isinstance(a, Value) else k.const(a, bool_) if isinstance(a, bool) else k.const(float(a), compute)
-            for a in args
-        ],
-    )
+    """An element function on values and numbers, which become constants; a whole number in a float's company counts as one."""
+    whole = getattr(f, "whole", False)
+
+    def typed(a: Any) -> Value:
+        if isinstance(a, Value):
+            return a.to(compute) if a.dtype is i64 and not whole else a
+        if isinstance(a, bool):
+            return k.const(a, bool_)
+        return k.const(int(a), i64) if whole else k.const(float(a), compute)
+
+    return f(k, *map(typed, args))

@@ -44,8 +44,16 @@ def supported() -> bool:
     return sys.implementation.name == "cpython" and sys.platform != "win32" and hasattr(ctypes, "pythonapi")
 
 
-def wrapper(params: list[Param], flags_offset: int) -> str:
-    """@pycall(self, args, nargs) for a kernel @entry(pool, parameters...)"""
+STOPPED = [
+    "  %signal = call ptr @PyErr_Occurred()",
+    "  %none = icmp eq ptr %signal, null",
+    "  br i1 %none, label %done, label %bad",
+    "done:",
+]
+
+
+def wrapper(params: list[Param], flags_offset: int, polls: bool = False) -> str:
+    """@pycall(self, args, nargs) for a kernel @entry(pool, parameters...); one that polls may have been interrupted."""
     kinds = ["address", *(p.kind for p in params)]
     lines = [
         DECLARATIONS,
@@ -96,6 +104,7 @@ def wrapper(params: list[Param], flags_offset: int) -> str:
         "  %thread = call ptr @PyEval_SaveThread()",
         f"  call void @entry({', '.join(call)})",
         "  call void @PyEval_RestoreThread(ptr %thread)",
+        *(STOPPED if polls else []),
         "  call void @Py_IncRef(ptr @_Py_NoneStruct)",
         "  ret ptr @_Py_NoneStruct",
         "}",

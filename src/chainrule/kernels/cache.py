@@ -8,13 +8,12 @@ can write, an entry that is truncated, damaged or copied from elsewhere, reads a
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import hmac
 import os
-import secrets
 import stat
-import tempfile
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 MAGIC = b"CRKERN1\n"
 MAX_ENTRIES = 1024
@@ -24,6 +23,8 @@ _checked: dict[str, bytes | None] = {}
 
 def directory() -> Path:
     """CHAINRULE_CACHE_DIR, or chainrule/kernels in the user's cache directory."""
+    from pathlib import Path
+
     env = os.environ.get("CHAINRULE_CACHE_DIR")
     if env:
         return Path(env)
@@ -33,6 +34,8 @@ def directory() -> Path:
 
 def key_of(*parts: str) -> str:
     """The name of an entry: a hash of its parts, which cannot run into one another."""
+    import hashlib  # here and below: not for those who only import the library
+
     h = hashlib.sha256()
     for p in parts:
         b = p.encode()
@@ -67,6 +70,8 @@ def _read_private(path: Path) -> bytes | None:
 
 def _write_atomic(path: Path, data: bytes, replace: bool = True) -> None:
     """Write a private temporary file, then rename: a reader sees the old content or the new one."""
+    import tempfile
+
     fd, tmp = tempfile.mkstemp(dir=path.parent, prefix=".tmp-")
     try:
         with os.fdopen(fd, "wb") as f:
@@ -83,6 +88,8 @@ def _write_atomic(path: Path, data: bytes, replace: bool = True) -> None:
 
 
 def _secret(d: Path) -> bytes | None:
+    import secrets
+
     path = d / "secret"
     key = _read_private(path)
     if key is not None and len(key) == 32:
@@ -111,11 +118,16 @@ def _open() -> tuple[Path, bytes] | None:
 
 
 def _tag(key: bytes, name: str, payload: bytes) -> bytes:
+    import hashlib
+    import hmac
+
     return hmac.new(key, name.encode() + b"\0" + payload, hashlib.sha256).digest()
 
 
 def load(name: str) -> bytes | None:
     """The entry's payload, or None unless every check holds."""
+    import hmac
+
     opened = _open()
     if opened is None:
         return None

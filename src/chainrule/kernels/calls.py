@@ -37,6 +37,8 @@ class Calls(dict[Any, Any]):
         try:
             value = self.prepare(*key)
         except NotSupported:
+            if compiler.paused.on:
+                return None
             value = None
         self[key] = value
         return value

@@ -187,12 +187,23 @@ def link(ir: str, symbols: list[str], label: str) -> dict[str, int]:
         return {s: tracker[s] for s in symbols}
 
 
+class _Pause(threading.local):
+    """Whether this thread compiles no kernels: plain bodies run, for values that nobody waits for."""
+
+    on = False
+
+
+paused = _Pause()
+
+
 def compile_kernel(k: Kernel) -> Callable[..., None]:
     """The kernel as a function f(pool, arrays, sizes and scalars in order) that runs without the GIL.
 
     It returns False, having done nothing, if an array is not contiguous. A kernel that LLVM does not take is reported once, and
     refused: the plain body of its op runs instead.
     """
+    if paused.on:
+        raise NotSupported
     try:
         return _compiled_kernel(k)
     except RuntimeError as e:

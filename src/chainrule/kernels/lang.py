@@ -274,6 +274,7 @@ class Kernel:
         self.body: list[Value] = []
         self._blocks = [self.body]
         self.lane_unroll = 0  # 0 outside lane loops
+        self.polls = False  # whether it can be interrupted
         self.columns = 0  # column sums of a row plan, for its caller
 
     # -- parameters
@@ -408,13 +409,15 @@ class Kernel:
         c: tuple[Array, Operand, Operand],
         transposed: bool = False,
         add: bool = False,
+        turned: bool = False,
     ) -> None:
         """c = a b, or c += a b, by a BLAS library: `blas` is the address of its gemm. `size` is (m, n, k): c is m x n, a is m x k.
 
-        Matrices lie in rows: an array, where in it they start, and how far apart their rows are. `transposed`: b is n x k.
+        Matrices lie in rows: an array, where in it they start, and how far apart their rows are. `transposed`: b is n x k; `turned`:
+        a is k x m.
         """
         vals = [blas, *size, *a[1:], *b[1:], *c[1:]]
-        attr = (a[0], b[0], c[0], transposed, add)
+        attr = (a[0], b[0], c[0], transposed, add, turned)
         self.emit("gemm", None, tuple(self.value(v, i64) for v in vals), attr, False)
 
     def var(self, dtype: DType, init: Operand, varying: bool = False) -> Variable:
@@ -462,6 +465,23 @@ class Kernel:
         args = (self.value(start, i64), self.value(stop, i64), self.value(step, i64))
         with self._block("loop", args, None, index) as i:
             yield i
+
+    @contextmanager
+    def repeat(self) -> Iterator[Value]:
+        """A loop without end, but for :meth:`leave`."""
+        with self._block("repeat", (), None, None) as st:
+            yield st
+
+    def leave(self, cond: Value) -> None:
+        """End the innermost `repeat` if the uniform condition holds."""
+        if cond.varying:
+            raise TypeError("leave() needs a uniform condition")
+        self.emit("leave", None, (cond,), None, False)
+
+    def poll(self, cond: Value) -> None:
+        """If the uniform condition holds, look whether somebody wants the program to stop: then the kernel ends where it is."""
+        self.polls = True
+        self.emit("poll", None, (cond,), None, False)
 
     @contextmanager
     def lanes(self, n: Operand, unroll: int = 4, aligned: bool = False) -> Iterator[Value]:

@@ -18,12 +18,39 @@ from .llvm_text import STORAGE, X86, Lanes
 PARALLEL_THRESHOLD = 48 * 1024
 
 
+INTERRUPTED = """
+declare i32 @PyGILState_Ensure()
+declare void @PyGILState_Release(i32)
+declare i32 @PyErr_CheckSignals()
+define internal i32 @interrupted() noinline {
+  %held = call i32 @PyGILState_Ensure()
+  %error = call i32 @PyErr_CheckSignals()
+  call void @PyGILState_Release(i32 %held)
+  ret i32 %error
+}
+"""
+
+
+def _known(x: str) -> bool:
+    """Whether an operand is a number."""
+    return not x.startswith("%")
+
+
 class Renderer(Memory, Reductions):
     """One walk over a kernel's record."""
 
     def counted(self, start: str, stop: str, step: str, body: Any) -> None:
-        """for i = start; i < stop; i += step: body(i)"""
+        """for i = start; i < stop; i += step: body(i). A range that is known to be empty or to have one index is no loop."""
         f = self.f
+        if _known(start) and _known(stop) and _known(step):
+            if int(start) >= int(stop):
+                return
+            if int(start) + int(step) >= int(stop):
+                self.scope.append([])
+                body(start)
+                for v in self.scope.pop():
+                    del self.env[v]
+                return
         head, inner, done = f.new_label(), f.new_label(), f.new_label()
         before = f.label
         f.line(f"br label %{head}")
@@ -78,6 +105,41 @@ class Renderer(Memory, Reductions):
         f.line(f"br label %{done}")
         f.start(done)
 
+    def do_repeat(self, v: Value) -> None:
+        f = self.f
+        head, done = f.new_label(), f.new_label()
+        f.line(f"br label %{head}")
+        f.start(head)
+        splats, self.splats = self.splats, {}
+        self.nesting += 1
+        self.scope.append([])
+        self.exits.append(done)
+        assert v.block is not None
+        self.walk(v.block)
+        self.exits.pop()
+        for x in self.scope.pop():
+            del self.env[x]
+        self.nesting -= 1
+        self.splats = splats
+        f.line(f"br label %{head}")
+        f.start(done)
+
+    def do_leave(self, v: Value) -> None:
+        go = self.f.new_label()
+        self.f.line(f"br i1 {self.get(v.args[0], 0, False)}, label %{self.exits[-1]}, label %{go}")
+        self.f.start(go)
+
+    def do_poll(self, v: Value) -> None:
+        f = self.f
+        look, stop, go = f.new_label(), f.new_label(), f.new_label()
+        f.line(f"br i1 {self.get(v.args[0], 0, False)}, label %{look}, label %{go}")
+        f.start(look)
+        got = f.ins("call i32 @interrupted()")
+        f.line(f"br i1 {f.ins(f'icmp ne i32 {got}, 0')}, label %{stop}, label %{go}")
+        f.start(stop)
+        f.line("ret void")
+        f.start(go)
+
     def do_lanes(self, v: Value) -> None:
         f, w = self.f, self.w
         (unroll, aligned), index = v.attr
@@ -91,9 +153,17 @@ class Renderer(Memory, Reductions):
             self.lanes = None
 
         def whole(i: str) -> None:
-            run([i] + [f.ins(f"add nsw i64 {i}, {w * u}") for u in range(1, unroll)], None)
+            run(
+                [i]
+                + [str(int(i) + w * u) if _known(i) else f.ins(f"add nsw i64 {i}, {w * u}") for u in range(1, unroll)],
+                None,
+            )
 
         def masked(i: str, first: int = 0) -> None:
+            if _known(i) and _known(n):
+                bits = ", ".join(f"i1 {'true' if int(i) + j < int(n) else 'false'}" for j in range(w))
+                run([i], None if int(i) + w <= int(n) else f"<{bits}>", first)
+                return
             left = f.ins(f"sub i64 {n}, {i}")
             over = f.ins(f"icmp sgt i64 {left}, {w}")
             few = f.ins(f"select i1 {over}, i64 {w}, i64 {left}")
@@ -103,13 +173,13 @@ class Renderer(Memory, Reductions):
             b = f.ins(f"shufflevector <{w} x i32> {a}, <{w} x i32> poison, <{w} x i32> zeroinitializer")
             run([i], f.ins(f"icmp sgt <{w} x i32> {b}, {iota}"), first)
 
-        main = f.ins(f"and i64 {n}, {-w * unroll}")
+        main = str(int(n) & -w * unroll) if _known(n) else f.ins(f"and i64 {n}, {-w * unroll}")
         self.counted("0", main, str(w * unroll), whole)
         if not aligned:
             self.counted(main, n, str(w), masked)
             return
         for u in range(unroll):  # at most one vector each, in its own place
-            at = f.ins(f"add i64 {main}, {w * u}")
+            at = str(int(main) + w * u) if _known(main) else f.ins(f"add i64 {main}, {w * u}")
             self.counted(at, n, str(w * unroll), lambda i, u=u: masked(i, u))
 
     def render(self) -> str:
@@ -118,6 +188,8 @@ class Renderer(Memory, Reductions):
         for number, v in enumerate(self.phases):
             self.phase(number, v)
         self.entry()
+        if k.polls:
+            self.functions.append(INTERRUPTED)
         out = [f"; kernel {k.name}", *self.declares.values(), "", *self.functions, "!0 = !{i32 1}", ""]
         out.append('attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }')
         return "\n".join(out)

@@ -11,7 +11,10 @@ class Memory(Values):
     """Entries of arrays: one, neighbours as a vector, or entries apart as a gather."""
 
     def address(self, index: Value) -> tuple[list[Value], bool, Value | None]:
-        """The uniform terms of an index, whether the lane number is one of its terms, and what it is multiplied by."""
+        """The uniform terms of an index, whether there are more, and what the lane number is multiplied by.
+
+        What is multiplied varies itself where an index is no multiple of the lane number: then it is the rest of the index.
+        """
         if not index.varying:
             return [index], False, None
         if index.op == "lane":
@@ -25,9 +28,7 @@ class Memory(Values):
             b, lb, sb = self.address(index.args[1])
             if not (la and lb):
                 return a + b, la or lb, sa or sb
-        raise NotImplementedError(
-            f"{self.k.name}: an index must be uniform, uniform + lane or uniform + lane * uniform; got {index!r}"
-        )
+        return [], True, index
 
     def pointer(self, v: Value, index: Value, u: int) -> tuple[str, bool]:
         """The address of an entry, or of the first of neighbours, and which of the two; of `w` entries if they are apart."""
@@ -49,8 +50,10 @@ class Memory(Values):
         if lane:
             assert self.lanes is not None
             if stride is not None:
-                step, vt = self.get(stride, 0, False), f"<{self.w} x i64>"
-                at = self.f.ins(f"mul {vt} {self.get(self.lanes.index, u, True)}, {self.splat(step, 'i64')}")
+                vt = f"<{self.w} x i64>"
+                at = self.get(stride, u, True)
+                if not stride.varying:
+                    at = self.f.ins(f"mul {vt} {self.get(self.lanes.index, u, True)}, {at}")
                 return self.f.ins(f"getelementptr {st}, ptr {p}, {vt} {at}"), lane
             p = self.f.ins(f"getelementptr inbounds {st}, ptr {p}, i64 {self.lanes.bases[u]}")
         return p, lane
@@ -132,7 +135,7 @@ class Memory(Values):
 
     def do_gemm(self, v: Value) -> None:
         """Fortran's convention: everything by address, columns where we have rows, so that b comes first."""
-        a, b, c, transposed, add = v.attr
+        a, b, c, transposed, add, turned = v.attr
         fn, m, n, k, ai, lda, bi, ldb, ci, ldc = (self.get(x, 0, False) for x in v.args)
         st = STORAGE[c.dtype]
 
@@ -147,7 +150,7 @@ class Memory(Values):
         def at(array: Array, index: str) -> str:
             return self.f.ins(f"getelementptr inbounds {st}, ptr %p.{array.name}, i64 {index}")
 
-        flags = [boxed("i8", str(ord(x))) for x in ("T" if transposed else "N", "N")]
+        flags = [boxed("i8", str(ord(x))) for x in ("T" if transposed else "N", "T" if turned else "N")]
         sizes = [number(x) for x in (n, m, k)]
         one, beta = boxed(st, literal(1.0, c.dtype)), boxed(st, literal(float(add), c.dtype))
         args = [*flags, *sizes, one, at(b, bi), number(ldb), at(a, ai), number(lda), beta, at(c, ci), number(ldc)]

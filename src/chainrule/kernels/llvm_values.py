@@ -24,11 +24,12 @@ class Values:
     scope: list[list[Value]]
     lanes: Lanes | None
     nesting: int
+    exits: list[str]  # where `leave` goes, innermost last
 
     def begin(self) -> None:
         """Start a function."""
         self.f, self.env, self.slots, self.carried, self.splats = Function(), {}, {}, {}, {}
-        self.scope, self.lanes, self.nesting = [[]], None, 0
+        self.scope, self.lanes, self.nesting, self.exits = [[]], None, 0, []
 
     def ty(self, dtype: DType, varying: bool) -> str:
         t = TYPES[dtype]

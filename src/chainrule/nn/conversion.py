@@ -131,6 +131,11 @@ class Conversion:
         """This module, its tensors in the main memory."""
         return self._apply(lambda x: x.to("cpu"))
 
+    def cuda(self: C, device: Any = None) -> C:
+        """Raises: there is no such device here."""
+        place("cuda")
+        return self
+
     def to_empty(self: C, *, device: Any, recurse: bool = True) -> C:
         """Parameters and buffers of the same shapes on `device`, their values left to chance."""
         from ..core.registry import PUBLIC

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import pkgutil
 
@@ -13,4 +14,11 @@ def _load(package: str, path: list[str]) -> None:
             _load(f"{package}.{m.name}", list(module.__path__))
 
 
-_load(__name__, list(__path__))
+# Whatever is declared stays: looking for garbage in between takes a fifth of the time of the import.
+_collecting = gc.isenabled()
+gc.disable()
+try:
+    _load(__name__, list(__path__))
+finally:
+    if _collecting:
+        gc.enable()

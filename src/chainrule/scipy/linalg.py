@@ -9,6 +9,7 @@ import numpy as np
 from ..core.registry import PUBLIC
 from ..core.tensor import Tensor
 from ..ops.linalg.matrix_functions import logm_p, sqrtm_p, sylvester_p
+from ..ops.linalg.schur import schur_p
 from .kinds import on_tensors, result
 
 
@@ -28,6 +29,19 @@ def logm(A: Any) -> Any:
 def sqrtm(A: Any) -> Any:
     """The principal square root of a matrix."""
     return sqrtm_p(A)
+
+
+@on_tensors(1)
+def schur(a: Any, output: str = "real", **kw: Any) -> Any:
+    """``a = Z T Z^H``, as ``(T, Z)``: T upper triangular with ``output="complex"``, with blocks of two rows for complex eigenvalues with ``"real"``.
+
+    The phases of the complex vectors have no derivative: a loss must not depend on them.
+    """
+    if output not in ("real", "r", "complex", "c"):
+        raise ValueError(f"schur: output must be 'real' or 'complex', got {output!r}")
+    if kw.pop("sort", None) is not None:
+        raise NotImplementedError("schur: sort has no derivative here; sort the eigenvalues afterwards")
+    return schur_p(a + 0j if output[0] == "c" and not a.dtype.is_complex else a)
 
 
 @on_tensors(3)

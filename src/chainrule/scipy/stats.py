@@ -9,6 +9,7 @@ import numpy as np
 
 from ..core.registry import PUBLIC
 from ..core.tensor import Tensor
+from ..ops.special.orders import ORDERED
 from .kinds import floating, hand_out, kind_of
 
 _HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
@@ -123,6 +124,9 @@ class _Beta(_Continuous):
         g = _p("lgamma")
         return _p("xlogy")(a - 1, x) + _p("special.xlog1py")(b - 1, -x) - g(a) - g(b) + g(a + b)
 
+    def _distribution(self, x: Tensor, *params: Tensor) -> Tensor:
+        return ORDERED["betainc"].bind(*params, x)
+
 
 class _T(_Continuous):
     shapes = 1
@@ -131,6 +135,9 @@ class _T(_Continuous):
         (n,) = params
         g = _p("lgamma")
         return g((n + 1) * 0.5) - g(n * 0.5) - 0.5 * (n * math.pi).log() - (n + 1) * 0.5 * _p("log1p")(x * x / n)
+
+    def _distribution(self, x: Tensor, *params: Tensor) -> Tensor:
+        return ORDERED["stdtr"].bind(*params, x)
 
 
 class _Cauchy(_Continuous):

@@ -88,7 +88,7 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
         written = written_to(level, leaves, xs, like)
     low = leave(low)
     write_back(written)
-    order = reachable(n for n in nodes if n is not None)
+    order = reachable(dict.fromkeys([*(n for n in nodes if n is not None), *(level.effects or ())]))
 
     def push(*tangents: Any) -> Any:
         """Tangents of the output from those of the inputs."""

@@ -75,7 +75,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         for n, g, y in zip(nodes, gs, low, strict=True):
             if n is not None and g is not None:
                 starts.append((n, _check_cotangent("vjp", g, y)))
-        got = walk_back(starts, free=not retain_graph)
+        got = walk_back(starts, free=not retain_graph, must=level.effects)
         return unflatten([got[n] if n in got else zeros_of(v) for n, v in zip(inputs, like, strict=True)], spec)
 
     result = unflatten(low, yspec)
@@ -151,13 +151,13 @@ def _gradient(
         value, aux = leaving(value), tree_map(leaving, aux) if has_aux else None
     if written:
         write_back(written)
-    if node is None:
+    if node is None and level.effects is None:
         gs = [zeros_of(x) for x in like]
     else:
         d = dt.FROM_NP[innermost(value).dtype]
         if d.category == dt.COMPLEX:
             raise RuntimeError(f"grad: expected a real result, got {d}; take .real or .abs() of it, or use vjp")
-        got = walk_back([(node, unit(d))])
+        got = walk_back([] if node is None else [(node, unit(d))], must=level.effects)
         if one:
             g = got.get(inputs[0])
             return zeros_of(like[0]) if g is None else g, value, aux

@@ -4,5 +4,5 @@ from __future__ import annotations
 
 NAMES = (
     "accelerator", "backends", "compiler", "cpu", "cuda", "futures", "fx", "hub", "library", "mps", "mtia", "multiprocessing", "profiler",
-    "serialization", "torch_version", "torchscript", "types", "version", "xpu", "distributed",
+    "serialization", "torch_version", "torchscript", "types", "version", "xpu",
 )  # fmt: skip

@@ -11,6 +11,17 @@ from urllib.request import urlopen
 
 from .refusal import NotDone
 
+
+def tqdm(iterable: Any = (), *args: Any, **kw: Any) -> Any:
+    """The package's bar of progress where it is installed, else the argument."""
+    import importlib
+
+    try:
+        return importlib.import_module("tqdm").tqdm(iterable, *args, **kw)
+    except ImportError:
+        return iterable
+
+
 _DIR: list[str] = []
 HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")  # of a file name: how its SHA-256 begins
 

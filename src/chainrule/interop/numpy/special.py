@@ -103,7 +103,20 @@ def boxcox(x: Any, lmbda: Any) -> Tensor:
     return x.log() * exprel(t)
 
 
+def real_or_complex(name: str) -> Callable[[Tensor], Tensor]:
+    """A function that PyTorch has for real numbers alone."""
+
+    def f(x: Tensor) -> Tensor:
+        from ...ops.special.orders import ORDERED
+
+        return ORDERED[f"complex_{name}"].bind(x) if x.dtype.is_complex else _p(f"special.{name}")(x)
+
+    return f
+
+
 COMPOSED_SPECIAL: dict[str, Callable[..., Any]] = {
+    "erf": real_or_complex("erf"),
+    "erfc": real_or_complex("erfc"),
     "gamma": gamma,
     "rgamma": rgamma,
     "beta": beta,

@@ -60,7 +60,7 @@ OPS_OF: dict[str, str] = {n: n for n in _SAME.split()} | {
 SPECIAL: dict[str, str] = {
     n: f"special.{n}"
     for n in (
-        "erf erfc erfcx erfinv expit logit log_ndtr ndtr ndtri gammaln i0 i0e i1 i1e xlogy xlog1py zeta gammainc gammaincc psi "
+        "erfcx erfinv expit logit log_ndtr ndtr ndtri gammaln i0 i0e i1 i1e xlogy xlog1py zeta gammainc gammaincc psi "
         "expm1 log1p exp2 entr"
     ).split()
 } | {

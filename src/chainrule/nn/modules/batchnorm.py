@@ -186,6 +186,42 @@ class SyncBatchNorm(_BatchNorm):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
         self.process_group = process_group
 
+    def forward(self, input: Tensor, *, mask: Tensor | None = None, lengths: Any = None) -> Tensor:
+        """Batch norm; in training with the mean and variance over the batches of all processes, through which derivatives of every order go."""
+        from ...distributed.groups import STATE, resolve
+
+        use_batch = self.training or self.running_mean is None
+        group = None if STATE.world is None else resolve(self.process_group)
+        if not use_batch or group is None or group.size() == 1:
+            return super().forward(input, mask=mask, lengths=lengths)
+        if mask is not None or lengths is not None:
+            raise ValueError("SyncBatchNorm: mask= and lengths= are of batch norms of one process")
+        self._check(input)
+        from ...distributed.nn.functional import all_reduce
+
+        momentum = self._next_momentum()
+        c = self.channel_dim % input.ndim
+        dims, form = [k for k in range(input.ndim) if k != c], [-1 if k == c else 1 for k in range(input.ndim)]
+        d = input.dtype
+        x = input.to(dt.float32) if d in (dt.float16, dt.bfloat16) else input
+        count = Tensor(np.asarray(float(x.numel() // max(x.shape[c], 1)), x.dtype.np))
+        total = all_reduce(PUBLIC["cat"]([x.sum(dims), count.reshape(1)]), group=group)
+        n = total[-1].detach()
+        mean = total[:-1] / n
+        h = x - mean.reshape(form)
+        var = all_reduce((h * h).sum(dims), group=group) / n
+        if self.running_mean is not None and self.training and self.track_running_stats:
+            for running, new in ((self.running_mean, mean), (self.running_var, var * (n / (n - 1)))):
+                assign(
+                    running, running * (1 - momentum) + new.detach().to(running.dtype) * momentum, "running statistics"
+                )
+        y = h * (var + self.eps).rsqrt().reshape(form)
+        if self.weight is not None:
+            y = y * self.weight.reshape(form)
+        if self.bias is not None:
+            y = y + self.bias.reshape(form)
+        return y.to(d)
+
     def _check(self, x: Tensor) -> None:
         if x.ndim < 2:
             raise ValueError(f"expected at least 2D input (got {x.ndim}D input)")

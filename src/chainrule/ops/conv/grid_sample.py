@@ -17,12 +17,11 @@ from ...core.errors import ZERO
 from ...core.primitives import permute_p
 from ...core.registry import public
 from ...core.samples import Given, S, sample
-from ...core.shapes import zeros
 from ...core.tensor import Tensor
 from ..elementwise.select import where_p
-from ..index.rows import take_rows_p
-from ..linalg.matmul import matmul, matmul_p
+from ..linalg.matmul import matmul
 from ..shape.views import reshape
+from .gathers import gather_sum_p
 from .pool_sum import widened
 from .resample import cubic_weights
 
@@ -32,6 +31,9 @@ PADDINGS = ("zeros", "border", "reflection")
 # -- coordinates --------------------------------------------------------------------------------------------------------------
 
 nearbyint = pointwise("nearbyint", np.rint, ZERO, types="none", doc="The nearest integer, the even one of two.")
+unit = pointwise(
+    "unit", np.ones_like, ZERO, types="none", doc="One, whatever the argument: its derivative is zero, not missing."
+)
 
 
 def _clipped(c: Tensor, n: int) -> Tensor:
@@ -70,7 +72,7 @@ def _reads(c: Tensor, n: int, mode: str, padding: str, align: bool) -> tuple[lis
         c = where_p.bind((c < -2.0) | (c > n + 1.0), -2.0, c)
     if mode == "nearest":
         c = where_p.bind(c == c, c, -2.0)
-        return [nearbyint.bind(c.detach())], [None]
+        return [nearbyint.bind(c.detach())], [unit.bind(c)]
     low = c.detach().floor()
     t = c - low
     return [low, low + 1.0], [1 - t, t]
@@ -86,32 +88,28 @@ def _sampled(x: Tensor, grid: Tensor, mode: str, padding: str, align: bool) -> T
     d = x.ndim - 2
     size, out = tuple(x.shape[2:]), tuple(grid.shape[1:-1])
     batch, channels, pixels, points = x.shape[0], x.shape[1], math.prod(size), math.prod(out)
-    place: Any = None
+    place: Any = None  # (N, reads, points)
     weight: Any = None
     outside: Any = None  # a point that is not a number is not outside: it reads NaN
     for k, n in enumerate(size):
-        c = reshape(_unnormalised(grid.select(-1, d - 1 - k), n, align), batch, points, *(1,) * d)
+        c = reshape(_unnormalised(grid.select(-1, d - 1 - k), n, align), batch, *(1,) * d, points)
         places, weights = _reads(c, n, mode, padding, align)
-        i = _joined(places, k - d)
+        i = _joined(places, k - d - 1)
         if padding == "zeros":
             out_of = (i < 0.0) | (i > float(n - 1))
             outside = out_of if outside is None else outside | out_of
         i = _clipped(i, n).to(dt.int64)
         place = i if place is None else place * n + i
-        if weights[0] is not None:
-            w = _joined(weights, k - d)
-            weight = w if weight is None else weight * w
-    reads = math.prod(place.shape[2:])
-    rows = permute_p(reshape(x, batch, channels, pixels), dims=(-3, -1, -2))
+        w = _joined(weights, k - d - 1)
+        weight = w if weight is None else weight * w
     if outside is not None:
-        # A row of zeros at the end: what lies outside is not read at all, so that an infinite pixel stays where it is.
-        rows = _joined([rows, zeros((batch, 1, channels), x.dtype)], -2)
-        place = where_p.bind(outside, pixels, place)
-    y = take_rows_p(rows, reshape(place, batch, points * reads), r=1, s=1, n=rows.shape[1])
-    if weight is not None:
-        y = matmul_p(reshape(weight, batch, points, 1, reads), reshape(y, batch, points, reads, channels))
-    y = reshape(y, batch, points, channels)
-    return reshape(permute_p(y, dims=(-3, -1, -2)), batch, channels, *out)
+        # What lies outside is not read at all, so that an infinite pixel stays where it is.
+        place = where_p.bind(outside, -1, place)
+    reads = math.prod(place.shape[1:-1])
+    place = reshape(place, batch, reads, points)
+    weight = reshape(weight, batch, reads, points)
+    y = gather_sum_p(reshape(x, batch, channels, pixels), weight, place, entries=pixels)
+    return reshape(y, batch, channels, *out)
 
 
 def _joined(parts: list[Tensor], axis: int) -> Tensor:

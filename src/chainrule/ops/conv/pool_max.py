@@ -19,6 +19,7 @@ from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import zeros
 from ...core.tensor import Tensor
+from ...kernels import NotSupported, axes
 from ..elementwise.select import where_p
 from ..index.gather import check_range_p
 from ..index.rows import add_rows_p, take_rows_p
@@ -26,7 +27,8 @@ from ..random.generator import rand
 from ..shape.in_each import by_sizes
 from ..shape.views import reshape
 from .convolution import spread
-from .pool_sum import Taps, adaptive_taps, check_adaptive, check_input, pooled, settings, target_sizes, window_taps
+from .maps import Taps, maps_of
+from .pool_sum import adaptive_taps, check_adaptive, check_input, pooled, settings, target_sizes, window_taps
 
 # -- the largest entry of every window --------------------------------------------------------------------------------------
 
@@ -81,7 +83,15 @@ def _along(x: Any, i: Any, axis: int, taps: Taps, unit: int) -> tuple[Any, Any]:
 @op("max_windows", integer_outputs=(1,))
 def max_windows_p(x: Any, *, taps: tuple[Taps, ...]) -> Any:
     """The maxima over windows of the last axes, and their places in these axes, flattened."""
-    i: Any = None
+    if x.dtype.char in "fd" and x.size and all(t.m and np.diff(t.first).min() for t in taps):
+        try:
+            maps = maps_of(taps)
+            y, i = axes.maxima(maps.flat(x), maps.tables(x.dtype)[0])
+            shape = (*x.shape[: x.ndim - len(taps)], *(t.m for t in taps))
+            return y.reshape(shape), i.reshape(shape)
+        except NotSupported:
+            pass
+    i = None
     unit = 1
     for k in range(len(taps) - 1, -1, -1):
         x, i = _along(x, i, x.ndim - len(taps) + k, taps[k], unit)

@@ -1,7 +1,7 @@
-"""Linear maps along axes, and the pools that are sums over windows: avg_pool, adaptive_avg_pool, lp_pool.
+"""The pools that are sums over windows: avg_pool, adaptive_avg_pool, lp_pool.
 
-A pool over several dims is a map along each of them in turn. A map (:class:`Taps`) lists which entries of an axis every result
-adds up, so an infinite entry spoils only the results that read it.
+A pool over several dims is a map along each of them (:class:`.maps.Taps`), which lists which entries every result adds up, so an
+infinite entry spoils only the results that read it.
 """
 
 from __future__ import annotations
@@ -14,110 +14,13 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
-from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.tensor import Tensor
 from ..elementwise.select import where_p
 from ..shape.in_each import by_sizes
 from .convolution import spread
-
-# -- maps along an axis ---------------------------------------------------------------------------------------------------
-
-
-def _selection(i: np.ndarray) -> Any:
-    """The indices as a slice where they are evenly spaced, which NumPy reads without a copy."""
-    if len(i) == 1:
-        return slice(int(i[0]), int(i[0]) + 1)
-    step = int(i[1] - i[0]) if len(i) else 1
-    if len(i) and step > 0 and np.all(np.diff(i) == step):
-        return slice(int(i[0]), int(i[-1]) + 1, step)
-    return i
-
-
-class Taps:
-    """The linear map ``y[o[j]] += weight[j] x[i[j]]`` from n to m entries; without `weight` all are one. `o` is sorted."""
-
-    def __init__(self, n: int, m: int, o: np.ndarray, i: np.ndarray, weight: np.ndarray | None = None) -> None:
-        self.n, self.m, self.o, self.i, self.weight = n, m, o, i, weight
-
-    def __repr__(self) -> str:
-        return f"<{self.n} to {self.m} entries, {len(self.o)} taps>"
-
-    @functools.cached_property
-    def first(self) -> np.ndarray:
-        """Where the taps of each result begin."""
-        return np.searchsorted(self.o, np.arange(self.m + 1))
-
-    @functools.cached_property
-    def steps(self) -> list[tuple[Any, Any, Any]]:
-        """(results, entries, weights) of the first tap of every result, of the second, ..."""
-        rank = np.arange(len(self.o)) - self.first[self.o]
-        out = []
-        for k in range(int(rank.max(initial=-1)) + 1):
-            s = rank == k
-            o = slice(None) if s.sum() == self.m else _selection(self.o[s])
-            out.append((o, _selection(self.i[s]), None if self.weight is None else self.weight[s]))
-        return out
-
-    @functools.cached_property
-    def rows(self) -> list[tuple[Any, Any]]:
-        """(entries, weights) of every result."""
-        return [
-            (_selection(self.i[a:b]), None if self.weight is None else self.weight[a:b])
-            for a, b in zip(self.first[:-1], self.first[1:], strict=True)
-        ]
-
-    @functools.cached_property
-    def longest(self) -> int:
-        """The most taps of any result."""
-        return int(np.diff(self.first).max(initial=0))
-
-    @functools.cached_property
-    def transposed(self) -> Taps:
-        """The transposed map, from m to n entries."""
-        order = np.argsort(self.i, kind="stable")
-        t = Taps(self.m, self.n, self.i[order], self.o[order], None if self.weight is None else self.weight[order])
-        if self.longest <= 32 and all(isinstance(i, slice) for _, i, _ in self.steps):
-            t.steps = [(i, o, w) for o, i, w in self.steps]  # slices again, which gathering would not be
-            t.longest = self.longest
-        t.transposed = self
-        return t
-
-    def apply(self, x: Any, dim: int) -> Any:
-        """The map along axis `dim` (negative)."""
-        axis = x.ndim + dim
-        y: Any = np.zeros((*x.shape[:axis], self.m, *x.shape[axis + 1 :]), x.dtype)
-        at = (slice(None),) * axis
-        tail = (1,) * (x.ndim - axis - 1)
-        if self.m < self.longest and "steps" not in self.__dict__:
-            for k, (i, w) in enumerate(self.rows):
-                part = x[(*at, i)]
-                part = part if w is None else part * w.astype(x.dtype).reshape(-1, *tail)
-                y[(*at, k)] = part.sum(axis)
-            return y
-        for o, i, w in self.steps:
-            part = x[(*at, i)]
-            y[(*at, o)] += part if w is None else part * w.astype(x.dtype).reshape(-1, *tail)
-        return y
-
-
-@op("axis_map", linear="each")
-def axis_map_p(x: Any, *, dim: int, taps: Taps) -> Any:
-    """The linear map `taps` along `dim`."""
-    return taps.apply(x, dim)
-
-
-axis_map_p.vjp([lambda g, y, x, *, dim, taps: axis_map_p(g, dim=dim, taps=taps.transposed)])
-
-
-def map_axes(x: Tensor, taps: tuple[Taps, ...]) -> Tensor:
-    """The maps along the last axes, those first that leave least to do."""
-    order = sorted(range(len(taps)), key=lambda k: taps[k].m / max(taps[k].n, 1))
-    for k in order:
-        x = axis_map_p(x, dim=k - len(taps), taps=taps[k])
-    return x
-
+from .maps import Taps, axes_map_p, maps_of
 
 # -- windows --------------------------------------------------------------------------------------------------------------
 
@@ -199,15 +102,28 @@ def widened(x: Tensor) -> Tensor:
 # -- averages ---------------------------------------------------------------------------------------------------------------
 
 
-def _divided(y: Tensor, counts: list[np.ndarray], kind: dt.DType) -> Tensor:
+def _mean(x: Tensor, taps: tuple[Taps, ...], counts: tuple[tuple[int, ...], ...]) -> Tensor:
     """Sums divided by the product over axes of `counts`; integers towards zero."""
-    by: Any = functools.reduce(np.multiply.outer, counts)
-    by = np.maximum(by, 1)
-    if kind.category < dt.FLOAT:
-        return y.div(Tensor(by.astype(kind.np)), rounding_mode="trunc")
-    if np.all(by == by.flat[0]):
-        return (y / float(by.flat[0])).to(kind) if by.flat[0] != 1 else y.to(kind)
-    return (y / Tensor(by.astype(y.dtype.np))).to(kind)
+    if x.dtype.category < dt.FLOAT:
+        by: Any = functools.reduce(np.multiply.outer, [np.array(c) for c in counts])
+        return axes_map_p(x, maps=maps_of(taps)).div(Tensor(by.astype(x.dtype.np)), rounding_mode="trunc")
+    return axes_map_p(widened(x), maps=maps_of(taps, counts)).to(x.dtype)
+
+
+@functools.lru_cache(256)
+def _windows(
+    name: str, size: Any, k: Any, s: Any, p: Any, ceil: bool, include: bool
+) -> tuple[tuple[Taps, ...], tuple[tuple[int, ...], ...]]:
+    """The windows along each dim, and how many entries each counts."""
+    taps, counts = [], []
+    for n, k1, s1, p1 in zip(size, k, s, p, strict=True):
+        m = pooled(name, n, k1, s1, p1, 1, ceil)
+        taps.append(window_taps(n, k1, s1, p1, 1, m))
+        start = np.arange(m) * s1 - p1
+        stop = np.minimum(start + k1, n + p1)
+        count = stop - start if include else np.minimum(stop, n) - np.maximum(start, 0)
+        counts.append(tuple(np.maximum(count, 1).tolist()))
+    return tuple(taps), tuple(counts)
 
 
 def _avg_pool(
@@ -219,20 +135,10 @@ def _avg_pool(
     check_input(name, x, d)
     if x.dtype.category not in (dt.FLOAT, dt.COMPLEX) and x.dtype is not dt.int64:
         raise RuntimeError(f"{name}: not implemented for input of type {x.dtype}")
-    size = tuple(x.shape[x.ndim - d :])
-    taps, counts = [], []
-    for n, k1, s1, p1 in zip(size, k, s, p, strict=True):
-        m = pooled(name, n, k1, s1, p1, 1, ceil)
-        taps.append(window_taps(n, k1, s1, p1, 1, m))
-        start = np.arange(m) * s1 - p1
-        stop = np.minimum(start + k1, n + p1)
-        counts.append(stop - start if include else np.minimum(stop, n) - np.maximum(start, 0))
+    taps, counts = _windows(name, tuple(x.shape[x.ndim - d :]), k, s, p, ceil, include)
     if override is not None:
-        counts = [np.array([override])] + [np.array([1])] * (d - 1)
-    y = map_axes(widened(x), tuple(taps))
-    if override is not None and override < 0:
-        return (y / override).to(x.dtype)
-    return _divided(y, counts, x.dtype)
+        counts = tuple((override if i == 0 else 1,) * t.m for i, t in enumerate(taps))
+    return _mean(x, taps, counts)
 
 
 @public("avg_pool1d nn.functional.avg_pool1d", out=False)
@@ -314,10 +220,7 @@ def adaptive_mean(name: str, d: int, x: Tensor, output_size: Any) -> Tensor:
     check_adaptive(name, x, d)
     out = target_sizes(name, x, output_size, d)
     taps = tuple(adaptive_taps(n, m) for n, m in zip(x.shape[x.ndim - d :], out, strict=True))
-    y = map_axes(widened(x), taps)
-    if math.prod(out) == 0:
-        return y.to(x.dtype)
-    return _divided(y, [np.diff(t.first) for t in taps], x.dtype)
+    return _mean(x, taps, tuple(tuple(np.diff(t.first).tolist()) for t in taps))
 
 
 def _declare_adaptive(d: int, names: str) -> Callable[..., Tensor]:

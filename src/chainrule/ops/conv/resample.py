@@ -17,7 +17,8 @@ from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.tensor import Tensor
 from ..shape.in_each import by_sizes
-from .pool_sum import Taps, adaptive_mean, axis_map_p, map_axes, widened
+from .maps import Taps, axes_map_p, maps_of
+from .pool_sum import adaptive_mean, widened
 
 # -- which entries, with which weights --------------------------------------------------------------------------------------
 
@@ -123,10 +124,10 @@ def resized(
     if x.dtype.category < dt.FLOAT and not mode.startswith("nearest"):
         info = np.iinfo(x.dtype.np)
         for k in range(d - 1, -1, -1):  # an image of integers after every dim
-            y = axis_map_p(x.to(dt.float32), dim=k - d, taps=taps[k])
+            y = axes_map_p(x.to(dt.float32), maps=maps_of((taps[k], *(None,) * (d - 1 - k))))
             x = y.round().clamp(info.min, info.max).to(x.dtype)
         return x
-    return map_axes(widened(x), taps).to(x.dtype)
+    return axes_map_p(widened(x), maps=maps_of(taps)).to(x.dtype)
 
 
 # -- interpolate ----------------------------------------------------------------------------------------------------------------

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from ...core import dtypes as dt
 from ...core.declare import op
-from ...core.primitives import clone_p, permute_p
+from ...core.primitives import clone_p
 from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import wrap_dim
 from ...core.tensor import Tensor
-from ..elementwise.convert import own
-from ..shape.pad import constant_pad_nd
+from ..shape.in_each import by_sizes
 from ..shape.slices import narrow
 from ..shape.strided import memory_view
 from ..shape.views import reshape
+from .convolution import Geometry
 
 # -- windows of one dim -------------------------------------------------------------------------------------------------
 
@@ -114,7 +115,29 @@ def _settings(name: str, kernel_size: Any, dilation: Any, padding: Any, stride: 
     )
 
 
+@op("patches", linear="each")
+def patches_p(x: Any, *, geo: Geometry) -> Any:
+    """``(..., C, *size) -> (..., C * kernel, patches)``."""
+    c = x.shape[-geo.d - 1]
+    y = geo.windows(x).reshape(*x.shape[: -geo.d - 1], c * math.prod(geo.kernel), math.prod(geo.output))
+    return y.copy() if np.may_share_memory(y, x) else y
+
+
+@op("add_patches", linear="each")
+def add_patches_p(y: Any, *, geo: Geometry) -> Any:
+    """The transpose of `patches`: what overlaps is added up."""
+    work = y.astype(np.float32) if y.dtype in dt.HALVES else y
+    c = y.shape[-2] // math.prod(geo.kernel)
+    x = geo.add_up(work.reshape(*y.shape[:-2], c, *geo.kernel, *geo.output))
+    return np.ascontiguousarray(x).astype(y.dtype, copy=False)
+
+
+patches_p.vjp([lambda g, y, x, *, geo: add_patches_p(g, geo=geo)])
+add_patches_p.vjp([lambda g, x, y, *, geo: patches_p(g, geo=geo)])
+
+
 @public("nn.functional.unfold im2col", out=False)
+@by_sizes
 def im2col(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """Patches of images as columns: ``(N, C, H, W) -> (N, C * kh * kw, patches)``."""
     k, d, p, s = _settings("unfold", kernel_size, dilation, padding, stride)
@@ -122,22 +145,17 @@ def im2col(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
         raise RuntimeError(
             f"unfold: expected 3D or 4D (batch mode) input with possibly 0 batch size and other non-zero dimensions, got {list(input.shape)}"
         )
-    x = constant_pad_nd(input, (p[1], p[1], p[0], p[0])) if any(p) else input
-    for size, k1, d1, s1 in zip(x.shape[-2:], k, d, s, strict=True):
-        if _count(size, k1, s1, d1) < 1:
-            raise RuntimeError(
-                f"unfold: input of shape {list(input.shape)} with kernel_size {k}, dilation {d}, padding {p}, stride {s} has no patches: "
-                f"its shape of sliding blocks is too small (non-positive)"
-            )
-    h, w = x.shape[-2:]
-    y = unfold_p(x, dim=-2, size=k[0], step=s[0], gap=d[0], n=h)  # (C, oh, W, kh)
-    y = unfold_p(y, dim=-2, size=k[1], step=s[1], gap=d[1], n=w)  # (C, oh, ow, kh, kw)
-    y = permute_p(y, dims=(-5, -2, -1, -4, -3))
-    c, _, _, oh, ow = y.shape[-5:]
-    return own(reshape(y, *y.shape[:-5], c * k[0] * k[1], oh * ow))
+    out = tuple(_count(n + 2 * p1, k1, s1, d1) for n, k1, d1, p1, s1 in zip(input.shape[-2:], k, d, p, s, strict=True))
+    if min(out) < 1:
+        raise RuntimeError(
+            f"unfold: input of shape {list(input.shape)} with kernel_size {k}, dilation {d}, padding {p}, stride {s} has no patches: "
+            f"its shape of sliding blocks is too small (non-positive)"
+        )
+    return patches_p(input, geo=Geometry(input.shape[-2:], k, out, s, p, d))
 
 
 @public("nn.functional.fold col2im", out=False)
+@by_sizes
 def col2im(
     input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:
@@ -160,11 +178,7 @@ def col2im(
             f"fold: given output_size {out}, kernel_size {k}, dilation {d}, padding {p}, stride {s}, expected size of input's dimension 2 "
             f"to match the calculated number of sliding blocks {oh} * {ow} = {oh * ow}, but got {patches}"
         )
-    y = reshape(input, *input.shape[:-2], rows // (k[0] * k[1]), *k, oh, ow)
-    y = permute_p(y, dims=(-5, -2, -1, -4, -3))
-    y = refold_p(y, dim=-2, size=k[1], step=s[1], gap=d[1], n=w)
-    y = refold_p(y, dim=-2, size=k[0], step=s[0], gap=d[0], n=h)
-    return constant_pad_nd(y, (-p[1], -p[1], -p[0], -p[0])) if any(p) else y
+    return add_patches_p(input, geo=Geometry(out, k, (oh, ow), s, p, d))
 
 
 sample("Tensor.unfold", S(7, 2), 0, 3, 2)

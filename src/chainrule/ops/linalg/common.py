@@ -14,6 +14,7 @@ from ...core.errors import ChainruleError
 from ...core.primitives import permute_p
 from ...core.registry import PUBLIC
 from ...core.tensor import Tensor
+from ..shape.in_each import same_size
 from ..shape.slices import diagonal
 from .matmul import matmul_p
 
@@ -97,7 +98,7 @@ def floating(name: str, x: Any, arg: str = "A", dims: int = 2) -> None:
 def square(name: str, x: Any, arg: str = "A") -> None:
     """Check that x is a batch of square matrices of a floating type."""
     floating(name, x, arg)
-    if x.shape[-1] != x.shape[-2]:
+    if not same_size(x.shape[-1], x.shape[-2]):
         raise RuntimeError(
             f"{name}: {arg} must be batches of square matrices, but they are {x.shape[-2]} by {x.shape[-1]} matrices"
         )

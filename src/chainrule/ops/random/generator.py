@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -47,8 +49,13 @@ class Generator:
                 f"manual_seed: Overflow when unpacking long, seed must be in [-2**63, 2**64), got {seed}"
             )
         self._seed = seed % 2**64
-        self.rng = np.random.Generator(np.random.PCG64(self._seed))
+        self.__dict__.pop("rng", None)
         return self
+
+    @functools.cached_property
+    def rng(self) -> np.random.Generator:
+        """NumPy's generator, made when the first number is drawn."""
+        return np.random.Generator(np.random.PCG64(self._seed))
 
     def initial_seed(self) -> int:
         """The seed this generator started from."""
@@ -108,7 +115,7 @@ class Generator:
 
 
 def _fresh_seed() -> int:
-    return int(np.random.SeedSequence().generate_state(1, np.uint64)[0]) >> 11  # as many bits as a float holds
+    return int.from_bytes(os.urandom(8), "little") >> 11  # as many bits as a float holds
 
 
 default_generator = Generator()

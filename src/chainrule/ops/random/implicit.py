@@ -6,6 +6,7 @@ functions of x.
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -40,7 +41,11 @@ gamma_inverse_p = pointwise(
 
 # -- von Mises --------------------------------------------------------------------------------------------------------
 
-_RULE = np.array(gauss_legendre(72)).T  # nodes and weights on [0, 1]
+
+@functools.cache
+def _rule() -> Any:
+    """Nodes and weights on [0, 1]."""
+    return np.array(gauss_legendre(72)).T
 
 
 @in_double
@@ -54,8 +59,9 @@ def _von_mises_inverse(k: Any, u: Any) -> Any:
     density = lambda x, c: np.exp(-2 * c * np.sin(x / 2) ** 2)
     low, high = np.zeros(k.shape), np.minimum(math.pi, 12 / np.sqrt(np.maximum(k, 1e-3)))
     x = np.minimum(high, want / scale)
+    nodes, weights = _rule()
     for _ in range(60):
-        inner = density(x[..., None] * _RULE[0], k[..., None]) @ _RULE[1]
+        inner = density(x[..., None] * nodes, k[..., None]) @ weights
         miss = x * inner * scale - want
         low, high = np.where(miss < 0, x, low), np.where(miss < 0, high, x)
         new = x - miss / (density(x, k) * scale)
@@ -74,10 +80,11 @@ def _von_mises_density(k: Any, x: Any) -> Any:
 
 def von_mises_cdf_in_k(k: Tensor, x: Tensor) -> Tensor:
     """``dF/dk = integral of f(t) (cos t - I1/I0) from 0 to x``; half of the draws are below 0, whatever k is."""
-    t = x.unsqueeze(-1) * Tensor(_RULE[0].astype(x.dtype.np))
+    nodes, weights = (v.astype(x.dtype.np) for v in _rule())
+    t = x.unsqueeze(-1) * Tensor(nodes)
     k = k.unsqueeze(-1)
     part = _von_mises_density(k, t) * (cos.bind(t) - i1e.bind(k) / i0e.bind(k))
-    return x * (part * Tensor(_RULE[1].astype(x.dtype.np))).sum(-1)
+    return x * (part * Tensor(weights)).sum(-1)
 
 
 def _von_mises_in_k(t: Any, y: Any, k: Any, u: Any) -> Any:

@@ -22,9 +22,15 @@ class DistributedSampler(Sampler[int]):
         drop_last: bool = False,
     ) -> None:
         if num_replicas is None or rank is None:
-            raise RuntimeError(
-                "DistributedSampler: there is no process group to ask; give num_replicas= and rank= (of how many processes this is which)"
-            )
+            from ...distributed.groups import get_rank, get_world_size, is_initialized
+
+            if not is_initialized():
+                raise RuntimeError(
+                    "DistributedSampler: there is no process group to ask; call distributed.init_process_group(), or give num_replicas= and rank= "
+                    "(of how many processes this is which)"
+                )
+            num_replicas = get_world_size() if num_replicas is None else num_replicas
+            rank = get_rank() if rank is None else rank
         if not 0 <= rank < num_replicas:
             raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
         self.dataset, self.num_replicas, self.rank, self.epoch = dataset, num_replicas, rank, 0

@@ -1,0 +1,463 @@
+"""verify: are the derivatives of this function right? Every mode, every mix of second order, batches, precision, and kinks nearby."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..core import dtypes as dt
+from ..core.tensor import Tensor
+from ..core.tree import flatten, unflatten
+from ..interop.numpy.value import Array
+from ..nn.module import Module
+from .blame import blame
+from .page import Page, esc, page, table
+
+
+class Row:
+    """One check: its name, "right", "wrong", "skipped" or "note", the error beside what is allowed, and what there is to say."""
+
+    def __init__(
+        self, name: str, state: str, error: float | None = None, allowed: float | None = None, text: str = ""
+    ) -> None:
+        self.name, self.state, self.error, self.allowed, self.text = name, state, error, allowed, text
+
+
+class Report:
+    """What ``verify`` found. True if no check failed; prints as a table; ``html()`` is a page."""
+
+    def __init__(self, name: str, rows: list[Row], culprits: list[str]) -> None:
+        self.name, self.rows, self.culprits = name, rows, culprits
+
+    @property
+    def ok(self) -> bool:
+        """Whether every check passed."""
+        return not self.failures
+
+    @property
+    def failures(self) -> list[Row]:
+        """The checks that failed."""
+        return [r for r in self.rows if r.state == "wrong"]
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def raise_if_wrong(self) -> Report:
+        """Raise an AssertionError with the table if a check failed: one line in a test of yours."""
+        if not self.ok:
+            raise AssertionError(str(self))
+        return self
+
+    def __str__(self) -> str:
+        mark = {"right": "ok", "wrong": "WRONG", "skipped": "-", "note": "note"}
+        width = max(len(r.name) for r in self.rows)
+        lines = [
+            f"{self.name}: {'every derivative is right' if self.ok else f'{len(self.failures)} of {len(self.rows)} checks failed'}"
+        ]
+        for r in self.rows:
+            number = "" if r.error is None else f"{r.error:.1e}"
+            lines.append(f"  {r.name:<{width}}  {mark[r.state]:<6} {number:>8}  {r.text}".rstrip())
+        lines += [f"  {c}" for c in self.culprits]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _body(self) -> str:
+        cls = {"right": "good", "wrong": "bad", "skipped": "dim", "note": "warn"}
+        rows = [
+            [esc(r.name), f'<span class="{cls[r.state]}">{r.state}</span>', "" if r.error is None else f"{r.error:.1e}",
+             "" if r.allowed is None else f"{r.allowed:.0e}", esc(r.text)]
+            for r in self.rows
+        ]  # fmt: skip
+        verdict = (
+            '<p class="good"><b>Every derivative is right.</b></p>'
+            if self.ok
+            else f'<p class="bad"><b>{len(self.failures)} checks failed.</b></p>'
+        )
+        culprits = "".join(f"<p><code>{esc(c)}</code></p>" for c in self.culprits)
+        found = f"<h2>Where</h2>{culprits}" if culprits else ""
+        return verdict + table(["check", "", "error", "allowed", ""], rows, (2, 3)) + found
+
+    def html(self, path: str | Path | None = None) -> Page:
+        """The report as a page, written to `path` if there is one."""
+        p = page(f"verify {self.name}", self._body())
+        if path is not None:
+            p.save(path)
+        return p
+
+    def _repr_html_(self) -> str:
+        return f"<b>verify {esc(self.name)}</b>{self._body()}"
+
+
+def verify(f: Callable[..., Any], *args: Any, seed: int = 0, tolerance: float = 1e-5) -> Report:
+    """Whether the derivatives of ``f`` at ``args`` are right, each way of taking them compared with central differences in float64.
+
+    Forward and reverse mode, the four mixes of second order, vmap of values and of gradients against a loop, float32 against
+    float64; a kink nearby is noted, since no difference quotient can judge there. Floating arguments (tensors or NumPy arrays, in tuples, lists and
+    dicts) are differentiated, others are held fixed. A failure says which op's own rule is wrong, and at which line.
+
+    >>> import chainrule as cr
+    >>> bool(cr.verify(lambda x: (x.sin() * x).sum(), cr.tensor([0.3, 1.2])))
+    True
+    >>> bool(cr.verify(lambda x: (x.detach() * x).sum(), cr.tensor([0.3, 1.2])))
+    False
+    """
+    name = getattr(f, "__qualname__", None) or type(f).__name__
+    if isinstance(f, Module):
+        f, args = _with_parameters(f, args)
+    g = _Function(f, args)
+    if not g.xs:
+        raise TypeError(
+            "verify: no argument is a floating tensor or array, so there is nothing to differentiate by; write 1.0 instead of 1"
+        )
+    rng = np.random.default_rng(seed)
+    rows: list[Row] = []
+    _Checks(g, rng, rows, tolerance).run()
+    culprits = blame(g, rng, tolerance) if any(r.state == "wrong" for r in rows) else []
+    return Report(name.replace("<locals>.", ""), rows, culprits)
+
+
+class _Function:
+    """`f` as a function of float64 tensors to a list of floating tensors."""
+
+    def __init__(self, f: Callable[..., Any], args: Any) -> None:
+        self.f = f
+        leaves, self.tree = flatten(args)
+        self.leaves = list(leaves)
+        self.free = [i for i, a in enumerate(leaves) if _floating(a)]
+        self.arrays = {i for i in self.free if isinstance(leaves[i], np.ndarray)}
+        self.xs = [_double(leaves[i]) for i in self.free]
+        self.names = [f"argument {i}" for i in self.free]
+
+    def __call__(self, *xs: Any) -> tuple[Any, ...]:
+        """The floating results, of tensors at any level."""
+        now = list(self.leaves)
+        for i, x in zip(self.free, xs, strict=True):
+            now[i] = Array(x) if i in self.arrays else x
+        ys = flatten(self.f(*unflatten(now, self.tree)))[0]
+        return tuple(_as_tensor(y) for y in ys if _floating(y))
+
+
+def _as_tensor(y: Any) -> Any:
+    return y if isinstance(y, Tensor) else y.tensor if isinstance(y, Array) else Tensor(np.asarray(y))
+
+
+def _with_parameters(f: Any, args: tuple[Any, ...]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """A module as a function of its parameters too; its buffers follow their type."""
+    from ..func import functional_call
+
+    def call(parameters: dict[str, Any], *xs: Any) -> Any:
+        d = next((p.dtype for p in parameters.values()), dt.float32)
+        buffers = {k: b.to(d) if b.dtype.category == dt.FLOAT else b.clone() for k, b in f.named_buffers()}
+        return functional_call(f, (parameters, buffers), xs)
+
+    call.__qualname__ = type(f).__name__
+    return call, ({k: p.detach() for k, p in f.named_parameters()}, *args)
+
+
+def _floating(a: Any) -> bool:
+    if isinstance(a, Array):
+        a = a.tensor
+    if isinstance(a, Tensor):
+        return a.dtype.category >= dt.FLOAT
+    return isinstance(a, float | complex | np.floating | np.complexfloating) or (
+        isinstance(a, np.ndarray) and a.dtype.kind in "fc"
+    )
+
+
+def _double(a: Any) -> Tensor:
+    if isinstance(a, Tensor):
+        a = a.detach()
+        return a.to(dt.complex128 if a.dtype.category == dt.COMPLEX else dt.float64).clone()
+    a = np.asarray(a)
+    return Tensor(a.astype(np.complex128 if a.dtype.kind == "c" else np.float64))
+
+
+def _numbers(x: Any) -> np.ndarray:
+    """The elements of a tensor as one row of float64 or complex128."""
+    if x.is_nested:
+        parts = [c.numpy().reshape(-1) for c in x.unbind()]
+        return np.concatenate(parts) if parts else np.zeros(0)
+    return np.asarray((x.to_dense() if x.is_sparse else x).numpy()).reshape(-1)
+
+
+class _Checks:
+    def __init__(self, g: _Function, rng: np.random.Generator, rows: list[Row], tol: float) -> None:
+        self.g, self.rng, self.rows, self.tol = g, rng, rows, tol
+        self.kinky = False
+
+    def direction(self, xs: Any) -> list[Tensor]:
+        out = []
+        for x in xs:
+            t = x * 0
+            noise = self.rng.standard_normal(_numbers(x).shape)
+            if x.dtype.category == dt.COMPLEX:
+                noise = noise + 1j * self.rng.standard_normal(_numbers(x).shape)
+            if x.is_nested:
+                from ..nested import nested_tensor
+
+                sizes, parts, k = [c.shape for c in x.unbind()], [], 0
+                for s in sizes:
+                    n = int(np.prod(s))
+                    parts.append(Tensor(noise[k : k + n].reshape(tuple(s))))
+                    k += n
+                t = nested_tensor(parts, dtype=x.dtype)
+            else:
+                t = Tensor(np.asarray(noise.reshape(tuple(x.shape)), x.dtype.np))
+            out.append(t)
+        return out
+
+    # -- one check ----------------------------------------------------------------------------------------------------
+    def check(self, name: str, fn: Callable[[], tuple[float, float, str]], optional: bool = False) -> None:
+        """Run a check: it returns the error, what is allowed, and a word on the worst element."""
+        try:
+            err, allowed, text = fn()
+        except Exception as e:  # a derivative that raises is a failed check, and the message its explanation
+            state = "skipped" if optional else "wrong"
+            self.rows.append(Row(name, state, text=f"{type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}"))
+            return
+        ok = err <= allowed
+        self.rows.append(Row(name, "right" if ok else "wrong", err, allowed, "" if ok else text))
+
+    def compare(
+        self, got: Any, want: Any, allowed: float, off: Any = None, names: list[str] | None = None
+    ) -> tuple[float, float, str]:
+        worst, text = 0.0, ""
+        for k, (a, b) in enumerate(zip(got, want, strict=True)):
+            a, b = np.asarray(a).reshape(-1), np.asarray(b).reshape(-1)
+            if a.shape != b.shape:
+                return float("inf"), allowed, f"{a.size} numbers where {b.size} are expected"
+            if not a.size:
+                continue
+            both = np.isfinite(a) & np.isfinite(b)
+            if not np.array_equal(np.isfinite(a), np.isfinite(b)):
+                i = int(np.argmin(np.isfinite(a) == np.isfinite(b)))
+                return (
+                    float("inf"),
+                    allowed,
+                    f"not finite at element {i}: {a[i]:.4g}, differences say {b[i]:.4g} (chainrule.find_nan says where)",
+                )
+            scale = np.abs(b) + 1e-2 * np.max(np.abs(b[both]), initial=0.0) + 1e-5
+            gap = np.where(both, np.maximum(np.abs(a - b) - (0.0 if off is None else 4 * off[k]), 0) / scale, 0.0)
+            i = int(np.argmax(gap))
+            if gap[i] > worst:
+                label = names[k] if names else f"result {k}" if len(got) > 1 else ""
+                worst, text = float(gap[i]), f"{label} element {i}: {a[i]:.6g}, differences say {b[i]:.6g}".strip()
+        return worst, allowed, text
+
+    def quotient(
+        self, f: Callable[..., Any], xs: list[Tensor], ts: list[Tensor], h: float = 1e-5
+    ) -> tuple[list[np.ndarray], list[float]]:
+        """The directional derivative of `f` by central differences extrapolated once, and how far it may be off."""
+
+        def diff(step: float) -> list[np.ndarray]:
+            up = f(*[x + step * t for x, t in zip(xs, ts, strict=True)])
+            down = f(*[x - step * t for x, t in zip(xs, ts, strict=True)])
+            return [(_numbers(a) - _numbers(b)) / (2 * step) for a, b in zip(up, down, strict=True)]
+
+        small, large = diff(h), diff(2 * h)
+        return [(4 * a - b) / 3 for a, b in zip(small, large, strict=True)], [
+            float(np.max(np.abs(a - b), initial=0.0)) for a, b in zip(small, large, strict=True)
+        ]
+
+    # -- all checks ---------------------------------------------------------------------------------------------------
+    def run(self) -> None:
+        """All checks, in order."""
+        from ..func import jvp, vjp
+
+        g, xs = self.g, self.g.xs
+        try:
+            ys = g(*[x.clone() for x in xs])
+        except RuntimeError as e:
+            if "dtype" not in str(e) and "float" not in str(e):
+                raise
+            raise RuntimeError(
+                f"verify runs the function in float64, where it raised: {e}\nLet tensors that the function holds follow its arguments: w.to(x.dtype)"
+            ) from e
+        if not ys:
+            raise TypeError(
+                "verify: the function returns no floating tensor, so it has no derivative; look for .item(), int() or a comparison"
+            )
+        self.check(
+            "the same value twice",
+            lambda: self.compare([_numbers(y) for y in g(*[x.clone() for x in xs])], [_numbers(y) for y in ys], 0.0),
+        )
+        if self.rows[-1].state == "wrong":
+            self.rows[-1].text += "; random or stateful functions have no derivative to compare: fix the seed inside"
+        self.kinks(ys)
+        ts = self.direction(xs)
+        first = self.quotient(g, xs, ts)
+        self.check(
+            "forward mode",
+            lambda: self.compare([_numbers(t) for t in jvp(g, tuple(xs), tuple(ts))[1]], first[0], self.tol, first[1]),
+        )
+        self.reverse(ys, vjp)
+        self.second()
+        self.batches()
+        self.precision()
+
+    def kinks(self, ys: Any) -> None:
+        """Whether slopes from the left and from the right differ nearby."""
+        g, xs = self.g, self.g.xs
+        for h in (1e-7, 1e-4, 1e-2):
+            ts = self.direction(xs)
+            up, mid, down = (g(*[x + s * h * t for x, t in zip(xs, ts, strict=True)]) for s in (1, 0, -1))
+            for a, m, b in zip(up, mid, down, strict=True):
+                right, left = (_numbers(a) - _numbers(m)) / h, (_numbers(m) - _numbers(b)) / h
+                size = np.abs(right) + np.abs(left) + 1e-3 * np.max(np.abs(right), initial=0.0)
+                jump = np.abs(right - left)
+                noise = 1e-14 * (np.abs(_numbers(m)) + 1) / h
+                if np.any((jump > 0.05 * size + 20 * noise) & (jump > 40 * h * (1 + size))):
+                    self.kinky = self.kinky or h < 1e-3
+                    self.rows.append(
+                        Row(
+                            "kinks nearby",
+                            "note",
+                            text=f"slopes from both sides differ within {h:g}: differences cannot judge there",
+                        )
+                    )
+                    return
+        self.rows.append(Row("kinks nearby", "right", text="none within 0.01"))
+
+    def reverse(self, ys: Any, vjp: Any) -> None:
+        g, xs = self.g, self.g.xs
+
+        def adjoint() -> tuple[float, float, str]:
+            gs = self.direction(ys)
+            worst: tuple[float, float, str] = (0.0, self.tol, "")
+            back = vjp(g, *xs)[1](tuple(gs))
+            for k, (x, b) in enumerate(zip(xs, back, strict=True)):
+                if tuple(b.shape) != tuple(x.shape):
+                    return (
+                        float("inf"),
+                        self.tol,
+                        f"{g.names[k]}: a gradient of shape {list(b.shape)} for an argument of shape {list(x.shape)}",
+                    )
+                for _ in range(2):
+                    t = self.direction([x])[0]
+                    only = [t if i == k else v * 0 for i, v in enumerate(xs)]
+                    want, off = self.quotient(g, xs, only)
+                    left = sum(float(np.sum((np.conj(_numbers(c)) * w).real)) for c, w in zip(gs, want, strict=True))
+                    right = float(np.sum((np.conj(_numbers(b)) * _numbers(t)).real))
+                    size = sum(
+                        float(np.sum(np.abs(_numbers(c)) * np.abs(w))) for c, w in zip(gs, want, strict=True)
+                    ) + abs(right)
+                    err = max(abs(left - right) - 4 * sum(off) * 3, 0.0) / (size + 1e-5)
+                    if not np.isfinite(right):
+                        err = float("inf")
+                    if not err <= worst[0]:
+                        worst = (
+                            err,
+                            self.tol,
+                            f"{g.names[k]}: slope {right:.6g} along a random direction, differences say {left:.6g}",
+                        )
+            return worst
+
+        self.check("reverse mode", adjoint)
+
+    def second(self) -> None:
+        from ..func import jvp, vjp
+
+        g, xs = self.g, self.g.xs
+        ts, us = self.direction(xs), self.direction(xs)
+
+        def fwd(*x: Any) -> tuple[Any, ...]:
+            return tuple(jvp(g, x, tuple(ts))[1])
+
+        ys = g(*xs)
+        gs = tuple(self.direction(ys))
+
+        def rev(*x: Any) -> tuple[Any, ...]:
+            return tuple(vjp(g, *x)[1](gs))
+
+        for name, inner in (("forward", fwd), ("reverse", rev)):
+            try:
+                want, off = self.quotient(inner, xs, us, 1e-4)
+            except Exception as e:
+                self.rows.append(
+                    Row(f"forward over {name}", "wrong", text=f"{type(e).__name__}: {str(e).splitlines()[0]}")
+                )
+                continue
+
+            def over_forward(inner: Any = inner, want: Any = want, off: Any = off) -> tuple[float, float, str]:
+                got = jvp(inner, tuple(xs), tuple(us))[1]
+                return self.compare([_numbers(t) for t in got], want, 10 * self.tol, off)
+
+            def over_reverse(inner: Any = inner, want: Any = want, off: Any = off) -> tuple[float, float, str]:
+                out, pull = vjp(inner, *xs)
+                hs = tuple(self.direction(out))
+                back = pull(hs)
+                left = sum(float(np.sum((np.conj(_numbers(h)) * w).real)) for h, w in zip(hs, want, strict=True))
+                right = sum(
+                    float(np.sum((np.conj(_numbers(b)) * _numbers(u)).real)) for b, u in zip(back, us, strict=True)
+                )
+                size = sum(float(np.sum(np.abs(_numbers(h)) * np.abs(w))) for h, w in zip(hs, want, strict=True)) + abs(
+                    right
+                )
+                err = max(abs(left - right) - 12 * sum(off) * max(len(w) for w in want), 0.0) / (size + 1e-5)
+                return (
+                    (err if np.isfinite(right) else float("inf")),
+                    10 * self.tol,
+                    f"{right:.6g} along random directions, differences say {left:.6g}",
+                )
+
+            self.check(f"forward over {name}", over_forward)
+            self.check(f"reverse over {name}", over_reverse)
+
+    def batches(self) -> None:
+        from ..func import vjp, vmap
+
+        g, xs = self.g, self.g.xs
+        if any(x.is_nested or x.is_sparse for x in xs):
+            self.rows.append(
+                Row("vmap equals a loop", "skipped", text="over ragged and sparse arguments there is nothing to stack")
+            )
+            return
+        examples = [xs, *([[x + 0.01 * t for x, t in zip(xs, self.direction(xs), strict=True)]] * 1)]
+        stacked = [Tensor(np.stack([np.asarray(e[k].numpy()) for e in examples])) for k in range(len(xs))]
+        gs = tuple(self.direction(g(*xs)))
+
+        def slope(*x: Any) -> tuple[Any, ...]:
+            return tuple(vjp(g, *x)[1](gs))
+
+        for name, h in (("vmap equals a loop", g), ("vmap of the gradient equals a loop", slope)):
+
+            def both(h: Any = h) -> tuple[float, float, str]:
+                got = vmap(h)(*stacked)
+                want = [h(*e) for e in examples]
+                return self.compare(
+                    [_numbers(v) for v in got],
+                    [np.concatenate([_numbers(w[k]) for w in want]) for k in range(len(got))],
+                    1e-9,
+                )
+
+            self.check(name, both)
+
+    def precision(self) -> None:
+        from ..func import vjp
+
+        g, xs = self.g, self.g.xs
+        narrow = {dt.float64: dt.float32, dt.complex128: dt.complex64}
+        low = [x.to(narrow[x.dtype]) for x in xs]
+        exact = [x.to(d.dtype) for x, d in zip(low, xs, strict=True)]
+
+        def values() -> tuple[float, float, str]:
+            got, want = g(*low), g(*exact)
+            return self.compare([_numbers(v) for v in got], [_numbers(v) for v in want], 2e-4)
+
+        def slopes() -> tuple[float, float, str]:
+            ys, pull = vjp(g, *low)
+            gs = tuple(self.direction(ys))
+            zs, exact_pull = vjp(g, *exact)
+            want = exact_pull(tuple(c.to(z.dtype) for c, z in zip(gs, zs, strict=True)))
+            return self.compare([_numbers(v) for v in pull(gs)], [_numbers(v) for v in want], 2e-3, names=g.names)
+
+        for name, fn in (("float32 values", values), ("float32 gradients", slopes)):
+            self.check(name, fn, optional=True)
+            r = self.rows[-1]
+            if r.state == "wrong":
+                r.text = f"float32 loses {-np.log10(max(1e-17, min(1, 1e-7 / max(r.error or 1, 1e-7)))):.0f} of 7 digits: {r.text}"
+                r.state = "note"

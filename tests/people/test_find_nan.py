@@ -1,0 +1,181 @@
+"""chainrule.find_nan names the line, the op and the phase of fifteen planted births, and none where none reaches a result."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import chainrule as cr
+from chainrule import nn
+
+F = nn.functional
+Z = cr.tensor([0.0, 1.0, 2.0])
+
+
+def log_of_zero(x: Any) -> Any:
+    y = x * 2
+    z = y.log()  # born
+    return z.sum()
+
+
+def negative_root(x: Any) -> Any:
+    y = x - 1
+    z = y.sqrt()  # born
+    return (z * 2).sum()
+
+
+def zero_over_zero(x: Any) -> Any:
+    y = x - x
+    z = y / y  # born
+    return z.mean()
+
+
+def overflow(x: Any) -> Any:
+    y = x * 100
+    z = y.exp()  # born
+    return z.log().sum()
+
+
+def infinity_less_infinity(x: Any) -> Any:
+    big = (x + 1) * 3e38  # born
+    return (big - big).sum()
+
+
+def acos_beyond(x: Any) -> Any:
+    y = x * 1.5
+    return y.acos().sum()  # born
+
+
+def root_slope(x: Any) -> Any:
+    s = (x * x).sum()
+    r = s.sqrt()  # born
+    return r * 2
+
+
+def power_slope(x: Any) -> Any:
+    y = x**0.7  # born
+    return y.sum()
+
+
+def masked_by_product(x: Any) -> Any:
+    mask = (x > 0).to(x.dtype)
+    y = x.log()  # born
+    return (y * mask).sum()
+
+
+def deviation_of_equals(x: Any) -> Any:
+    y = x * 0 + 1
+    v = y.var()
+    return v.sqrt()  # born
+
+
+def softmax_of_nothing(x: Any) -> Any:
+    s = cr.where(x > 5, x, float("-inf"))
+    return s.softmax(-1).sum()  # born
+
+
+def in_numpy(x: Any) -> Any:
+    y = np.cos(x) - 1
+    z = np.log(y)  # born
+    return np.sum(z)
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+
+    def forward(self, x: Any) -> Any:
+        h = self.layer(x)
+        h = h - h
+        return h.reciprocal().sum()  # born
+
+
+def by_hand() -> Any:
+    w = cr.zeros(3, requires_grad=True)
+    loss = w.norm() * 0 + (w * w).sum().sqrt()  # born
+    loss.backward()
+    return w.grad
+
+
+def sixteen_bits(x: Any) -> Any:
+    y = (x + 1) * 40000
+    z = y.half()  # born
+    return z.float().sum()
+
+
+CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...], str, str]] = {
+    "log of zero": (log_of_zero, (Z,), "forward", "log"),
+    "negative root": (negative_root, (Z,), "forward", "sqrt"),
+    "zero over zero": (zero_over_zero, (Z,), "forward", "div"),
+    "overflow of exp": (overflow, (Z,), "forward", "exp"),
+    "infinity less infinity": (infinity_less_infinity, (Z,), "forward", "mul"),
+    "acos": (acos_beyond, (Z,), "forward", "acos"),
+    "slope of a root": (root_slope, (cr.zeros(3),), "backward", "sqrt"),
+    "slope of a power": (power_slope, (Z,), "backward", "pow"),
+    "masked by a product": (masked_by_product, (Z,), "forward", "log"),
+    "deviation of equal numbers": (deviation_of_equals, (Z,), "backward", "sqrt"),
+    "softmax of nothing": (softmax_of_nothing, (Z,), "forward", "softmax"),
+    "NumPy code": (in_numpy, (np.array([0.0, 0.5]),), "forward", "log"),
+    "a module": (Net(), (cr.ones(2, 3),), "forward", "reciprocal"),
+    "backward by hand": (by_hand, (), "backward", "sqrt"),
+    "sixteen bits": (sixteen_bits, (Z,), "forward", ""),
+}
+
+
+def born_line(f: Any) -> int:
+    source, first = inspect.getsourcelines(type(f) if isinstance(f, nn.Module) else f)
+    return first + next(k for k, line in enumerate(source) if "# born" in line)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_right_line(name: str) -> None:
+    f, args, phase, op = CASES[name]
+    born = cr.find_nan(f, *args)
+    assert born and born.site is not None, str(born)
+    assert (born.site.file, born.site.line) == (__file__, born_line(f)), str(born)
+    assert born.phase == phase, str(born)
+    if op:
+        assert op in (born.op, born.of), str(born)
+    assert len(born.advice) > 20 and born.inputs
+
+
+def test_there_are_fifteen() -> None:
+    assert len(CASES) == 15
+
+
+def test_what_reaches_no_result_is_none() -> None:
+    born = cr.find_nan(lambda x: cr.where(x > 0, x.log(), 0.0).sum(), Z)
+    assert not born
+    assert any("log" in p for p in born.passing)
+    assert not cr.find_nan(lambda x: F.scaled_dot_product_attention(x, x, x, is_causal=True).sum(), cr.ones(2, 3, 4))
+
+
+def test_arguments_and_captured_tensors_are_said_to_be_to_blame() -> None:
+    bad = cr.tensor([1.0, float("nan")])
+    assert cr.find_nan(lambda x: x.sum(), bad).phase == "argument"
+    born = cr.find_nan(lambda x: (x * bad).sum(), cr.ones(2))
+    assert born.phase == "captured" and born.op == "mul"
+
+
+def test_it_prints_and_shows_in_notebooks() -> None:
+    born = cr.find_nan(log_of_zero, Z)
+    assert "z = y.log()" in str(born) and "instead" in str(born)
+    assert "<table>" in born._repr_html_()
+
+
+def test_nothing_stays_behind() -> None:
+    from chainrule.core.op import OPS
+
+    before = {name: (op.__dict__.get("run"), op.__dict__.get("bind")) for name, op in OPS.items()}
+    cr.find_nan(log_of_zero, Z)
+    with pytest.raises(ZeroDivisionError):
+        cr.find_nan(lambda x: x * (1 / 0), Z)
+    assert before == {name: (op.__dict__.get("run"), op.__dict__.get("bind")) for name, op in OPS.items()}
+    from chainrule.core.watch import WATCHED
+
+    assert WATCHED.on == 0

@@ -1,0 +1,245 @@
+"""chainrule.verify: twenty planted wrong derivatives are caught, twenty right functions pass, the culprit is named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import chainrule as cr
+from chainrule import nn
+from chainrule.autograd import Function
+from chainrule.func import functional_call
+
+X = cr.tensor([0.3, -1.2, 0.8])
+M = cr.tensor([[0.5, -0.2, 0.1], [1.0, 0.4, -0.7]])
+SPD = cr.tensor([[3.0, 0.5, 0.2], [0.5, 2.0, 0.1], [0.2, 0.1, 1.5]])
+
+
+def op_with(forward: Callable[..., Any], pull: Any = None, push: Any = None) -> Any:
+    o = cr.custom_op(forward, name="planted")
+    if pull is not None:
+        o.vjp(pull)
+    if push is not None:
+        o.jvp(push)
+    return o
+
+
+class WrongBackward(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return g * 2 * x**2
+
+
+class RightBackward(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return g * 3 * x**2
+
+
+class StraightThrough(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x.round() + 0.1 * x
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g
+
+
+class LooksRightAtFirstOrder(Function):
+    """The slope is right, but made of a constant: its own derivative is lost."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.slope = x.detach().cos()
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g * ctx.slope
+
+
+sin_slope = op_with(lambda x: x.sin(), pull=lambda g, y, x: g * x.cos() * 1.001)
+sin_sign = op_with(lambda x: x.sin(), pull=lambda g, y, x: -g * x.cos())
+exp_jvp = op_with(
+    lambda x: x.exp(), push=lambda t, y, x: t[0] * y * 1.01 if isinstance(t, list | tuple) else t * y * 1.01
+)
+bias_forgotten = op_with(lambda x, b: x * b, pull=lambda g, y, x, b: (g * b, g * 0))
+swapped = op_with(lambda a, b: a * a * b, pull=lambda g, y, a, b: (g * a * a, 2 * g * a * b))
+softmax_diagonal = op_with(lambda x: x.softmax(-1), pull=lambda g, y, x: g * y * (1 - y))
+no_transpose = op_with(lambda a: a @ SPD.to(a.dtype) @ a.T, pull=lambda g, y, a: g @ a @ SPD.to(a.dtype))
+modes_differ = op_with(
+    lambda x: x * x,
+    pull=lambda g, y, x: 2 * g * x,
+    push=lambda t, y, x: 2.1 * (t[0] if isinstance(t, list | tuple) else t) * x,
+)
+conj_forgotten = op_with(lambda z: z * z, pull=lambda g, y, z: 2 * g * z)
+
+
+def in_no_grad(x: Any) -> Any:
+    with cr.no_grad():
+        scale = x.norm()
+    return (x * scale).sum()
+
+
+def written_as_data(x: Any) -> Any:
+    y = x.exp()
+    return (y * cr.tensor(y.detach().numpy())).sum()
+
+
+def forgotten_part(x: Any) -> Any:
+    return (x * x).sum() + x.detach()[0] ** 2
+
+
+def by_item(x: Any) -> Any:
+    return x.sum() * x[0].detach().item()
+
+
+def random_function(x: Any) -> Any:
+    return (x * cr.rand(3, dtype=x.dtype)).sum()
+
+
+STATE = {"calls": 0.0}
+
+
+def stateful(x: Any) -> Any:
+    STATE["calls"] += 1.0
+    return x.sum() * STATE["calls"]
+
+
+def numpy_leak(x: Any) -> Any:
+    a = np.asarray(x.detach())
+    return (x * cr.tensor(np.sin(a))).sum()
+
+
+WRONG: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "off by a thousandth": (lambda x: sin_slope(x).sum(), (X,)),
+    "wrong sign": (lambda x: sin_sign(x).sum(), (X,)),
+    "wrong forward rule": (lambda x: exp_jvp(x).sum(), (X,)),
+    "an input without gradient": (lambda x, b: bias_forgotten(x, b).sum(), (X, X + 1)),
+    "gradients swapped": (lambda a, b: swapped(a, b).sum(), (X, X + 2)),
+    "softmax with a diagonal Jacobian": (lambda x: (softmax_diagonal(x) * x).sum(), (X,)),
+    "one side of a product": (lambda a: no_transpose(a).sum(), (M,)),
+    "two modes that differ": (lambda x: modes_differ(x).sum(), (X,)),
+    "conjugate forgotten": (lambda z: conj_forgotten(z).real.sum(), (cr.tensor([0.5 + 0.7j, -0.2 + 0.4j]),)),
+    "Function with a wrong factor": (lambda x: WrongBackward.apply(x).sum(), (X,)),
+    "straight-through estimator": (lambda x: (StraightThrough.apply(x) * x).sum(), (X,)),
+    "second order lost": (lambda x: LooksRightAtFirstOrder.apply(x).sum(), (X,)),
+    "detach": (lambda x: (x.detach() * x).sum(), (X,)),
+    "no_grad": (in_no_grad, (X,)),
+    "through NumPy and back": (written_as_data, (X,)),
+    "a term detached": (forgotten_part, (X,)),
+    "item": (by_item, (X,)),
+    "random": (random_function, (X,)),
+    "state": (stateful, (X,)),
+    "NumPy on a detached copy": (numpy_leak, (X,)),
+}
+LAYER = nn.Linear(3, 2)
+NET = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.LayerNorm(4), nn.Linear(4, 1))
+
+
+def written_in_place(x: Any) -> Any:
+    y = x.exp()
+    y[0] = y[1] * 2
+    y.mul_(x)
+    return y.sum()
+
+
+def loop(x: Any) -> Any:
+    for _ in range(5):
+        x = x - 0.1 * x.sin()
+    return x
+
+
+RIGHT: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "polynomial": (lambda x: (x**3 - 2 * x).sum(), (X,)),
+    "several results": (lambda x: (x.sin(), x.cos().sum()), (X,)),
+    "dict of arguments": (lambda p: (p["w"] * p["b"]).exp().sum(), ({"w": X, "b": X + 1},)),
+    "product of matrices": (lambda a, b: (a @ b).tanh(), (M, M.T.contiguous())),
+    "softmax": (lambda x: (x.softmax(-1) * x).sum(), (X,)),
+    "norm": (lambda x: x.norm(), (X,)),
+    "solve": (lambda a, b: cr.linalg.solve(a, b), (SPD, X)),
+    "cholesky": (lambda a: cr.linalg.cholesky((a + a.T) / 2).sum(), (SPD,)),
+    "eigenvalues": (lambda a: cr.linalg.eigvalsh((a + a.T) / 2), (SPD,)),
+    "logdet": (lambda a: cr.linalg.slogdet(a)[1], (SPD,)),
+    "in place": (written_in_place, (X,)),
+    "a loop": (loop, (X,)),
+    "a kink passed by": (lambda x: x.relu().sum(), (X,)),
+    "where": (lambda x: cr.where(x > 0, x.abs().sqrt(), x * x).sum(), (X,)),
+    "complex": (lambda z: (z * z.conj()).real.sum() + z.real.sum(), (cr.tensor([0.5 + 0.7j, -0.2 + 0.4j]),)),
+    "NumPy code": (lambda x: np.sum(np.sin(x) * np.exp(-x * x)), (np.array([0.3, -1.2, 0.8]),)),
+    "Function": (lambda x: RightBackward.apply(x).sum(), (X,)),
+    "a layer": (LAYER, (M,)),
+    "parameters of a network": (
+        lambda p, x: functional_call(NET, p, (x,)).sum(),
+        ({k: v.detach() for k, v in NET.named_parameters()}, M),
+    ),
+    "integers beside": (lambda x, i: x[i].exp().sum(), (X, cr.tensor([0, 2]))),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_derivative_is_caught(name: str) -> None:
+    f, args = WRONG[name]
+    report = cr.verify(f, *args)
+    assert not report.ok, str(report)
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_right_function_passes(name: str) -> None:
+    f, args = RIGHT[name]
+    report = cr.verify(f, *args)
+    assert report.ok, str(report)
+    assert len([r for r in report.rows if r.state == "right"]) >= 9, str(report)
+
+
+def test_there_are_twenty_of_each() -> None:
+    assert len(WRONG) == len(RIGHT) == 20
+
+
+def test_the_wrong_op_is_named_with_its_line() -> None:
+    def f(x: Any) -> Any:
+        y = x * 2
+        return sin_slope(y).sum()  # the line
+
+    report = cr.verify(f, X)
+    assert any("planted" in c and "# the line" in c for c in report.culprits), report.culprits
+
+
+def test_what_cuts_a_derivative_is_named() -> None:
+    report = cr.verify(forgotten_part, X)
+    assert any("cut off" in c and "x.detach()[0] ** 2" in c for c in report.culprits), report.culprits
+
+
+def test_a_kink_is_noted() -> None:
+    report = cr.verify(lambda x: x.abs().sum(), cr.tensor([0.0, 1.0], dtype=cr.float64))
+    assert any(r.name == "kinks nearby" and r.state == "note" for r in report.rows)
+
+
+def test_report_as_page_and_as_assertion(tmp_path: Any) -> None:
+    report = cr.verify(lambda x: sin_slope(x).sum(), X)
+    page = report.html(tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
+    assert "http://" not in page and "https://" not in page
+    with pytest.raises(AssertionError, match="reverse mode"):
+        report.raise_if_wrong()
+
+
+def test_nothing_to_differentiate() -> None:
+    with pytest.raises(TypeError, match=r"write 1\.0 instead of 1"):
+        cr.verify(lambda x: x, 1)
