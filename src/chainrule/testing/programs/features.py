@@ -117,7 +117,7 @@ def loop(m: Maker) -> Line | None:
             ),
         ]
     )
-    outs = (m.var(a.shape, readonly=True),)
+    outs: tuple[Var, ...] = (m.var(a.shape, readonly=True),)
     if results == 2:
         outs = (*outs, m.var((2, *a.shape), readonly=True))
     return Line(kind, text, line.args, outs, line.fn, judge=judge)
