@@ -284,6 +284,23 @@ ROWS: tuple[Row, ...] = (
         "linalg.svd linalg.qr linalg.eig linalg.lu lu_unpack linalg.slogdet var_mean native_group_norm native_layer_norm native_batch_norm",
         "each output alone, each pair, all; forward and reverse",
     ),
+    _row(
+        "gauge",
+        "linalg.svd linalg.eig linalg.eigh",
+        "a loss that depends on phases raises at any scale, and no other does, in single precision too; the terms of full matrices",
+    ),
+    _row("embedding.max_norm", "F.embedding F.embedding_bag", "every mode and order, rows inside and outside the norm"),
+    _row("scatter_reduce.second", "scatter_reduce index_reduce", "products with more than one zero at second order"),
+    _row(
+        "vmap.batch_norm.evaluation",
+        "native_batch_norm cudnn_batch_norm miopen_batch_norm",
+        "saved mean and rstd have no elements; the running statistics are what is used",
+    ),
+    _row(
+        "vmap.norm_backward",
+        "native_batch_norm_backward native_group_norm_backward native_layer_norm_backward",
+        "saved statistics, running statistics and bias batched in every combination; masks that are all off; no weight; wrong shapes while batched",
+    ),
 )
 
 BY_ID = {r.id: r for r in ROWS}

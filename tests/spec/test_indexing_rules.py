@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 import chainrule as cr
-from chainrule.func import grad, jvp
+from chainrule.func import grad, jvp, vmap
 
 from .judge import array, case, gradient, gradients, judge, mathematics, require, row, same, values
 
@@ -184,7 +185,7 @@ def test_scatter_reduce(reduce: str, include_self: bool) -> None:
     judge("scatter_reduce", f, array(4), array(0), np.zeros(0, int))
 
 
-@row("scatter_reduce")
+@row("scatter_reduce", "scatter_reduce.second")
 @pytest.mark.parametrize("include_self", [True, False])
 def test_scatter_reduce_of_zeros_and_ties(include_self: bool) -> None:
     at = rows(0, 0, 1, 1, 2)
@@ -286,6 +287,44 @@ def test_embedding(kw: dict) -> None:
 
 
 MODES = ["sum", "mean", "max"]
+
+
+@row("embedding.max_norm")
+@pytest.mark.parametrize("name", ["embedding", "embedding_bag"])
+def test_embedding_with_a_bound_on_the_norm(name: str) -> None:
+    """The gradient is that of the table after scaling, as in PyTorch; the second derivative that of the loss there."""
+    w = np.array([[3.0, 4.0], [0.1, 0.2], [1.0, -2.0]])
+    scale = np.minimum(1, 1 / (np.sqrt((w * w).sum(1)) + 1e-7))[:, None] * np.ones((3, 2))
+    scale[2] = 1  # a row that is not looked up stays as it is
+    index = cr.tensor([0, 1, 1])
+    look = {
+        "embedding": lambda w: cr.nn.functional.embedding(index, w, max_norm=1.0),
+        "embedding_bag": lambda w: cr.nn.functional.embedding_bag(index.reshape(3, 1), w, max_norm=1.0, mode="sum"),
+    }[name]
+    f = lambda w: (look(w) ** 3).sum()
+    table, times = w * scale, np.array([[1.0], [2.0], [0.0]])
+    first, second = 3 * times * table**2, 6 * times * table
+    x, t = cr.tensor(w), cr.tensor(array(3, 2))
+    same(f(x).numpy(), np.asarray((times * table**3).sum()), "value", 1e-6)
+    same(grad(f)(x).numpy(), first, "reverse mode", 1e-6)
+    same(jvp(f, (x,), (t,))[1].numpy(), np.asarray((first * t.numpy()).sum()), "forward mode", 1e-6)
+    for what, h in (
+        ("forward over reverse", lambda: jvp(grad(f), (x,), (t,))[1]),
+        ("reverse over forward", lambda: grad(lambda x: jvp(f, (x,), (t,))[1])(x)),
+        ("reverse over reverse", lambda: grad(lambda x: (grad(f)(x) * t).sum())(x)),
+    ):
+        same(h().numpy(), second * t.numpy(), what, 1e-6)
+    both = cr.stack([x, x * 0.5])
+    same(vmap(grad(f))(both).numpy(), np.stack([first, grad(f)(x * 0.5).numpy()]), "vmap", 1e-6)
+    theirs = torch.tensor(w, requires_grad=True)
+    i = torch.tensor([0, 1, 1])
+    y = (
+        torch.nn.functional.embedding(i, theirs, max_norm=1.0)
+        if name == "embedding"
+        else torch.nn.functional.embedding_bag(i.reshape(3, 1), theirs, max_norm=1.0, mode="sum")
+    )
+    (y**3).sum().backward()
+    same(first, theirs.grad.numpy(), "PyTorch's gradient", 1e-6)
 
 
 @row("embedding")

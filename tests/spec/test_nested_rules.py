@@ -74,6 +74,16 @@ def judge_nest(f: Callable[..., Any], nests: list[list[np.ndarray]], *dense: np.
     push = lambda *a: jvp(run, a, tuple(ts))[1]
     hess = jvp(back, tuple(xs), tuple(ts))[1]
     again = vjp(push, *xs)[1](g)
+    # A rule that is wrong for nests and dense tensors alike is seen by differences of the gradient.
+    step = 1e-6
+    ahead, behind = (back(*[x + s * t for x, t in zip(xs, ts, strict=True)]) for s in (step, -step))
+    for j, (h, a, b) in enumerate(zip(hess, ahead, behind, strict=True)):
+        for p, q in zip(
+            unnest(h, n) if j < k else [h.numpy()],
+            unnest((a - b) / (2 * step), n) if j < k else [((a - b) / (2 * step)).numpy()],
+            strict=True,
+        ):
+            same(p, q, f"differences of gradient {j}", 1e-6)
     wants = []
     for i, (c, t) in enumerate(zip(ct, tt, strict=True)):
         wants.append(jvp(lambda *a, i=i: vjp(run, *a)[1](cr.tensor(cots[i])), tuple(c), tuple(t))[1])

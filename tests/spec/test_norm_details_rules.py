@@ -99,7 +99,7 @@ def test_norm_except_dim_of_every_shape(p: int, shape: tuple[int, ...]) -> None:
 # -- batch norm -------------------------------------------------------------------------------------------------------------
 
 
-@row("vmap.batch_norm")
+@row("vmap.batch_norm", "vmap.batch_norm.evaluation")
 def test_statistics_in_evaluation_are_empty() -> None:
     x, w, b = array(2, 3, 2, 4), array(2, seed=1), array(2, seed=2)
     mu, var = array(2, seed=3), positive(2, seed=4)
@@ -116,7 +116,7 @@ def test_statistics_in_evaluation_are_empty() -> None:
     assert tuple(theirs(torch.tensor(x))[1].shape) == (2, 0)
 
 
-@row("vmap.batch_norm.backward", "vmap.batch_norm.input_gradient", "batch_norm")
+@row("vmap.batch_norm.backward", "vmap.batch_norm.input_gradient", "batch_norm", "vmap.norm_backward")
 @pytest.mark.parametrize("train", [True, False])
 @pytest.mark.parametrize("weight", [True, False])
 def test_batch_norm_backward_over_every_subset(train: bool, weight: bool) -> None:
@@ -253,7 +253,7 @@ def test_backward_functions_of_accelerators(name: str) -> None:
 # -- layer norm ---------------------------------------------------------------------------------------------------------------
 
 
-@row("vmap.layer_norm.backward", "vmap.layer_norm.input_gradient", "layer_norm")
+@row("vmap.layer_norm.backward", "vmap.layer_norm.input_gradient", "layer_norm", "vmap.norm_backward")
 @pytest.mark.parametrize("shape", [(4,), (3, 4)], ids=["last", "whole"])
 @pytest.mark.parametrize("affine", ["weight bias", "weight", "bias", ""])
 def test_layer_norm_backward_over_every_subset(shape: tuple[int, ...], affine: str) -> None:
@@ -284,7 +284,7 @@ def test_layer_norm_backward_over_every_subset(shape: tuple[int, ...], affine: s
     mathematics(case("native_layer_norm_backward", lambda m, *a: f(*a), *[a[0] for a in full]), vmap=False)
 
 
-@row("vmap.layer_norm")
+@row("vmap.layer_norm", "vmap.norm_backward")
 def test_wrong_shapes_while_batched_name_the_argument() -> None:
     x, wrong = cr.tensor(array(2, 3, 4)), cr.tensor(array(2, 3))
     for what in ("weight", "bias"):
@@ -306,7 +306,7 @@ def test_wrong_shapes_while_batched_name_the_argument() -> None:
 # -- group norm ---------------------------------------------------------------------------------------------------------------
 
 
-@row("vmap.group_norm.backward", "vmap.group_norm.input_gradient")
+@row("vmap.group_norm.backward", "vmap.group_norm.input_gradient", "vmap.norm_backward")
 @pytest.mark.parametrize("weight", [True, False])
 def test_group_norm_backward_over_every_subset(weight: bool) -> None:
     full = [

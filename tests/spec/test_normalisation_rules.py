@@ -318,11 +318,10 @@ def test_native_group_norm_with_statistics_as_outputs(groups: int) -> None:
 @row("vmap.group_norm")
 def test_vmap_group_norm_of_any_argument() -> None:
     f = lambda m, x, w, b: m.native_group_norm(x, w, b, 2, 4, 3, 2, EPS)
-    laws.check_vmap(
-        case("native_group_norm", f, array(2, 4, 3), array(4, seed=1), array(4, seed=2)), np.random.default_rng(0)
-    )
+    # A rule that is wrong in the same way with and without vmap is seen by differences.
+    mathematics(case("native_group_norm", f, array(2, 4, 3), array(4, seed=1), array(4, seed=2)))
     g = lambda m, b: m.native_group_norm(m.tensor(array(2, 4, 3)), None, b, 2, 4, 3, 2, EPS)
-    laws.check_vmap(case("native_group_norm", g, array(4, seed=2)), np.random.default_rng(0))
+    mathematics(case("native_group_norm", g, array(4, seed=2)))
 
 
 @row("vmap.group_norm.input_gradient", "vmap.group_norm.backward", "group_norm")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -133,6 +134,30 @@ def test_pow_of_tensors() -> None:
     # d(z**1) = dz at 0, where PyTorch has NaN.
     same(gradient(pw, np.array([0j]), np.array([1 + 0j]))[0], np.array([1 + 0j]), "0**1")
     judge("pow", pw, np.array([0.0, 0.0]), np.array([2.0, 3.0]), smooth=False)
+
+
+@row("pow", "clamp", "extrema", "whole_extrema")
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda m, x, y: m.pow(x, y),
+        lambda m, x, y: m.max(x, y),
+        lambda m, x, y: m.min(x, y),
+        lambda m, x, y: m.clamp(x, min=y),
+        lambda m, x, y: m.clamp(x, y - 1, y),
+    ],
+    ids=["pow", "max", "min", "clamp to one bound", "clamp to two"],
+)
+def test_who_gets_the_gradient_differs_between_examples(f: Any) -> None:
+    x = np.array([[0.0, 2.0, 1.0], [2.0, 0.0, 2.0], [0.0, 0.0, 3.0]])
+    y = np.array([[0.0, 2.0, 2.0], [0.0, 1.0, 2.0], [1.0, 0.0, 2.0]])
+    pull = lambda x, y: cr.func.grad(lambda x, y: f(cr, x, y).sum(), argnums=(0, 1))(x, y)
+    for got, want in zip(
+        cr.func.vmap(pull)(cr.tensor(x), cr.tensor(y)),
+        zip(*[pull(cr.tensor(a), cr.tensor(b)) for a, b in zip(x, y, strict=True)], strict=True),
+        strict=True,
+    ):
+        same(got.numpy(), np.stack([w.numpy() for w in want]), "gradient of each example")
 
 
 @row("pow")

@@ -220,7 +220,7 @@ class Values:
         name = "@" + v.attr + ("f" if v.dtype is f32 else "")
         self.declare(name, f"declare {st} {name}({st})")
         out = []
-        for u in range(len(self.lanes.bases) if v.varying and self.lanes else 1):
+        for u in range(len(self.lanes.bases) if v.varying and self.lanes is not None else 1):  # scalars have no lanes
             x = self.get(v.args[0], u, v.varying)
             if not v.varying:
                 out.append(self.f.ins(f"call {st} {name}({st} {x})"))

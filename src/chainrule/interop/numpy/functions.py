@@ -328,7 +328,7 @@ for _f in (  # type: ignore[assignment]
     np.matrix_transpose,
     np.linalg.matrix_transpose,
     np.permute_dims,
-    np.unstack,
+    *([np.unstack] if hasattr(np, "unstack") else []),  # of NumPy 2.1
 ):
     NATIVE[_f] = function(_f)
     VIEWS.add(_f)
