@@ -107,7 +107,7 @@ def show_page(out: Path) -> None:
     cr.manual_seed(0)
     model = GPT(vocabulary=32)
     tokens = cr.randint(0, 32, (2, 16))
-    cr.show(lambda t: model.loss(t), tokens, path=out / "show-gpt.html")
+    cr.show(model.loss, tokens, path=out / "show-gpt.html")
 
 
 def main() -> int:
