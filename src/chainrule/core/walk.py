@@ -15,7 +15,7 @@ from numpy import ndarray
 from . import dispatch
 from . import dtypes as dt
 from .dispatch import BLOCKED, CUT, innermost
-from .errors import ZERO, GraphFreedError
+from .errors import FLOATING, ZERO, GraphFreedError
 from .reverse import Leaf, Masked, Node, Pick, Reverse
 from .shapes import sizes_of, zeros, zeros_like_tensor
 from .short import short_rule
@@ -230,7 +230,10 @@ def _quickly(n: Node, grads: dict[Node, Any], heap: list[tuple[int, Node]]) -> N
             noted = op.short
             short = noted[1] if noted is not None and noted[0] is rules else short_rule(op)
             if short is not None:
-                gs = short(n, g, v)
+                try:
+                    gs = short(n, g, v)
+                except FLOATING:
+                    gs = None  # by the rules, whose ops know what to do
         if gs is None:
             gs = _by_rules(n, g, rules, None)
             for gi in gs:
