@@ -13,7 +13,7 @@ CONFORMANCE_ARGS = $(if $(ONLY),--only $(ONLY)) $(if $(SAMPLES),--samples $(SAMP
 CONFORMANCE_HTML ?= $(if $(ONLY)$(SAMPLES)$(SHARD)$(LIB),build,docs)/conformance.html
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lowest surface format conformance conformance-errors conformance-reference programs mutants precision bench docs clean
+.PHONY: help demo test check lowest surface format conformance conformance-errors conformance-reference programs mutants precision bench docs gallery browser dist lock clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -85,9 +85,23 @@ bench: $(VENV)/.installed-bench ## the budgets, side by side with the peers in o
 	@mkdir -p build
 	@$(PY) -m benchmarks $(BENCH); status=$$?; $(if $(BENCH),,$(PY) -m benchmarks.readme;) exit $$status
 
-docs: $(VENV)/.installed-docs ## the reference, as pages under build/docs
+docs: $(VENV)/.installed-docs ## the site, under build/docs: pages, reference, gallery; a warning is an error
 	@mkdir -p build
-	$(PY) -m pdoc --math --output-directory build/docs chainrule
+	PYTHONPATH=src:. $(PY) -m docs.site.build
+
+gallery: $(VENV)/.installed-test ## every example of the gallery in full, each in under a minute
+	$(PY) -m pytest -q -m long tests/people/test_gallery.py
+
+# The browser itself does not come from pip: Debian's package chromium, or CHROMIUM=/path/to/it.
+browser: $(VENV)/.installed-browser ## click through the built site in Chromium (make docs first), at two widths; screenshots in build/screenshots
+	@test -f build/docs/index.html || $(MAKE) docs
+	PYTHONPATH=src:. $(PY) -m docs.site.browser
+
+dist: $(VENV)/.installed-release ## wheel and sdist, checked: metadata, type stubs, a gradient in an empty environment
+	PYTHONPATH=src:. $(PY) -m docs.site.dist
+
+lock: $(VENV)/.installed-release ## the versions that development runs on, in requirements/
+	$(PY) -m piptools compile --quiet --strip-extras --extra test --extra docs --output-file requirements/dev.txt pyproject.toml
 
 clean: ## remove the environment and everything that was generated
 	rm -rf $(VENV) $(VENV)-lowest build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -11,7 +11,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from ..core.registry import ALIASES, PUBLIC
+from ..core.arguments import ALIASES
+from ..core.registry import PUBLIC
 
 SPACES = {
     "torch": "", "torch.Tensor": "Tensor", "torch.nn": "nn", "torch.nn.functional": "nn.functional", "torch.nn.utils": "nn.utils",

@@ -14,6 +14,8 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from numpy import ndarray
+
 from .errors import escaped
 
 if TYPE_CHECKING:
@@ -188,6 +190,16 @@ def innermost(x: Any) -> Any:
     while x._interp is not None:
         x = x._value
     return x._value
+
+
+def flat_array(x: Any) -> Any:
+    """The NumPy array whose shape is the tensor's own; None under vmap, which adds an axis, and of other payloads."""
+    while (i := x._interp) is not None:
+        if i.kind == "vmap":
+            return None
+        x = x._value
+    v = x._value
+    return v if type(v) is ndarray else None
 
 
 def recorder_of(x: Any) -> Any:

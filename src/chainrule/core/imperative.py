@@ -254,7 +254,7 @@ def _attach(x: Tensor, hook: Any, last: bool = False) -> tuple[Node, Any]:
         hook = _hook_of_examples(hook, STACK.get(), CUT.get(), levels)
     if last:
         hook.last = True
-    x._aux.hooks = [*(x._aux.hooks or ()), hook]
+    x._aux.hooks, x._aux.rare = [*(x._aux.hooks or ()), hook], True
     return x._aux, hook
 
 
@@ -341,7 +341,12 @@ def _starts(name: str, outputs: Sequence[Tensor], grads: Sequence[Any], create_g
                 )
             starts.append((node_at(y), g))
             continue
-        if type(g) is Tensor and type(a := g._value) is ndarray and type(y._aux) is Node:  # made by a recorded op
+        if type(y._aux) is Node and g is None:
+            v = y._value._value
+            if type(v) is ndarray and not v.ndim and v.dtype.kind == "f":  # a loss
+                starts.append((y._aux, unit(dt.FROM_NP[v.dtype])))
+                continue
+        elif type(g) is Tensor and type(a := g._value) is ndarray and type(y._aux) is Node:  # made by a recorded op
             v = y._value._value
             if type(v) is ndarray and v.shape == a.shape and v.dtype is a.dtype:
                 starts.append((y._aux, g))  # the common case
@@ -381,7 +386,7 @@ def _starts(name: str, outputs: Sequence[Tensor], grads: Sequence[Any], create_g
 
 def _many(name: str, x: Any) -> tuple[list[Any], Any]:
     """Tensors or edges as a list, and the keys where they came in a dict."""
-    if isinstance(x, Tensor | GradientEdge):
+    if isinstance(x, (Tensor, GradientEdge)):  # a union of types would be made at every call
         return [x], None
     if type(x) is dict:
         return list(x.values()), list(x)

@@ -10,11 +10,11 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable
-from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 import numpy as np
 
+from .arguments import checked, parameters_of, renamed, second_look, takes_other_names
 from .declared import show_declaration
 from .fast import is_operand
 from .op import Op
@@ -68,16 +68,16 @@ def with_out(f: Callable[..., Any], fresh: bool = False, fill: bool = False) -> 
     """
 
     names = parameters_of(f)
-    most = LEGACY[f.__name__][1] if f.__name__ in LEGACY else 99  # positional arguments of the newer form
 
     @functools.wraps(f)
     def call(*args: Any, out: Any = None, **kw: Any) -> Any:
-        if kw and not kw.keys() <= names:
-            kw = renamed(f.__name__, names, kw)
         if out is None:
-            return f(*args, **kw) if len(args) <= most else modern(f, args, kw)
+            try:
+                return f(*args, **kw)
+            except (TypeError, AttributeError) as error:
+                return second_look(call, f, names, args, kw, error)
         check_out(f.__name__, out, (*args, *kw.values()), fresh)
-        y = f(*args, **kw)
+        y = f(*args, **renamed(f.__name__, names, kw))
         if fresh and isinstance(out, Tensor) and out.dtype is not y.dtype:
             raise RuntimeError(
                 f"{f.__name__}: Expected out tensor to have dtype {y.dtype}, but got {out.dtype} instead"
@@ -85,85 +85,6 @@ def with_out(f: Callable[..., Any], fresh: bool = False, fill: bool = False) -> 
         return write_out(out, y, fill)
 
     return signed(call, f, out=True)
-
-
-# What NumPy calls the arguments: PyTorch takes these names too.
-ALIASES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
-# Functions whose older form has a factor among the tensors, ``addcmul(a, 2, b, c)``: its name now, and how many tensors there are.
-LEGACY = {
-    "add": ("alpha", 2),
-    "sub": ("alpha", 2),
-    "addcmul": ("value", 3),
-    "addcdiv": ("value", 3),
-    "addmm": ("alpha", 3),
-}
-
-
-def modern(f: Any, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
-    """Call `f` with arguments in the older form."""
-    factor, n = LEGACY[f.__name__]
-    if len(args) == n + 1 and f.__name__ != "addmm":
-        return f(args[0], *args[2:], **{factor: args[1]}, **kw)
-    if (
-        f.__name__ == "addmm" and len(args) in (4, 5) and not isinstance(args[0], Tensor)
-    ):  # addmm(beta, input, alpha, mat1, mat2), addmm(beta, input, mat1, mat2)
-        rest = args[3:] if len(args) == 5 else args[2:]
-        return f(args[1], *rest, beta=args[0], alpha=args[2] if len(args) == 5 else 1, **kw)
-    return f(*args, **kw)
-
-
-def parameters_of(f: Any) -> Any:
-    """The names of a function's parameters that can be given by name; all names, if it takes any."""
-    if type(f) is FunctionType and "__wrapped__" not in f.__dict__ and "__signature__" not in f.__dict__:
-        code = f.__code__
-        if code.co_flags & inspect.CO_VARKEYWORDS:
-            return EVERYTHING
-        return frozenset(code.co_varnames[code.co_posonlyargcount : code.co_argcount + code.co_kwonlyargcount])
-    try:
-        ps = inspect.signature(f).parameters.values()
-    except (TypeError, ValueError):
-        return EVERYTHING
-    if any(p.kind is _VAR_KEYWORD for p in ps):
-        return EVERYTHING
-    return frozenset(p.name for p in ps if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY))
-
-
-class _Everything(frozenset[str]):
-    def __ge__(self, other: Any) -> bool:
-        return True
-
-
-EVERYTHING = _Everything()
-
-
-def renamed(name: str, names: Any, kw: dict[str, Any]) -> dict[str, Any]:
-    """Keyword arguments with NumPy's names replaced by ours; what is unknown all the same is left for the function to refuse."""
-    new: dict[str, Any] = {}
-    for k, v in kw.items():
-        to = ALIASES.get(k, k) if k not in names else k
-        to = to if to in names else k
-        if to == "input" and to not in names and "self" in names:
-            to = "self"
-        if to in new or (to != k and to in kw):
-            raise TypeError(f"{name}() got multiple values for argument {to!r} ({k!r} is another name of it)")
-        new[to] = v
-    return new
-
-
-def aliased(f: F) -> F:
-    """`f` that takes NumPy's names of its arguments too, if it has arguments that have such names."""
-    names = parameters_of(f)
-    most = LEGACY[f.__name__][1] if f.__name__ in LEGACY else 99
-    if isinstance(f, type) or (most == 99 and (names is EVERYTHING or names.isdisjoint(("dim", "keepdim", "other")))):
-        return f
-
-    @functools.wraps(f)
-    def call(*args: Any, **kw: Any) -> Any:
-        if kw and not kw.keys() <= names:
-            kw = renamed(f.__name__, names, kw)
-        return f(*args, **kw) if len(args) <= most else modern(f, args, kw)
-
-    return call  # type: ignore[return-value]
 
 
 def _unnamed(name: str, given: tuple[Any, ...], kw: dict[str, Any]) -> tuple[Any, ...]:
@@ -292,9 +213,7 @@ def public(
     """Publish a function: `names` (dotted, under chainrule), `methods` of Tensor, `inplace` methods; with ``out=`` (see with_out)."""
 
     def register(f: F) -> F:
-        target: Any = pointwise_function(f) if is_pointwise(f) else with_out(f, fresh, fill) if out else f
-        if target is f and names and not names.startswith("nn."):
-            target = aliased(f)
+        target: Any = pointwise_function(f) if is_pointwise(f) else with_out(f, fresh, fill) if out else checked(f)
         for n in names.split():
             claim(n, f)
             PUBLIC[n] = target
@@ -304,7 +223,7 @@ def public(
         as_method: Any = _pointwise_method(f) if is_pointwise(f) else _bindable(f) if isinstance(f, Op) else f
         named = as_method
         if not is_pointwise(f) and not isinstance(f, Op) and (methods or inplace):
-            named = target if not out and names and not names.startswith("nn.") else aliased(f)
+            named = checked(f) if takes_other_names(f) else f
         for n in methods.split():
             attach(n, _operator(f, as_method) if n in OPERATORS else named, f)
         for n in inplace.split():

@@ -36,8 +36,8 @@ _by_seq = operator.attrgetter("seq")
 class Node:
     """One application of an op on the tape."""
 
-    __slots__ = ("__dict__", "__weakref__", "args", "fits", "kw", "op", "parents", "seq", "y")
-    # What few nodes have lives in their __dict__.
+    __slots__ = ("__dict__", "__weakref__", "args", "fits", "kw", "op", "parents", "rare", "seq", "y")
+    # What few nodes have lives in their __dict__; a node that has hooks or several results is `rare`.
     hooks: list[Callable[..., Any]] | None = None
     around: tuple[list[Any], list[Any]] | None = None  # hooks on the node itself: before its rule, and after
     store: Store | None = None  # what the node keeps, where hooks packed it
@@ -55,6 +55,7 @@ class Node:
         self.parents = parents
         self.kw = kw
         self.fits = fits
+        self.rare = False
         self.seq = _count()
 
     def release(self) -> None:
@@ -90,13 +91,6 @@ class Node:
         """A dict for notes of one's own."""
         return self.__dict__.setdefault("notes", {})
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        from .saved import attribute
-
-        return attribute(self, name)
-
     def __call__(self, *grads: Any) -> Any:
         """The cotangents of the inputs from those of the results."""
         from .walk import pulled_by_hand
@@ -113,7 +107,7 @@ class Node:
 
     def _hook(self, when: int, fn: Callable[..., Any]) -> Handle:
         if self.around is None:
-            self.around = ([], [])
+            self.around, self.rare = ([], []), True
         self.around[when].append(fn)
         return Handle(self.around[when], fn)
 
@@ -146,6 +140,7 @@ class Pick(Node):
     def __init__(self, node: Node, index: int) -> None:
         self.op = self.args = self.y = self.kw = self.fits = None
         self.parents = (node,)
+        self.rare = False
         self.seq = _count()
         self.index = index
 
@@ -162,6 +157,7 @@ class Leaf(Node):
     def __init__(self, owner: Tensor | None = None) -> None:
         self.op = self.args = self.y = self.kw = self.fits = None
         self.parents = ()
+        self.rare = False
         self.seq = _count()
         self.owner = weakref.ref(owner) if owner is not None else None
 
@@ -174,6 +170,19 @@ class Leaf(Node):
         return None if self.owner is None else self.owner()
 
 
+class Shown(Node):
+    """A node that somebody looks at: it answers to PyTorch's names of what it keeps. (The others are quicker without.)"""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        from .saved import attribute
+
+        return attribute(self, name)
+
+
 _CLASSES: dict[str, type[Node]] = {}
 
 
@@ -183,7 +192,7 @@ def named(node: Any) -> Any:
         name = node.name()
         cls = _CLASSES.get(name)
         if cls is None:
-            cls = _CLASSES[name] = type(name, (Node,), {"__slots__": (), "__doc__": f"A node that {name} made."})
+            cls = _CLASSES[name] = type(name, (Shown,), {"__slots__": (), "__doc__": f"A node that {name} made."})
         node.__class__ = cls
     return node
 
@@ -269,7 +278,7 @@ class Reverse(Interpreter):
             look(self, node, y, low, args)
         if not several:
             return Tensor(y, self, node)
-        node.nout = len(y)
+        node.nout, node.rare = len(y), True
         if not op.sparse_vjp:
             node.outs = [(tuple(v.shape), v.dtype) for v in y]
         out: list[Any] = []
@@ -313,8 +322,16 @@ class Reverse(Interpreter):
             return self._note(op, y, (la, lb), (pa, pb), (a, b))
         fa = fb = None
         if not op.even:
-            fa = None if pa is None else (sizes(la), dt.FROM_NP[innermost(la).dtype])
-            fb = None if pb is None else (sizes(lb), dt.FROM_NP[innermost(lb).dtype])
+            # Operands of just their core ranks have cotangents of their own shapes.
+            direct = (
+                y._interp is None
+                and la._value.ndim == op.core[0]
+                and lb._value.ndim == op.core[1]
+                and la._value.dtype is lb._value.dtype is y._value.dtype
+            )
+            if not direct:
+                fa = None if pa is None else (sizes(la), dt.FROM_NP[innermost(la).dtype])
+                fb = None if pb is None else (sizes(lb), dt.FROM_NP[innermost(lb).dtype])
         elif y._interp is None:
             yv = y._value
             if pa is not None and not (la._value.dtype is yv.dtype and la._value.shape == yv.shape):
@@ -324,7 +341,8 @@ class Reverse(Interpreter):
         else:
             fa = None if pa is None else _fit(la, y)
             fb = None if pb is None else _fit(lb, y)
-        keep_y, keep_x = op.keeps(_SECOND if pa is None else _FIRST if pb is None else _BOTH)
+        need = _SECOND if pa is None else _FIRST if pb is None else _BOTH
+        keep_y, keep_x = op._keeps.get(need) or op.keeps(need)
         if keep_x is not None:
             if not keep_x[0] and (pa is not None or isinstance(la, Tensor)):
                 la = None

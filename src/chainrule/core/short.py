@@ -91,6 +91,7 @@ class Lean(Node):
         self.parents = parents
         self.kw = _NONE
         self.fits = fits
+        self.rare = False
         self.seq = _count()
 
     @property

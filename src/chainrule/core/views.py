@@ -126,7 +126,7 @@ def _move_retain(x: Tensor, new: Tensor) -> None:
     for node, on in ((x._aux, False), (new._aux, True)):
         if hasattr(node, "hooks"):
             others = [h for h in node.hooks or () if h is not hook]
-            node.hooks = [*others, hook] if on else others or None
+            node.hooks, node.rare = [*others, hook] if on else others or None, True
 
 
 def assign(x: Tensor, new: Any, what: str = "in-place write") -> Tensor:

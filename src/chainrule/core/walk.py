@@ -100,31 +100,30 @@ def walk_back(
     grads: dict[Node, Any] = {}  # of nodes, and so of their first results
     others: dict[Node, dict[int, Any]] = {}  # of the other results of a node
     masks: dict[Node, Any] = {}  # where a cotangent is absent
-    heap: list[tuple[int, Node]] = []  # of the nodes to visit, the last made first
+    todo: list[Any] = []  # the nodes to visit, the last made first: all in order where they are known, else a heap
     result: dict[Node, Any] = {}
     keep: set[Node] | None = None
     live: set[Node] | None = None
     if wanted is not None:
         keep = set(wanted)
         if due is None:
-            order, live = _towards([n for n, _ in starts], keep, stop)
+            todo, live = _towards([n for n, _ in starts], keep, stop)
         else:
-            order, live = _towards([*(n for n, _ in starts), *due], keep | due, stop)
-        heap = [(-n.seq, n) for n in order]  # the last made first, which makes it a heap
+            todo, live = _towards([*(n for n, _ in starts), *due], keep | due, stop)
     for n, g in starts:
         prev = grads.get(n)
         grads[n] = g if prev is None else prev + g
         if prev is None and live is None and (type(n) is not Leaf or n.hooks is not None):
-            heappush(heap, (-n.seq, n))
+            heappush(todo, (-n.seq, n))
     if due is not None and live is None:
         for n in due:
-            heappush(heap, (-n.seq, n))
+            heappush(todo, (-n.seq, n))
     plain = rewrap is None and not WATCHED.on
-    quick = plain and keep is None and free and skipped is None and due is None
-    while heap:
-        n = heappop(heap)[1]
+    quick = plain and keep is None and free and skipped is None and due is None and early is None
+    while todo:
+        n = heappop(todo)[1] if live is None else todo.pop()
         if quick and not masks:
-            special = _quickly(n, grads, heap)
+            special = _quickly(n, grads, todo)
             if special is None:
                 continue
             n = special
@@ -138,7 +137,7 @@ def walk_back(
         if stop and n in keep:  # type: ignore[operator]
             result[n] = g
             continue
-        if n.hooks is not None and g is not None:
+        if n.rare and n.hooks is not None and g is not None:
             g = _run_hooks(n, g)
         if keep is not None and g is not None and n in keep:
             result[n] = g
@@ -150,21 +149,22 @@ def walk_back(
                 p = n.parents[0]
                 parts = others.setdefault(p, {})
                 if live is None and not parts and p not in grads:
-                    heappush(heap, (-p.seq, p))
+                    heappush(todo, (-p.seq, p))
                 parts[n.index] = g if n.index not in parts else parts[n.index] + g
             elif keep is None:
                 result[n] = g
             continue
-        if n.nout:
-            g = _of_all_results(n, g, others.pop(n, None))
-        if n.around is not None:
-            g = _run_before(n, g)
+        if n.rare:
+            if n.nout:
+                g = _of_all_results(n, g, others.pop(n, None))
+            if n.around is not None:
+                g = _run_before(n, g)
         rules = op.pull_rules
         if rules is not None and plain and not masks and n.args is not None:
             gs = _by_rules(n, g, rules, live)
         else:
             gs = _pulled(n, g, rewrap, live)
-        if n.around is not None:
+        if n.rare and n.around is not None:
             gs = _run_after(n, gs, g)
         if free:
             n.release()
@@ -190,7 +190,7 @@ def walk_back(
             if prev is None:
                 grads[p] = gi
                 if live is None and (type(p) is not Leaf or p.hooks is not None):
-                    heappush(heap, (-p.seq, p))
+                    heappush(todo, (-p.seq, p))
                 if m is not None:
                     masks[p] = m
             else:
@@ -215,7 +215,7 @@ def _quickly(n: Any, grads: dict[Node, Any], heap: list[tuple[int, Node]]) -> No
     while True:
         lean = n.__class__ is Lean
         args = n.raw if lean else n.args
-        if args is None or n.hooks is not None or n.nout or n.around is not None:
+        if args is None or n.rare:
             break
         op = n.op
         rules = op.pull_rules
@@ -287,13 +287,15 @@ def _quickly(n: Any, grads: dict[Node, Any], heap: list[tuple[int, Node]]) -> No
 
 
 def _towards(starts: list[Node], keep: set[Node], stop: bool) -> tuple[list[Node], set[Node]]:
-    """The nodes to visit between the starts and those to keep, the last made first; and the set of those that get a cotangent.
+    """The nodes to visit between the starts and those to keep, the last made last; and the set of those that get a cotangent.
 
     With `stop` nothing that lies beyond a node to keep is looked at.
     """
     order, seen, stray = list(dict.fromkeys(starts)), set(starts), False
     for n in order:
-        for p in () if stop and n in keep else n.parents:
+        if stop and n in keep:
+            continue
+        for p in n.parents:
             if p is not None and p not in seen:
                 seen.add(p)
                 if type(p) is not Leaf:
@@ -304,11 +306,11 @@ def _towards(starts: list[Node], keep: set[Node], stop: bool) -> tuple[list[Node
                 if p not in keep:
                     stray = True
     if len(order) > 1:
-        order.sort(key=_by_seq, reverse=True)
+        order.sort(key=_by_seq)
     if not stray:
         return order, seen
     live = seen & keep
-    for n in reversed(order):
+    for n in order:
         if n not in live and not live.isdisjoint(n.parents):
             live.add(n)
     return [n for n in order if n in live], live
@@ -323,14 +325,19 @@ def _by_rules(n: Node, g: Any, rules: Any, live: set[Node] | None) -> list[Any]:
     if cx:
         g = g.conj()
     gs: list[Any] = []
-    i = 0
+    i, count = 0, len(xs)
     for p in n.parents:
         rule = rules[i]
         i += 1
         if p is None or rule is None or rule is ZERO or (live is not None and p not in live):
             gs.append(None)
             continue
-        gi = rule(g, y, *xs, **kw) if kw else rule(g, y, *xs)
+        if kw:
+            gi = rule(g, y, *xs, **kw)
+        elif count == 2:
+            gi = rule(g, y, xs[0], xs[1])
+        else:
+            gi = rule(g, y, xs[0]) if count == 1 else rule(g, y, *xs)
         gs.append(gi.conj() if cx and gi is not None else gi)
     return gs
 

@@ -215,12 +215,12 @@ class Values:
         self.scope[-1].append(v)
 
     def do_libm(self, v: Value) -> None:
-        assert v.dtype is not None and self.lanes is not None
+        assert v.dtype is not None
         st, ty = TYPES[v.dtype], self.vty(v)
         name = "@" + v.attr + ("f" if v.dtype is f32 else "")
         self.declare(name, f"declare {st} {name}({st})")
         out = []
-        for u in range(len(self.lanes.bases) if v.varying else 1):
+        for u in range(len(self.lanes.bases) if v.varying and self.lanes is not None else 1):  # scalars have no lanes
             x = self.get(v.args[0], u, v.varying)
             if not v.varying:
                 out.append(self.f.ins(f"call {st} {name}({st} {x})"))

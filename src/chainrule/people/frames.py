@@ -95,11 +95,12 @@ def place(depth: int = 1, stack: bool = False) -> Place:
     of = -1
     while f is not None:
         code = f.f_code
-        if code is _WALK and not backward and site is None:
+        if code is _WALK and not backward:
             node = f.f_locals.get("n")
             if node is not None and node.op is not None:
                 backward = node.op.name
-                site, of = node.__dict__.get("site"), node.__dict__.get("event", -1)
+                of = node.__dict__.get("event", -1)
+                site = site or node.__dict__.get("site")  # a line further in is that of a checkpoint that runs again
                 if site is not None and not stack:
                     return Place(site, backward, of=of)
         elif code.co_name == "forward" and (module := _module_of(f)) is not None:

@@ -66,6 +66,8 @@ class Tap:
         self._owned: dict[int, int] = {}
         self._local = threading.local()
         self._refs: list[Any] = []
+        self._nodes: list[tuple[weakref.ref[Any], list[tuple[int, int]], int]] = []
+        self._settled = False
 
     # -- hearing ------------------------------------------------------------------------------------------------------
     def hear(self, op: Op, payloads: Any, call: Callable[[], Any], depth: int) -> Any:
@@ -81,6 +83,8 @@ class Tap:
         try:
             e.place = place(depth + 1, self.stack)
             e.backward = e.place.backward
+            if e.backward and not self._settled:
+                self.settle()
             for k, v in enumerate(payloads):
                 if (maker := self.makers.get(id(v))) is not None:
                     e.parents.append((k, maker))
@@ -156,23 +160,37 @@ class Tap:
         """A node of a tape was made: it is told its line, and what it keeps is counted."""
         p = place(2)
         node.__dict__["site"] = p.site
+        if p.backward:  # a checkpoint that runs again: what it keeps is not kept from the forward pass on
+            return
         held = [*(node.args or ()), *(node.y if isinstance(node.y, tuple | list) else (node.y,))]
-        total = 0
+        owners: list[tuple[int, int]] = []
         for x in held:
             if isinstance(x, Tensor):
                 v = innermost(x)
                 while isinstance(getattr(v, "base", None), np.ndarray):
                     v = v.base
-                if id(v) not in self.kept:
-                    self.kept[id(v)] = n = int(getattr(v, "nbytes", 0) or 0)
-                    total += n
+                owners.append((id(v), int(getattr(v, "nbytes", 0) or 0)))
         results = y if isinstance(y, tuple | list) else (y,)
-        for r in results:
-            maker = self.makers.get(id(innermost(r))) if isinstance(r, Tensor) else None
-            if maker is not None:
-                self.events[maker].kept += total
-                node.__dict__["event"] = maker
-                break
+        maker = next(
+            (m for r in results if isinstance(r, Tensor) and (m := self.makers.get(id(innermost(r)))) is not None), -1
+        )
+        if maker >= 0:
+            node.__dict__["event"] = maker
+        if not self._settled:
+            self._nodes.append((weakref.ref(node), owners, maker))
+
+    def settle(self) -> None:
+        """Count what the tape keeps: called when the first op of a backward pass runs. Nodes that are gone by then keep nothing."""
+        self._settled = True
+        for ref, owners, maker in self._nodes:
+            if ref() is None:
+                continue
+            for key, n in owners:
+                if key not in self.kept:
+                    self.kept[key] = n
+                    if maker >= 0:
+                        self.events[maker].kept += n
+        self._nodes.clear()
 
     @contextmanager
     def paused(self) -> Iterator[None]:

@@ -99,7 +99,7 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
         if edge:
             blank = (None,) * len(edge)
             node = Node(_again_op(again, edge, places), blank, None, tuple(edge), {}, blank)
-            node.nout = len(places)
+            node.nout, node.rare = len(places), True
             swaps.update({id(atoms[i]): Pick(node, k) if k else node for k, i in enumerate(places)})
     return unflatten([_swapped(y, swaps) for y in ys], yspec) if swaps else out
 

@@ -17,7 +17,7 @@ from ...kernels import NotSupported, taps
 from ...kernels.pool import empty
 
 PLANES = 16  # remainders from which on windows hardly overlap, and columns are better
-WORK = 1 << 14  # multiplications below which a call of NumPy's is shorter
+WORK = 1 << 9  # multiplications below which a call of NumPy is shorter
 
 
 def _steps(lengths: tuple[int, ...]) -> tuple[int, ...]:
@@ -91,9 +91,6 @@ class Layout:
         return out
 
 
-layout = lru_cache(maxsize=512)(Layout)
-
-
 def _key(geo: Any) -> tuple[Any, ...]:
     return geo.size, geo.kernel, geo.output, geo.stride, geo.pad, geo.dilation
 
@@ -109,14 +106,24 @@ def _supported(geo: Any, work: int, *arrays: Any) -> None:
         raise NotSupported
 
 
-def _numbers(lead: tuple[int, ...], head: tuple[int, ...], n: int) -> Any:
-    """For each of ``(*head, n)`` the number of its image among ``(*lead, n)``, where `lead` broadcasts to `head`."""
+@lru_cache(maxsize=512)
+def _numbers(lead: tuple[int, ...], head: tuple[int, ...], n: int, size: int = 1) -> Any:
+    """For each of ``(*head, n)`` where its image of `size` entries starts among ``(*lead, n)``, where `lead` broadcasts to `head`."""
     own = np.arange(math.prod(lead) * n).reshape(*(1,) * (len(head) - len(lead)), *lead, n)
-    return np.ascontiguousarray(np.broadcast_to(own, (*head, n)).reshape(-1))
+    return np.ascontiguousarray(np.broadcast_to(own, (*head, n)).reshape(-1)) * size
 
 
+@lru_cache(maxsize=512)
 def _matrices(lead: tuple[int, ...], head: tuple[int, ...], n: int) -> Any:
     return np.repeat(_numbers(lead, head, 1), n)
+
+
+@lru_cache(maxsize=512)
+def _taps(key: tuple[Any, ...], c: int) -> tuple[Layout, int, Any]:
+    """The layout, the size of a channel in it, and where the taps of all channels lie."""
+    lay = Layout(key)
+    block = len(lay.phases) * lay.plane
+    return lay, block, (np.arange(c)[:, None] * block + lay.tap).reshape(-1)
 
 
 def _crop(y: Any, lengths: tuple[int, ...], counts: tuple[int, ...]) -> Any:
@@ -132,17 +139,15 @@ def conv(x: Any, w: Any, geo: Any) -> Any:
     xl, wl = x.shape[: -d - 2], w.shape[: -d - 2]
     head = np.broadcast_shapes(xl, wl)
     _supported(geo, math.prod(head) * n * o * c * math.prod(geo.kernel) * math.prod(geo.output), x, w)
-    lay = layout(_key(geo))
+    lay, block, at = _taps(_key(geo), c)
     planes = lay.fill(x)
-    block = planes.shape[-2] * lay.plane
-    at = (np.arange(c)[:, None] * block + lay.tap).reshape(-1)
-    images = _numbers(xl, head, n)
+    images = _numbers(xl, head, n, c * block)
     y = empty((len(images), o, math.prod(lay.first)), x.dtype)
     taps.sums(
         planes.reshape(-1),
         w.reshape(-1, o, len(at)),
         at,
-        images * (c * block),
+        images,
         _matrices(wl, head, n),
         y,
         lay.places,
@@ -150,6 +155,59 @@ def conv(x: Any, w: Any, geo: Any) -> Any:
     if lay.first != geo.output:
         y = np.ascontiguousarray(_crop(y, lay.first, geo.output))
     return y.reshape(*head, n, o, *geo.output)
+
+
+class Back:
+    """How results of a convolution lie for its transpose: padded in front as far as taps go back, and one sum for each remainder.
+
+    Place T of a remainder reads place ``T - tap // stride`` of y.
+    """
+
+    __slots__ = ("block", "inner", "lengths", "sums", "target")
+
+    def __init__(self, key: tuple[Any, ...], o: int) -> None:
+        size, kernel, output, stride, pad, dilation = key
+        back = [(k - 1) * e // s for k, e, s in zip(kernel, dilation, stride, strict=True)]
+        least = [a // s for a, s in zip(pad, stride, strict=True)]  # the first place that lies in the image
+        lengths = [
+            (m + a - 1) // s + 1 - first + b for m, a, s, first, b in zip(size, pad, stride, least, back, strict=True)
+        ]
+        front = [max(0, b - f) for f, b in zip(least, back, strict=True)]
+        starts = [max(0, f - b) for f, b in zip(least, back, strict=True)]
+        counts = [max(0, min(p - x, m - a)) for p, x, m, a in zip(output, starts, lengths, front, strict=True)]
+        tail = min(front[-1], lengths[-1] - front[-1] - counts[-1]) if len(size) > 1 else 0  # lines share their padding
+        lengths[-1] -= tail
+        self.lengths = tuple(lengths)
+        self.block = math.prod(lengths) + tail
+        self.inner = tuple(slice(x, x + n) for x, n in zip(starts, counts, strict=True))
+        self.target = tuple(slice(a, a + n) for a, n in zip(front, counts, strict=True))
+        steps = _steps(self.lengths)
+        self.sums = []
+        for phase in np.ndindex(*stride):
+            target, many, shift, chosen = [], [], 0, []
+            for f, m, a, s, k, e, b, low, step in zip(
+                phase, size, pad, stride, kernel, dilation, back, least, steps, strict=True
+            ):
+                first = max(0, -(-(a - f) // s))
+                start = first * s + f - a
+                count = max(0, -(-(m - start) // s))
+                target.append(slice(start, start + max(count - 1, 0) * s + 1, s))
+                many.append(count)
+                shift += (first - low + b) * step
+                chosen.append([q for q in range(k) if q * e % s == f])
+            if 0 in many:
+                continue
+            places = [
+                shift - sum(q * e // s * step for q, e, s, step in zip(at, dilation, stride, steps, strict=True))
+                for at in itertools.product(*chosen)
+            ]
+            at = (np.arange(o)[:, None] * self.block + np.array(places, np.int64)).reshape(-1)
+            part = np.ix_(*chosen) if max(stride) > 1 else ()
+            lines = (many[0], *self.lengths[1:])
+            self.sums.append((tuple(target), tuple(many), part, at, lines, _reach(tuple(many), steps)))
+
+
+_back = lru_cache(maxsize=512)(Back)
 
 
 def conv_input(y: Any, w: Any, geo: Any) -> Any:
@@ -160,65 +218,22 @@ def conv_input(y: Any, w: Any, geo: Any) -> Any:
     yl, wl = y.shape[: -d - 2], w.shape[: -d - 2]
     head = np.broadcast_shapes(yl, wl)
     _supported(geo, math.prod(head) * n * o * c * math.prod(geo.kernel) * math.prod(geo.output), y, w)
-    # Place T of a remainder reads place T - (tap // stride) of y: images are padded in front as far as taps go back.
-    back = tuple((k - 1) * e // s for k, e, s in zip(geo.kernel, geo.dilation, geo.stride, strict=True))
-    least = tuple(a // s for a, s in zip(geo.pad, geo.stride, strict=True))
-    full = [
-        (m + a - 1) // s + 1 - first + b
-        for m, a, s, first, b in zip(geo.size, geo.pad, geo.stride, least, back, strict=True)
-    ]
-    source = [slice(max(0, f - b), max(0, f - b) + m) for f, b, m in zip(least, back, full, strict=True)]
-    inner = y[(..., *source)]
-    front = tuple(max(0, b - f) for f, b in zip(least, back, strict=True))
-    inner = inner[(..., *(slice(0, m - a) for m, a in zip(full, front, strict=True)))]
-    tail = 0
-    if d > 1:
-        tail = min(front[-1], full[-1] - front[-1] - inner.shape[-1])
-        full[-1] -= tail
-    steps = _steps(tuple(full))
-    block = math.prod(full) + tail
-    flat: Any = empty((*y.shape[:-d], block), y.dtype)
+    plan = _back(_key(geo), o)
+    flat: Any = empty((*y.shape[:-d], plan.block), y.dtype)
     flat.fill(0)
-    padded = flat[..., : math.prod(full)].reshape(*y.shape[:-d], *full, copy=False)
-    padded[(..., *(slice(a, a + p) for a, p in zip(front, inner.shape[-d:], strict=True)))] = inner
-    images, matrices = _numbers(yl, head, n), _matrices(wl, head, n)
+    padded = flat[..., : math.prod(plan.lengths)].reshape(*y.shape[:-d], *plan.lengths, copy=False)
+    padded[(..., *plan.target)] = y[(..., *plan.inner)]
+    images, matrices = _numbers(yl, head, n, o * plan.block), _matrices(wl, head, n)
     x: Any = empty((len(images), c, *geo.size), y.dtype)
-    wt = np.moveaxis(w.reshape(-1, o, c, *geo.kernel), 1, 2)  # (matrices, C, O, *kernel)
-    for phase in np.ndindex(*geo.stride):
-        target, counts, shift, chosen = [], [], 0, []
-        for f, m, a, s, k, e, b, low, step in zip(
-            phase, geo.size, geo.pad, geo.stride, geo.kernel, geo.dilation, back, least, steps, strict=True
-        ):
-            first = max(0, -(-(a - f) // s))
-            start = first * s + f - a
-            count = max(0, -(-(m - start) // s))
-            target.append(slice(start, start + max(count - 1, 0) * s + 1, s) if count else slice(0, 0))
-            counts.append(count)
-            shift += (first - low + b) * step
-            chosen.append([q for q in range(k) if q * e % s == f])
-        if 0 in counts:
-            continue
-        if not all(chosen):
+    wt = w.reshape(-1, o, c, *geo.kernel).swapaxes(1, 2)
+    for target, counts, part, at, lines, places in plan.sums:
+        if not len(at):
             x[(..., *target)] = 0
             continue
-        places = [
-            shift - sum(q * e // s * step for q, e, s, step in zip(at, geo.dilation, geo.stride, steps, strict=True))
-            for at in itertools.product(*chosen)
-        ]
-        at = (np.arange(o)[:, None] * block + np.array(places, np.int64)).reshape(-1)
-        part = wt[(..., *np.ix_(*chosen))] if any(s != 1 for s in geo.stride) else wt
-        lines = (counts[0], *full[1:])
         out = empty((len(images), c, math.prod(lines)), y.dtype)
-        taps.sums(
-            flat.reshape(-1),
-            part.reshape(len(wt), c, len(at)),
-            at,
-            images * (o * block),
-            matrices,
-            out,
-            _reach(tuple(counts), steps),
-        )
-        x[(..., *target)] = _crop(out, lines, tuple(counts))
+        weights = (wt[(..., *part)] if part else wt).reshape(len(wt), c, len(at))
+        taps.sums(flat.reshape(-1), weights, at, images, matrices, out, places)
+        x[(..., *target)] = _crop(out, lines, counts)
     return x.reshape(*head, n, c, *geo.size)
 
 
@@ -230,10 +245,8 @@ def conv_weight(x: Any, y: Any, geo: Any) -> Any:
     xl, yl = x.shape[: -d - 2], y.shape[: -d - 2]
     head = np.broadcast_shapes(xl, yl)
     _supported(geo, math.prod(head) * n * o * c * math.prod(geo.kernel) * math.prod(geo.output), x, y)
-    lay = layout(_key(geo))
+    lay, block, at = _taps(_key(geo), c)
     planes = lay.fill(x)
-    block = planes.shape[-2] * lay.plane
-    at = (np.arange(c)[:, None] * block + lay.tap).reshape(-1)
     if lay.first != geo.output:
         full: Any = empty((*y.shape[:-d], *lay.first), y.dtype)
         full.fill(0)
@@ -244,7 +257,7 @@ def conv_weight(x: Any, y: Any, geo: Any) -> Any:
         planes.reshape(-1),
         np.ascontiguousarray(y).reshape(-1, o, math.prod(lay.first)),
         at,
-        _numbers(xl, head, n) * (c * block),
+        _numbers(xl, head, n, c * block),
         _numbers(yl, head, n),
         w,
         lay.places,

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
-from ...core.declare import op
+from ...core.declare import op, pointwise
 from ...core.primitives import detach_p
 from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import broadcast_shapes
 from ...core.tensor import Tensor
-from ..elementwise.select import where
+from ...kernels import NotSupported, pairs
+from .matmul import rounded_once
 from .norms import vector_norm
 
 
@@ -29,7 +30,11 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
 
 @op("euclid", core="(p,m),(r,m)->(p,r)")
 def euclid_p(a: Any, b: Any) -> Any:
-    """``|a[i] - b[j]|`` for all rows, from inner products of centred points; close pairs again from their differences."""
+    """``|a[i] - b[j]|`` for all rows; without a compiler from inner products of centred points, close pairs again from their differences."""
+    try:
+        return pairs.distances(a, b)
+    except NotSupported:
+        pass
     d = np.result_type(a, b)
     wide = np.float64
     a, b = a.astype(wide, copy=False), b.astype(wide, copy=False)
@@ -51,42 +56,83 @@ def euclid_p(a: Any, b: Any) -> Any:
     return np.sqrt(np.maximum(y2, 0)).astype(d, copy=False)
 
 
+@rounded_once
+def _euclid(a: Tensor, b: Tensor) -> Any:
+    return euclid_p(a, b)
+
+
+@op("pull", core="(p,r),(p,m),(r,m)->(p,m)")
+def pull_p(w: Any, a: Any, b: Any) -> Any:
+    """``sum_j w[i, j] (a[i] - b[j])``: without a compiler by a product, of points moved to the middle of b."""
+    try:
+        return pairs.pull(w, a, b)
+    except NotSupported:
+        c = b.mean(axis=-2, keepdims=True)
+        return w.sum(-1)[..., None] * (a - c) - w @ (b - c)
+
+
+def _safe_quotient(g: Any, y: Any) -> Any:
+    return np.divide(g, y, out=np.zeros(np.broadcast_shapes(g.shape, y.shape), np.result_type(g, y)), where=y != 0)
+
+
+over_p = pointwise(
+    "over",
+    _safe_quotient,
+    lambda t, q, g, y: over_p.bind(t, y),
+    lambda t, q, g, y: -t * over_p.bind(q, y),
+    doc="g / y, and 0 where y is 0.",
+)
+
+
 def _centred(a: Any, b: Any) -> tuple[Any, Any]:
     """Both sets of points moved to the middle of the second, which distances do not see."""
     c = detach_p.bind(b.mean(-2, True))
     return a - c, b - c
 
 
-def _over(g: Any, y: Any) -> Any:
-    dead = y == 0
-    return where(dead, 0, g / where(dead, 1, y))
+def _apart(t: Any, a: Any, b: Any) -> Any:
+    """``sum_k t[i, k] (a[i, k] - b[j, k])``."""
+    u, v = _centred(a, b)
+    return (t * u).sum(-1).unsqueeze(-1) - t @ v.transpose(-1, -2)
 
 
 @euclid_p.jvp
 def _(t: Any, y: Any, a: Any, b: Any) -> Any:
     (ta, tb), (u, v) = t, _centred(a, b)
     own = (u * ta).sum(-1).unsqueeze(-1) + (v * tb).sum(-1).unsqueeze(-2)
-    return _over(own - u @ tb.transpose(-1, -2) - ta @ v.transpose(-1, -2), y)
+    return over_p(own - u @ tb.transpose(-1, -2) - ta @ v.transpose(-1, -2), y)
 
 
 @euclid_p.vjp
 def _(g: Any, y: Any, a: Any, b: Any) -> Any:
-    (u, v), w = _centred(a, b), _over(g, y)
-    return (
-        lambda: w.sum(-1).unsqueeze(-1) * u - w @ v,
-        lambda: w.sum(-2).unsqueeze(-1) * v - w.transpose(-1, -2) @ u,
-    )
+    w = over_p(g, y)
+    return lambda: pull_p(w, a, b), lambda: pull_p(w.transpose(-1, -2), b, a)
+
+
+pull_p.jvp(
+    [
+        lambda t, y, w, a, b: pull_p(t, a, b),
+        lambda t, y, w, a, b: w.sum(-1).unsqueeze(-1) * t,
+        lambda t, y, w, a, b: -(w @ t),
+    ]
+)
+pull_p.vjp(
+    [
+        lambda g, y, w, a, b: _apart(g, a, b),
+        lambda g, y, w, a, b: w.sum(-1).unsqueeze(-1) * g,
+        lambda g, y, w, a, b: -(w.transpose(-1, -2) @ g),
+    ]
+)
 
 
 _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
-_MANY = 1 << 18  # differences of this many coordinates are kept in memory; of more, the matrix products take over
 
 
 @public("cdist", out=False)
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = _MODES[0]) -> Tensor:
     """``|x1[i] - x2[j]|`` of order `p` between all rows of two (batches of) matrices.
 
-    Many Euclidean distances come from a matrix product, unless `compute_mode` is "donot_use_mm_for_euclid_dist".
+    Euclidean distances are computed from differences, whatever `compute_mode` says.
     """
     for name, x in (("x1", x1), ("x2", x2)):
         if x.ndim < 2:
@@ -106,8 +152,8 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = _MODES[0])
     if size == 0:
         # A sum over nothing is 0, also where the norm has no value; it stays part of the graph.
         return (x1.unsqueeze(-2) - x2.unsqueeze(-3)).sum(-1)
-    if p == 2 and size > _MANY and compute_mode != _MODES[2]:
-        return euclid_p(x1, x2)
+    if p == 2:
+        return _euclid(x1, x2)
     return vector_norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...core import dtypes as dt
 from ...core.declare import op
-from ...core.dispatch import innermost
+from ...core.dispatch import flat_array, innermost
 from ...core.primitives import permute_p
 from ...core.registry import public
 from ...core.samples import S, sample
@@ -189,6 +189,17 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     """
     if not isinstance(other, Tensor) or not isinstance(input, Tensor):
         raise TypeError(f"matmul: expected two tensors, got {type(input).__name__} and {type(other).__name__}")
+    va, vb = flat_array(input), flat_array(other)
+    if va is not None and vb is not None and va.dtype is vb.dtype:
+        na, nb = va.ndim, vb.ndim
+        if na == nb == 2:
+            if va.shape[1] == vb.shape[0]:
+                return product(input, other)
+        elif nb == 1:
+            if (na == 1 or na == 2) and va.shape[-1] == vb.shape[0]:
+                return (vectors.matvec_p if na == 2 else vectors.dot_p).bind(input, other)
+        elif na == 1 and nb == 2 and va.shape[0] == vb.shape[0]:
+            return vectors.vecmat_p.bind(input, other)
     sa, sb = sizes_of(input), sizes_of(other)
     na, nb = len(sa), len(sb)
     va, vb = innermost(input), innermost(other)

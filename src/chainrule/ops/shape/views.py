@@ -200,7 +200,7 @@ def permute(input: Tensor, *dims: Any, **kw: Any) -> Tensor:
         )
     if n == 0:
         return permute_p(input, dims=())
-    return permute_p(input, dims=wrap_dims(ds, n, "dims"))
+    return permute_p(input, dims=wrap_dims(ds, n, "permute"))
 
 
 @public("transpose swapdims", methods="transpose swapdims", out=False)

@@ -1,0 +1,94 @@
+"""The sources of the site: every public function has an entry whose example runs, code blocks are such that they are run, links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import chainrule
+from chainrule.core.registry import PUBLIC
+from docs.site import build, reference
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PAGES = sorted(p for p in (ROOT / "docs").rglob("*.md"))
+
+
+@pytest.fixture(scope="module")
+def entries() -> dict[str, reference.Entry]:
+    return {e.names[0]: e for _, e in reference.entries()}
+
+
+def test_every_public_function_has_an_entry_and_an_example_that_runs(entries: dict[str, reference.Entry]) -> None:
+    listed = {n for e in entries.values() for n in e.names}
+    wanted = {n for n in PUBLIC if not n.startswith(("_C.", "ops.")) and not n.rpartition(".")[2].startswith("_")}
+    assert not wanted - listed
+    without = [n for n, e in entries.items() if n in PUBLIC and e.example is None]
+    assert not without
+    assert len(entries) > 1400
+
+
+def test_an_entry_says_what_people_look_for(entries: dict[str, reference.Entry]) -> None:
+    kinky = reference.kinks()
+    text = entries["amax"].text(kinky)
+    for part in (
+        "{py:function} chainrule.amax",
+        "**derivative**",
+        "**kinks and ties**",
+        "shared evenly",
+        ">>> ",
+        "grad(lambda",
+        "source/ops.",
+        "conformance.html#q=amax",
+    ):
+        assert part in text, part
+    assert "t * cos" in entries["sin"].text(kinky)
+    assert "special.softmax" in entries["softmax"].text(kinky)
+    for e in entries.values():
+        assert e.place is None or (Path(chainrule.__file__).parent / e.place.file).exists()
+
+
+@pytest.mark.parametrize("path", [ROOT / "README.md", *PAGES], ids=lambda p: p.name)
+def test_python_blocks_are_run(path: Path) -> None:
+    """Those with prompts by pytest itself, which compares what they print; the others here, one after the other."""
+    scope: dict[str, object] = {"__name__": "page"}
+    for block in re.findall(r"^```python\n(.*?)^```", path.read_text(encoding="utf-8"), re.S | re.M):
+        if not block.startswith(">>> ") and path.name != "template.md":
+            exec(compile(block, str(path), "exec"), scope)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: p.name)
+def test_links_between_pages(path: Path) -> None:
+    made = ("reference/", "gallery/", "show-gpt.html", "changelog.md")  # when the site is built
+    for target in re.findall(
+        r"(?<!!)\[[^\]]+\]\(([^)\s]+)\)", re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.S)
+    ):
+        if not re.match(r"[a-z]+:|#", target) and not any(m in target for m in made):
+            assert (path.parent / target.partition("#")[0]).exists(), f"{path.name}: {target}"
+
+
+def test_links_out_of_docs_become_code() -> None:
+    text = build.links(
+        "[here](../CONTRIBUTING.md) [jit](jit.md) [log](../CHANGELOG.md) [far](https://x.org)",
+        ROOT / "docs" / "tour.md",
+    )
+    assert text == "`CONTRIBUTING.md` [jit](jit.md) [log](changelog.md) [far](https://x.org)\n"
+
+
+def test_the_readme_has_ten_rows_and_absolute_links() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    table = text.split("<!-- bench:begin -->")[1].split("<!-- bench:end -->")[0]
+    assert sum(line.startswith("| ") for line in table.splitlines()) == 11  # with the heading
+    assert all(t.startswith("https://") for t in re.findall(r"(?<!`)\]\(([^)]+)\)", text))
+    assert text.index("grad(") < 600  # a gradient on the first screen
+
+
+def test_one_version_and_extras_that_contain_what_they_say() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert "version" in project["dynamic"]
+    assert f"version: {chainrule.__version__}" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    extras = project["optional-dependencies"]
+    assert not any("ruff" in d or "mypy" in d or "[test]" in d for d in extras["bench"])
+    assert project["scripts"]["chainrule"] == "chainrule.cli.commands:main"
