@@ -13,6 +13,9 @@ class _Zero:
 
 
 ZERO: Any = _Zero()
+# What NumPy raises for 0/0 or an overflow where the caller has asked for that (``np.errstate(all="raise")``, ``-W error``): in an op these
+# are values. To wait for it costs nothing; see docs/decisions/002.
+FLOATING = (FloatingPointError, RuntimeWarning)
 
 
 class ChainruleError(RuntimeError):

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from .op import Op, check_broadcast
+from .errors import FLOATING
+from .op import Op, check_broadcast, quietly
 from .payload import COMPOSED, composed
 from .sizes import Ragged
 from .tensor import Tensor
@@ -35,7 +36,10 @@ def unary(op: Op, fn: Callable[..., Any], fast: frozenset[int]) -> Callable[...,
             if i is None:
                 v = x._value
                 if v.dtype.num in fast and type(v) is ndarray:
-                    r = fn(v)
+                    try:
+                        r = fn(v)
+                    except FLOATING:
+                        r = quietly(fn, v)
                     return Tensor(r if type(r) is ndarray else np.asarray(r))
                 if type(v) is ndarray:
                     return op.run((x,), {})
@@ -89,6 +93,8 @@ def binary(
                                 return Tensor(r)
                             try:
                                 r = fn(va, vb)
+                            except FLOATING:
+                                r = quietly(fn, va, vb)
                             except ValueError:
                                 check_broadcast(op.name, va, vb)
                                 raise
@@ -99,7 +105,10 @@ def binary(
                     if va.dtype.num in floats and type(va) is ndarray:
                         if large is not None and va.size >= LARGE_SIZE and (r := large(va, other)) is not None:
                             return Tensor(r)
-                        r = fn(va, other)
+                        try:
+                            r = fn(va, other)
+                        except FLOATING:
+                            r = quietly(fn, va, other)
                         return Tensor(r if type(r) is ndarray else np.asarray(r))
                     return op.run((a, other), {})
             elif type(other) is Tensor:
@@ -114,7 +123,10 @@ def binary(
             if other._value.dtype.num in floats and type(other._value) is ndarray:
                 if large is not None and other._value.size >= LARGE_SIZE and (r := large(a, other._value)) is not None:
                     return Tensor(r)
-                r = fn(a, other._value)
+                try:
+                    r = fn(a, other._value)
+                except FLOATING:
+                    r = quietly(fn, a, other._value)
                 return Tensor(r if type(r) is ndarray else np.asarray(r))
         if isinstance(a, Tensor):  # a subclass, as parameters are
             top = a._interp
@@ -155,8 +167,13 @@ def pair(op: Op, quick: Callable[[Any, Any], Any]) -> Callable[..., Any]:
         ia, ib = a._interp, b._interp
         if ia is None and ib is None:
             va, vb = a._value, b._value
-            if type(va) is ndarray and type(vb) is ndarray and (r := quick(va, vb)) is not None:
-                return Tensor(r if type(r) is ndarray else np.asarray(r))
+            if type(va) is ndarray and type(vb) is ndarray:
+                try:
+                    r = quick(va, vb)
+                except FLOATING:
+                    r = quietly(quick, va, vb)
+                if r is not None:
+                    return Tensor(r if type(r) is ndarray else np.asarray(r))
             return op.run((a, b), {})
         top = ib if ia is None or (ib is not None and ib.level > ia.level) else ia
         return top.run_binary(op, a, b)

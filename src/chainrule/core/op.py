@@ -17,7 +17,7 @@ import numpy as np
 
 from . import dtypes as dt
 from .batching import BATCH
-from .errors import ZERO, missing
+from .errors import FLOATING, ZERO, missing
 from .payload import COMPOSED, PAYLOADS, as_payload, composed
 from .shapes import broadcast_shapes, zeros_like_tensor
 from .sizes import SEEN, Ragged, first_ragged, highest_level
@@ -87,6 +87,8 @@ class Op:
         self.body, self.spec, self.core = body, spec, core
         self.types = None if types is None else Types(name, types)
         self.bodies: dict[type, Callable[..., Any]] = {}
+        if isinstance(batch, str) and batch not in BATCH:
+            raise ValueError(f"op {name}: batch={batch!r} is not known; there are {', '.join(BATCH)}, or a function")
         self.batch_rule = BATCH[batch] if isinstance(batch, str) else batch
         self.sizes, self.grows = (*sizes, *(k for k in grows if k not in sizes)), grows
         self.view, self.differentiable, self.integer_outputs = view, differentiable, frozenset(integer_outputs)
@@ -172,7 +174,10 @@ class Op:
         if body is None:
             return self.spec(*args, **kw)
         if len(args) == 1 and self.types is None and not SEEN and type(v := args[0]._value) is ndarray:
-            y = body(v, **kw)  # the common case, by the shortest way
+            try:
+                y = body(v, **kw)  # the common case, by the shortest way
+            except FLOATING:
+                y = quietly(body, v, **kw)
             if type(y) is ndarray:
                 return Tensor(y)
             return tuple([Tensor(as_payload(r)) for r in y]) if type(y) is tuple else Tensor(as_payload(y))
@@ -195,6 +200,8 @@ class Op:
             body = r.payload.body(self)
         try:
             y = body(*vals, **kw)
+        except FLOATING:
+            y = quietly(body, *vals, **kw)
         except ValueError:
             if self.form == "pointwise":
                 check_broadcast(self.name, *vals)
@@ -291,6 +298,12 @@ class Op:
         for k in self.grows:
             kw = {**kw, k: (size, *kw[k])}
         return self.batch_rule(self, size, args, flags, kw)
+
+
+def quietly(f: Callable[..., Any], *args: Any, **kw: Any) -> Any:
+    """`f` whatever the caller has asked NumPy to do about infinities and NaN."""
+    with np.errstate(all="ignore"):
+        return f(*args, **kw)
 
 
 def _op_named(name: str) -> Op:

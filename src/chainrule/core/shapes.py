@@ -34,6 +34,19 @@ def zeros(shape: tuple[Any, ...], d: DType, like: Any = None) -> Tensor:
     return Tensor(payload_of(like).zeros(like, tuple(shape), d.np))
 
 
+def constant(value: Any, like: Tensor, d: DType | None = None) -> Tensor:
+    """A number or an array as a tensor of the type of `like` (or of `d`), where the elements of `like` are."""
+    v = innermost(like)
+    dtype = v.dtype if d is None else d.np
+    return Tensor(np.asarray(value, dtype) if type(v) is np.ndarray else payload_of(v).asarray(v, value, dtype))
+
+
+def zeros_beside(shape: tuple[Any, ...], like: Tensor) -> Tensor:
+    """Zeros of a shape, of the type of `like` and where its elements are."""
+    v = innermost(like)
+    return zeros(shape, DTYPES[v.dtype], v)
+
+
 def zeros_like_tensor(x: Tensor) -> Tensor:
     """Zeros with the shape and type of `x` where its elements are, without its history."""
     v = innermost(x)

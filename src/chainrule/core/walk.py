@@ -15,7 +15,7 @@ from numpy import ndarray
 from . import dispatch
 from . import dtypes as dt
 from .dispatch import BLOCKED, CUT, innermost
-from .errors import ZERO, GraphFreedError
+from .errors import FLOATING, ZERO, GraphFreedError
 from .reverse import Leaf, Masked, Node, Pick, Reverse
 from .shapes import sizes_of, zeros, zeros_like_tensor
 from .short import Lean, short_rule
@@ -230,10 +230,16 @@ def _quickly(n: Any, grads: dict[Node, Any], heap: list[tuple[int, Node]]) -> No
             noted = op.short
             if noted is None or noted[0] is not rules:
                 noted = short_rule(op)
-            if not lean:
-                if (short := noted[1]) is not None:
-                    gs = short(n, g if g is not None else Tensor(v), v)
-            elif (short := noted[2]) is not None and (out := short(args, n.kept, n.parents, v)) is not None:
+            out: Any = None
+            try:
+                if not lean:
+                    if (short := noted[1]) is not None:
+                        gs = short(n, g if g is not None else Tensor(v), v)
+                elif (short := noted[2]) is not None:
+                    out = short(args, n.kept, n.parents, v)
+            except FLOATING:
+                gs = None  # by the rules, whose ops know what to do
+            if out is not None:
                 n.raw = n.kept = None
                 grads.pop(n, None)
                 if out.__class__ is ndarray:

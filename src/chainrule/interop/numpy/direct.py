@@ -14,6 +14,7 @@ import numpy as np
 
 from ...core import dtypes as dt
 from ...core.dispatch import CUT
+from ...core.errors import FLOATING
 from ...core.op import Op
 from ...core.reverse import _NONE, Node, Reverse
 from ...core.short import Lean, short_rule
@@ -82,7 +83,10 @@ def of_one(op: Op) -> Direct | None:
             return None
         if op.short[0] is not op.pull_rules and not _rule(op):
             return None
-        y = body(v)
+        try:
+            y = body(v)
+        except FLOATING:
+            return None  # by the tensors, whose ops know what to do
         if y.__class__ is not ndarray:
             y = np.asarray(y)
         if y.dtype is not v.dtype:
@@ -145,7 +149,10 @@ def of_two(op: Op) -> Direct | None:
             return None
         if op.short[0] is not op.pull_rules and not _rule(op):
             return None
-        y = body(va, vb)
+        try:
+            y = body(va, vb)
+        except FLOATING:
+            return None  # by the tensors, whose ops know what to do
         if y.__class__ is not ndarray:
             y = np.asarray(y)
         if y.dtype is not d or y.size >= SMALL:
@@ -187,7 +194,10 @@ def product(a: Any, b: Any) -> Array | None:
         return None
     if va.dtype is not vb.dtype or max(va.size, vb.size) >= SMALL or d.num not in REAL_NUMS:
         return None
-    z = np.dot(va, vb)
+    try:
+        z = np.dot(va, vb)
+    except FLOATING:
+        return None  # by the tensors, whose ops know what to do
     if z.size >= SMALL:
         return None
     _, keep_x = matmul_p.keeps(_SECOND if na is None else _FIRST if nb is None else _BOTH)
@@ -204,7 +214,10 @@ def total(x: Any) -> Array | None:
     if not _open(level) or v.ndim > 7 or v.dtype.num not in REAL_NUMS:
         return None
     kw = {"dim": ALL_DIMS[v.ndim], "keepdim": False, "old": v.shape}
-    y = np.asarray(sum_p.body(v, **kw))
+    try:
+        y = np.asarray(sum_p.body(v, **kw))
+    except FLOATING:
+        return None  # by the tensors, whose ops know what to do
     return _result(level, y, Node(sum_p, (None,), None, (n,), kw, ((v.shape, dt.FROM_NP[v.dtype]),)), v.dtype)
 
 

@@ -14,6 +14,7 @@ from ...core.declare import pointwise
 from ...core.errors import ZERO
 from ...core.registry import METHODS, public
 from ...core.samples import Given, S, sample
+from ...core.shapes import constant
 from ...core.tensor import Tensor
 from ...core.views import assign
 from ..elementwise.formulas import LEAST, compiled, piecewise, smooth
@@ -373,7 +374,7 @@ hardswish_p = smooth(
         lambda x: np.where(x <= -3, x.dtype.type(0), np.where(x < 3, x / 3 + x.dtype.type(0.5), x.dtype.type(1))),
         lambda k, x: k.select(x <= -3.0, 0.0, k.select(x < 3.0, x / 3.0 + 0.5, 1.0)),
     ),
-    lambda x: where((x > -3) & (x < 3), Tensor(np.asarray(1 / 3, x.dtype.np)), 0),
+    lambda x: where((x > -3) & (x < 3), constant(1 / 3, x), 0),
     # Not t times the slope: an infinite cotangent times 0 would be NaN.
     pull=(
         lambda t, x: np.where(x <= -3, t.dtype.type(0), np.where(x < 3, t * (x / 3 + x.dtype.type(0.5)), t)),

@@ -11,7 +11,7 @@ from ...core.declare import op
 from ...core.primitives import clone_p
 from ...core.registry import public
 from ...core.samples import Given, S, sample
-from ...core.shapes import wrap_dim, zeros
+from ...core.shapes import constant, wrap_dim, zeros
 from ...core.tensor import Tensor
 from ..elementwise.select import where_p
 from .rows import sums
@@ -181,7 +181,7 @@ def _scatter(p: Any, name: str, input: Tensor, dim: int, index: Tensor, src: Any
     x, i = at_least_1d(input), at_least_1d(index)
     _check_range(name, i, x.shape[d], d + x.ndim)
     if not isinstance(src, Tensor):
-        src = Tensor(np.asarray(src, x.dtype.np))
+        src = constant(src, x)
     s = src.expand(*i.shape) if src.ndim == 0 else src
     return p(x, i, s, dim=d, ss=tuple(s.shape)).reshape(input.shape)
 
@@ -196,7 +196,7 @@ def scatter(
         return _scatter(scatter_add_p, "scatter", input, dim, index, v)
     if reduce == "multiply":
         if not isinstance(v, Tensor):
-            v = Tensor(np.full(index.shape, v, input.dtype.np))
+            v = constant(np.full(index.shape, v), input)
         return input.scatter_reduce(dim, index, v, "prod")
     if reduce is not None:
         raise RuntimeError(f"scatter: reduce argument must be either add or multiply, got {reduce!r}")

@@ -12,7 +12,7 @@ from ...core.payload import COMPOSED
 from ...core.primitives import permute_p
 from ...core.registry import public
 from ...core.samples import Given, S, sample
-from ...core.shapes import broadcast_shapes, wrap_dim
+from ...core.shapes import broadcast_shapes, constant, wrap_dim
 from ...core.sizes import SEEN, is_ragged
 from ...core.tensor import Tensor
 from ...core.views import assign
@@ -209,7 +209,7 @@ def index_write(x: Tensor, key: Any, value: Any, accumulate: bool = False) -> Te
     """`x` with ``x[key]`` replaced by (or increased by) `value`."""
     place = places(x)[key]
     if not isinstance(value, Tensor):
-        value = Tensor(np.asarray(value, x.dtype.np))
+        value = constant(value, x)
     shape = place.shape
     extra = value.ndim - len(shape)
     if extra > 0 and all(k == 1 for k in value.shape[:extra]):

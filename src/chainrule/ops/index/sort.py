@@ -11,7 +11,7 @@ from ...core.declare import op
 from ...core.errors import ChainruleError
 from ...core.registry import public
 from ...core.samples import Given, S, sample
-from ...core.shapes import wrap_dim, zeros
+from ...core.shapes import constant, wrap_dim, zeros
 from ...core.tensor import Tensor
 from ..shape.in_each import nest_like, whole_nest
 from .gather import check_range_p, gather_p, scatter_add_p
@@ -218,7 +218,7 @@ def searchsorted(sorted_sequence: Tensor, input: Any = None, *, out_int32: bool 
             )
         right = side == "right"
     if not isinstance(v, Tensor):
-        v = Tensor(np.asarray(v, sorted_sequence.dtype.np))
+        v = constant(v, sorted_sequence)
     seq = sorted_sequence
     if seq.ndim == 0:
         raise RuntimeError(
@@ -255,7 +255,7 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right:
     """The bucket of each value between sorted boundaries."""
     if boundaries.ndim != 1:
         raise RuntimeError(f"bucketize(): boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
-    v = input if isinstance(input, Tensor) else Tensor(np.asarray(input, boundaries.dtype.np))
+    v = input if isinstance(input, Tensor) else constant(input, boundaries)
     return searchsorted(boundaries, v.reshape(-1), out_int32=out_int32, right=right).reshape(*v.shape)
 
 

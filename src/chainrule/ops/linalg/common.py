@@ -13,6 +13,7 @@ from ...core.dispatch import innermost, look, recorder_of, values
 from ...core.errors import ChainruleError
 from ...core.primitives import permute_p
 from ...core.registry import PUBLIC
+from ...core.shapes import constant
 from ...core.tensor import Tensor
 from ..shape.in_each import same_size
 from ..shape.slices import diagonal
@@ -70,7 +71,7 @@ def is_complex(x: Tensor) -> bool:
 
 def identity(n: int, like: Tensor, m: int | None = None) -> Tensor:
     """The n x m identity of the dtype of `like`."""
-    return Tensor(np.eye(n, m, dtype=like.dtype.np))
+    return constant(np.eye(n, m), like)
 
 
 def widened(*xs: Tensor) -> tuple[list[Tensor], Callable[[Tensor], Tensor]]:

@@ -10,7 +10,7 @@ from ...core import dtypes as dt
 from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
-from ...core.shapes import broadcast_shapes, wrap_dim
+from ...core.shapes import broadcast_shapes, constant, wrap_dim
 from ...core.tensor import Tensor
 from ..elementwise.select import where
 from ..shape.slices import cat, diagonal
@@ -180,7 +180,7 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     if x.dtype.category <= dt.INT:
         x = x.to(dt.int64)
     powers = x.unsqueeze(-1).expand(*x.shape, n - 1).cumprod(-1)
-    ones = Tensor(np.ones((1,), x.dtype.np)).expand(*x.shape, 1)
+    ones = constant(np.ones((1,)), x).expand(*x.shape, 1)
     return cat((ones, powers), -1)
 
 

@@ -11,7 +11,7 @@ from ...core import dtypes as dt
 from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import S, sample
-from ...core.shapes import broadcast_shapes
+from ...core.shapes import broadcast_shapes, constant
 from ...core.tensor import Tensor
 from ..index.gather import gather_p
 from ..shape.slices import cat
@@ -228,7 +228,7 @@ def linalg_lu(A: Tensor, *, pivot: bool = True) -> PLU:
     """``A = P L U``: P a permutation (empty without `pivot`), L unit lower and U upper triangular."""
     lu, _, _, perm, _ = _factor("linalg.lu", A, pivot, check=False)
     k = min(A.shape[-2:])
-    p = permutation_matrix_p(perm, dtype=A.dtype.np) if pivot else Tensor(np.zeros((0,), A.dtype.np))
+    p = permutation_matrix_p(perm, dtype=A.dtype.np) if pivot else constant(np.zeros((0,)), A)
     return PLU(p, _unit_lower(lu, k), triu(lu[..., :k, :]))
 
 
@@ -254,7 +254,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
         raise RuntimeError(
             f"lu_unpack: expected LU_pivots of shape {[*LU_data.shape[:-2], k]} for LU_data {list(LU_data.shape)}, got {list(LU_pivots.shape)}"
         )
-    empty = Tensor(np.zeros((0,), LU_data.dtype.np))
+    empty = constant(np.zeros((0,)), LU_data)
     p = permutation_matrix_p(pivots_p(LU_pivots, m=m), dtype=LU_data.dtype.np) if unpack_pivots else empty
     if not unpack_data:
         return PLU(p, empty, empty)

@@ -9,6 +9,7 @@ import numpy as np
 from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
+from ...core.shapes import zeros_beside
 from ...core.tensor import Tensor
 from ..shape.diagonals import diag_embed
 from ..shape.slices import cat
@@ -208,7 +209,7 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> SVDV:
     if not compute_uv:
         m, n = input.shape[-2:]
         lead = tuple(input.shape[:-2])
-        zu, zv = (Tensor(np.zeros((*lead, k, k), input.dtype.np)) for k in (m, n))
+        zu, zv = (zeros_beside((*lead, k, k), input) for k in (m, n))
         return SVDV(zu, svdvals(input), zv)
     u, s, vh = _svd(input, not some)
     return SVDV(u, s, adjoint(vh))

@@ -17,6 +17,7 @@ from ...core.declare import op
 from ...core.dispatch import look, values
 from ...core.registry import public
 from ...core.samples import Given, S, sample
+from ...core.shapes import constant
 from ...core.tensor import Tensor
 from ..elementwise.elementary import exp
 from ..elementwise.select import where
@@ -31,7 +32,7 @@ NEVER = float("-inf")
 
 
 def _full(like: Tensor, shape: tuple[int, ...], value: float) -> Tensor:
-    return Tensor(np.full(shape, value, like.dtype.np))
+    return constant(np.full(shape, value), like)
 
 
 def shifts(y: Tensor, fill: float = 0.0, first: float = 0.0) -> Tensor:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...core.registry import public
 from ...core.samples import S, sample
-from ...core.shapes import wrap_dim
+from ...core.shapes import constant, wrap_dim
 from ...core.tensor import Tensor
 from ...core.views import assign
 from ..elementwise.elementary import rsqrt
@@ -205,7 +205,7 @@ def native_batch_norm(
     """Batch norm, the mean and ``1 / sqrt(var + eps)`` (empty in evaluation); derivatives of all three are counted."""
     y, m, r = _run("native_batch_norm", input, weight, bias, running_mean, running_var, training, momentum, eps)
     if m is None or r is None:
-        m = r = Tensor(np.zeros(0, input.dtype.np))
+        m = r = constant(np.zeros(0), input)
     parameters = weight, bias, running_mean, running_var
     return y, returned(m, input, *parameters), returned(r, input, *parameters)
 

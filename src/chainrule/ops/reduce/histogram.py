@@ -14,7 +14,7 @@ from ...core.declare import fused, op
 from ...core.dispatch import values
 from ...core.registry import public
 from ...core.samples import Given, S, sample
-from ...core.shapes import zeros
+from ...core.shapes import constant, zeros
 from ...core.tensor import Tensor
 from ..elementwise.select import where
 from ..index.rows import add_rows_p
@@ -38,9 +38,9 @@ def _range_array(x: Any, *, name: str, widen: float) -> Any:
 def _range(x: Any, *, name: str, widen: float) -> Any:
     """The smallest and the largest entry of the last axis, moved apart by `widen` each where they are equal."""
     if x.shape[-1] == 0:
-        return (zeros((*x.shape[:-1], 1), x.dtype).expand(*x.shape[:-1], 2) + Tensor(np.asarray([0, 1], x.dtype.np)),)
+        return (zeros((*x.shape[:-1], 1), x.dtype).expand(*x.shape[:-1], 2) + constant([0, 1], x),)
     r = stack([x.amin(-1), x.amax(-1)], -1)
-    apart = Tensor(np.asarray([-widen, widen], x.dtype.np))
+    apart = constant([-widen, widen], x)
     return (where(r.narrow(-1, 0, 1) == r.narrow(-1, 1, 1), r + apart, r),)
 
 
@@ -116,7 +116,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     if min > max:
         raise RuntimeError(f"histc: max must be larger than min, got min={min}, max={max}")
     x = input.reshape(-1)
-    r = bin_range_p(x, name="histc", widen=1.0)[0] if min == max else Tensor(np.asarray([min, max], x.dtype.np))
+    r = bin_range_p(x, name="histc", widen=1.0)[0] if min == max else constant([min, max], x)
     return _totals(bin_even_p(x, r, n=int(bins)), None, int(bins), x)
 
 
@@ -136,7 +136,7 @@ def _edges(name: str, x: Tensor, bins: Any, span: Any) -> Tensor:
         lo, hi = span
         if not (math.isfinite(lo) and math.isfinite(hi) and lo <= hi):
             raise RuntimeError(f"{name}(): range must be finite with min <= max, got [{lo}, {hi}]")
-        r = Tensor(np.asarray([lo - 0.5, hi + 0.5] if lo == hi else [lo, hi], x.dtype.np))
+        r = constant([lo - 0.5, hi + 0.5] if lo == hi else [lo, hi], x)
     return bin_edges_p(r, bins=int(bins))
 
 
@@ -261,7 +261,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     else:
         w = weights if weights.dtype.name in ("float32", "float64") else weights.to(dt.float64)
     if n == 0:
-        return Tensor(np.zeros(0, w.dtype.np))
+        return constant(np.zeros(0), w)
     return add_rows_p(w, input.to(dt.int64), n=n, r=0, s=1)
 
 

@@ -14,6 +14,7 @@ from ...core import dtypes as dt
 from ...core.payload import COMPOSED
 from ...core.registry import public
 from ...core.samples import Given, S, sample
+from ...core.shapes import constant
 from ...core.tensor import Tensor
 from ..elementwise.compare import maximum
 from ..elementwise.parts import real
@@ -63,7 +64,7 @@ def filled(name: str, input: Tensor, mask: Tensor | None, value: Any) -> Tensor:
     if mask is None:
         return input
     fill = value(input) if callable(value) else value
-    return where(_mask(name, input, mask), input, Tensor(np.asarray(fill, input.dtype.np)))
+    return where(_mask(name, input, mask), input, constant(fill, input))
 
 
 def lowest(input: Tensor) -> Any:
@@ -301,7 +302,7 @@ def masked_normalize(
 ) -> Tensor:
     """``x / max(|x|, eps)`` along `dim`, the norm of order `ord` taken over the entries where `mask` holds."""
     n = masked_norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
-    return filled("normalize", input, mask, 0) / maximum.bind(n, Tensor(np.asarray(eps, n.dtype.np)))
+    return filled("normalize", input, mask, 0) / maximum.bind(n, constant(eps, n))
 
 
 # -- samples ------------------------------------------------------------------------------------------------------------

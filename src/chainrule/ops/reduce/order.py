@@ -13,7 +13,7 @@ from ...core import dtypes as dt
 from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import S, sample
-from ...core.shapes import wrap_dim
+from ...core.shapes import constant, wrap_dim
 from ...core.sizes import is_ragged
 from ...core.tensor import Tensor
 from ...core.views import write_out
@@ -75,7 +75,7 @@ def _median(name: str, index: Any, what: str) -> Any:
         if n == 0:
             if x.dtype.category < dt.FLOAT:
                 raise RuntimeError(f"{name}(): input has no elements (shape {list(x.shape)}), and {x.dtype} has no NaN")
-            return Tensor(np.asarray(np.nan, x.dtype.np))
+            return constant(np.nan, x)
         return over_all(x.reshape(n), dim=(-1,), keepdim=False, old=(n,))
 
     form.__name__ = name
@@ -166,7 +166,7 @@ def _check_quantile(name: str, x: Tensor, q: Any, interpolation: str) -> Tensor:
             f"{name}(): interpolation must be one of {', '.join(_INTERPOLATIONS)}, but got {interpolation!r}"
         )
     if not isinstance(q, Tensor):
-        q = Tensor(np.asarray(q, x.dtype.np))
+        q = constant(q, x)
         if not 0 <= float(q._value) <= 1:
             raise RuntimeError(f"{name}(): q must be in the range [0, 1] but got {float(q._value)}")
     if q.ndim > 1:

@@ -15,7 +15,7 @@ from ...core.dispatch import innermost
 from ...core.primitives import clone_p, expand_p
 from ...core.registry import public
 from ...core.samples import Given, S, sample
-from ...core.shapes import sizes, wrap_dim
+from ...core.shapes import constant, sizes, wrap_dim
 from ...core.sizes import SEEN, is_ragged
 from ...core.tensor import Tensor
 from ..elementwise.power import pow_p
@@ -425,7 +425,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
         raise RuntimeError(f"combinations: expect a non-negative number, but got {r}")
     n = input.shape[0]
     if r == 0:
-        return Tensor(np.zeros(0, input.dtype.np))
+        return constant(np.zeros(0), input)
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     rows = np.array(list(choose(range(n), r)), np.int64).reshape(-1, r)
     return take_rows_p(input, Tensor(rows), r=0, s=2, n=n)

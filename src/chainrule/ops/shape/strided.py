@@ -20,7 +20,7 @@ from ...core.dispatch import innermost
 from ...core.primitives import clone_p
 from ...core.registry import public
 from ...core.samples import S, sample
-from ...core.shapes import sizes
+from ...core.shapes import sizes, zeros_beside
 from ...core.tensor import Tensor
 from ..elementwise.operators import mul_p
 from ..elementwise.select import where_p
@@ -123,7 +123,7 @@ def _add(x: Tensor, i: np.ndarray, n: int) -> Tensor:
 
 
 def _masked(inside: np.ndarray | None, x: Tensor) -> Tensor:
-    return x if inside is None else where_p.bind(Tensor(inside), x, Tensor(np.zeros((), x.dtype.np)))
+    return x if inside is None else where_p.bind(Tensor(inside), x, zeros_beside((), x))
 
 
 def _shares(count: np.ndarray, x: Tensor) -> Tensor:
@@ -138,7 +138,7 @@ def read_through(x: Tensor, source: Geometry, target: Geometry) -> Tensor:
     at, inside, group, count = _meet(source, target)
     lead = tuple(x.shape[: x.ndim - len(source[0])])
     if 0 in source[0] or 0 in target[0]:
-        return Tensor(np.zeros(lead + target[0], x.dtype.np))
+        return zeros_beside(lead + target[0], x)
     n = math.prod(source[0])
     x = reshape(x, (*lead, n))
     if group is not None and count is not None:
@@ -152,7 +152,7 @@ def write_back(g: Tensor, source: Geometry, target: Geometry) -> Tensor:
     at, inside, group, count = _meet(source, target)
     lead = tuple(g.shape[: g.ndim - len(target[0])])
     if 0 in source[0] or 0 in target[0]:
-        return Tensor(np.zeros(lead + source[0], g.dtype.np))
+        return zeros_beside(lead + source[0], g)
     g = _masked(inside, reshape(g, (*lead, math.prod(target[0]))))
     if group is None or count is None:
         return reshape(_add(g, at, math.prod(source[0])), lead + source[0])

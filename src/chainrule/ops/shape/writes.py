@@ -14,7 +14,7 @@ from ...core.payload import COMPOSED
 from ...core.primitives import overwrite_p
 from ...core.registry import public
 from ...core.samples import S, sample
-from ...core.shapes import sizes
+from ...core.shapes import constant, sizes
 from ...core.tensor import Tensor
 from .create import as_tensor, full_like, nonnegative, scalar_array
 
@@ -77,7 +77,7 @@ def set_(
     from .strided import as_strided
 
     if source is None:
-        source = Tensor(np.zeros(0, self.dtype.np))
+        source = constant(np.zeros(0), self)
     if source.dtype is not self.dtype:
         raise RuntimeError(f"set_: source has type {source.dtype}, but self has {self.dtype}")
     if size is None:

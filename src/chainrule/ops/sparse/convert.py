@@ -10,6 +10,7 @@ from ...core.dispatch import innermost
 from ...core.dispatch import values as values_of
 from ...core.errors import ChainruleError
 from ...core.registry import public
+from ...core.shapes import zeros_beside
 from ...core.tensor import Tensor
 from ...core.views import adopt
 from ...payloads.sparse.array import NAMES
@@ -277,7 +278,7 @@ def sparse_resize_(self: Tensor, size: Any, sparse_dim: int, dense_dim: int) -> 
     v = parts(self)[0]
     tail = shape[sparse_dim:]
     if tuple(v.shape[1:]) != tail:
-        grown = Tensor(np.zeros((p.nnz, *tail), v.dtype.np))
+        grown = zeros_beside((p.nnz, *tail), v)
         grown[(slice(None), *[slice(0, min(a, b)) for a, b in zip(v.shape[1:], tail, strict=False)])] = (
             v if p.nnz else 0
         )

@@ -18,6 +18,7 @@ from ...core import dtypes as dt
 from ...core.declare import op
 from ...core.errors import ChainruleError
 from ...core.registry import public
+from ...core.shapes import zeros_beside
 from ...core.tensor import Tensor
 from ...fallback import NotSupported
 from ...payloads.sparse.pattern import Pattern, at_places
@@ -303,7 +304,7 @@ def _extreme(v: Tensor, p: Pattern, x: Tensor, reduce: str) -> Tensor:
     each = v.unsqueeze(-1) * x.index_select(0, Tensor(column.astype(np.int64)))
     n, k = p.shape[0], x.shape[1]
     to = Tensor(np.repeat(row.astype(np.int64)[:, None], k, axis=1))
-    start = Tensor(np.zeros((n, k), x.dtype.np))
+    start = zeros_beside((n, k), x)
     return start.scatter_reduce(0, to, each, reduce, include_self=False)
 
 

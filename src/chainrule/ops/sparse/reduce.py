@@ -9,7 +9,7 @@ import numpy as np
 from ...core import dtypes as dt
 from ...core.errors import ChainruleError
 from ...core.registry import public
-from ...core.shapes import wrap_dim
+from ...core.shapes import constant, wrap_dim
 from ...core.tensor import Tensor
 from ...payloads.sparse.pattern import Pattern
 from .values import as_list, coalesced, is_sparse, like, make, moved, parts
@@ -45,7 +45,7 @@ class Groups:
 
     def extreme(self, v: Tensor, reduce: str = "amax") -> Tensor:
         """The largest (or with "amin" smallest, "prod" the product) of each group."""
-        start = Tensor(np.zeros((len(self.keys), *v.shape[1:]), v.dtype.np))
+        start = constant(np.zeros((len(self.keys), *v.shape[1:])), v)
         to = Tensor(self.which.reshape(-1, *(1,) * (v.ndim - 1)).astype(np.int64)).expand(*v.shape)
         return start.scatter_reduce(0, to, v, reduce, include_self=False)
 
