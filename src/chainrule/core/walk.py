@@ -29,6 +29,10 @@ SMALL = (
     1 << 14
 )  # elements below which a rule runs as straight-line code: beyond, ops have kernels, and their calls cost nothing beside them
 
+# A pointwise rule on large arrays as one loop: ``FUSE(op, which, rule, g, y, xs, kw)``, or None; set by ops/elementwise/fusing.py.
+FUSE: Any = None
+FUSE_SIZE = 1 << 12
+
 
 def fit_cotangent(g: Tensor, shape: tuple[int, ...], d: dt.DType) -> Tensor:
     """The cotangent brought back to its input's space: realness, type, and a sum over what was broadcast."""
@@ -39,7 +43,8 @@ def fit_cotangent(g: Tensor, shape: tuple[int, ...], d: dt.DType) -> Tensor:
     if gd is not d:
         if gd.category == dt.COMPLEX and d.category != dt.COMPLEX:
             g = g.real
-        g = g.to(d)
+        if d.np.itemsize >= g.dtype.np.itemsize or sizes_of(g) == shape:
+            g = g.to(d)
     gs = g.shape
     if gs != shape:
         extra = len(gs) - len(shape)
@@ -54,6 +59,8 @@ def fit_cotangent(g: Tensor, shape: tuple[int, ...], d: dt.DType) -> Tensor:
                 g = g.sum(tuple(range(extra)))
         if tuple(g.shape) != shape:
             g = g.expand(*shape)
+        if gd is not d and g.dtype is not d:  # a wider type is summed before it is rounded
+            g = g.to(d)
     if SEEN and [*map(is_ragged, sizes_of(g))] != [*map(is_ragged, shape)]:
         g = g.reshape(shape)
     return g
@@ -106,10 +113,7 @@ def walk_back(
     live: set[Node] | None = None
     if wanted is not None:
         keep = set(wanted)
-        if due is None:
-            todo, live = _towards([n for n, _ in starts], keep, stop)
-        else:
-            todo, live = _towards([*(n for n, _ in starts), *due], keep | due, stop)
+        todo, live = _towards([n for n, _ in starts], keep, stop, due)
     for n, g in starts:
         prev = grads.get(n)
         grads[n] = g if prev is None else prev + g
@@ -292,11 +296,15 @@ def _quickly(n: Any, grads: dict[Node, Any], heap: list[tuple[int, Node]]) -> No
     return n
 
 
-def _towards(starts: list[Node], keep: set[Node], stop: bool) -> tuple[list[Node], set[Node]]:
+def _towards(
+    starts: list[Node], keep: set[Node], stop: bool, due: set[Node] | None = None
+) -> tuple[list[Node], set[Node]]:
     """The nodes to visit between the starts and those to keep, the last made last; and the set of those that get a cotangent.
 
-    With `stop` nothing that lies beyond a node to keep is looked at.
+    With `stop` nothing that lies beyond a node to keep is looked at. Those that are `due` are visited, and what leads to them.
     """
+    if due:
+        starts = [*starts, *due]
     order, seen, stray = list(dict.fromkeys(starts)), set(starts), False
     for n in order:
         if stop and n in keep:
@@ -315,7 +323,7 @@ def _towards(starts: list[Node], keep: set[Node], stop: bool) -> tuple[list[Node
         order.sort(key=_by_seq)
     if not stray:
         return order, seen
-    live = seen & keep
+    live = seen & keep if due is None else seen & (keep | due)
     for n in order:
         if n not in live and not live.isdisjoint(n.parents):
             live.add(n)
@@ -330,6 +338,7 @@ def _by_rules(n: Node, g: Any, rules: Any, live: set[Node] | None) -> list[Any]:
     )
     if cx:
         g = g.conj()
+    fuse = FUSE if g._interp is None and g._value.size >= FUSE_SIZE and n.op.form == "pointwise" else None
     gs: list[Any] = []
     i, count = 0, len(xs)
     for p in n.parents:
@@ -338,7 +347,10 @@ def _by_rules(n: Node, g: Any, rules: Any, live: set[Node] | None) -> list[Any]:
         if p is None or rule is None or rule is ZERO or (live is not None and p not in live):
             gs.append(None)
             continue
-        if kw:
+        gi = None if fuse is None else fuse(n.op, i, rule, g, y, xs, kw)
+        if gi is not None:
+            pass
+        elif kw:
             gi = rule(g, y, *xs, **kw)
         elif count == 2:
             gi = rule(g, y, xs[0], xs[1])

@@ -78,6 +78,7 @@ class _Examples(threading.local):
     """Whether large examples may be replaced: by one number everywhere, on which a pointwise op costs nothing."""
 
     alike = True
+    quiet = False  # whether what runs is an example: then nothing is printed
 
 
 examples = _Examples()
@@ -203,13 +204,14 @@ class Recorder(Interpreter):
                 return Tensor(np.asarray(kw["sample"](kw["source"].rng, kw["shape"])))
             finally:
                 kw["source"].set_state(state)
-        if op is look_p:  # so does what is looked at
+        if op is look_p or op.name == "debug_print":  # so does what is looked at, or printed
             return Tensor(np.zeros((), bool))
         was, compiler.paused.on = compiler.paused.on, True
+        loud, examples.quiet = examples.quiet, True
         try:
             return self._pointwise(op, low, kw) if op.form == "pointwise" else op.bind(*low, **kw)
         finally:
-            compiler.paused.on = was
+            compiler.paused.on, examples.quiet = was, loud
 
     def _pointwise(self, op: Any, low: list[Any], kw: dict[str, Any]) -> Any:
         """A pointwise op on examples that are one number everywhere: on that number."""
@@ -236,6 +238,13 @@ class Recorder(Interpreter):
             f"jit: {what} needs the elements of a tensor while the function is being recorded, at\n    {user_line()}\n"
             f"What they are now would hold for every later call. Use where(), cond() or masked arithmetic instead of Python control "
             f"flow on values, name the argument in static_argnums if it is a Python number, or do this outside of jit."
+        )
+
+    def not_repeated(self, what: str) -> JitError:
+        """The error for what would happen while a function is recorded, and at no later call."""
+        return JitError(
+            f"jit: {what} while the function is being recorded, at\n    {user_line()}\n"
+            f"would happen now and at no later call, which draws new random numbers. Do this before the function is called."
         )
 
     def restore(self, boxes: list[Tensor], failed: bool) -> None:
