@@ -101,7 +101,7 @@ dist: $(VENV)/.installed-release ## wheel and sdist, checked: metadata, type stu
 	PYTHONPATH=src:. $(PY) -m docs.site.dist
 
 lock: $(VENV)/.installed-release ## the versions that development runs on, in requirements/
-	$(PY) -m piptools compile --quiet --strip-extras --extra test --extra docs --output-file requirements/dev.txt pyproject.toml
+	$(PY) -m piptools compile --quiet --strip-extras --no-emit-index-url --no-emit-trusted-host --extra test --extra docs --output-file requirements/dev.txt pyproject.toml
 
 clean: ## remove the environment and everything that was generated
 	rm -rf $(VENV) $(VENV)-lowest build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache

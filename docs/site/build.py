@@ -82,6 +82,9 @@ def links(text: str, path: Path) -> str:
         if where == ROOT / "CHANGELOG.md":
             return f"[{label}]({'../' * (len(path.relative_to(DOCS).parts) - 1) if path.is_relative_to(DOCS) else ''}changelog.md)"
         if where.is_relative_to(DOCS):
+            made = ("reference", "gallery", "decisions")  # when the site is put together
+            if not where.exists() and where.relative_to(DOCS).parts[0] not in made:
+                return label
             to_root = path == ROOT / "CHANGELOG.md"
             return f"[{label}]({target.removeprefix('docs/') if to_root else target})"
         return f"`{where.relative_to(ROOT).as_posix()}`" if where.is_relative_to(ROOT) else label
@@ -104,7 +107,7 @@ def show_page(out: Path) -> None:
     cr.manual_seed(0)
     model = GPT(vocabulary=32)
     tokens = cr.randint(0, 32, (2, 16))
-    cr.show(lambda t: model.loss(t), tokens, path=out / "show-gpt.html")
+    cr.show(model.loss, tokens, path=out / "show-gpt.html")
 
 
 def main() -> int:
@@ -124,7 +127,10 @@ def main() -> int:
     )
     if status:
         return int(status)
+    import numpy as np
+
     from chainrule import __file__ as package
+    from chainrule.people.reprs import png
 
     from . import sources
 
@@ -134,6 +140,9 @@ def main() -> int:
         shutil.copy(path, args.out / "gallery" / path.name)
     shutil.copytree(src / "gallery" / "pictures", args.out / "gallery" / "pictures", dirs_exist_ok=True)
     show_page(args.out)
+    icon = np.full((16, 16, 3), 255, np.uint8)
+    icon[3:13, 3:6], icon[10:13, 3:13], icon[3:6, 3:13] = (11, 98, 196), (11, 98, 196), (11, 98, 196)
+    (args.out / "favicon.ico").write_bytes(png(icon))  # browsers ask for it
     size = sum(f.stat().st_size for f in args.out.rglob("*") if f.is_file())
     print(f"{args.out}: {len(list(args.out.rglob('*.html')))} pages, {size / 1e6:.1f} MB, {time.time() - start:.0f} s")
     return 0

@@ -6,6 +6,7 @@ import ast
 import hashlib
 import html
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -63,6 +64,9 @@ def write(out: Path, cache: Path, report: object = print) -> None:
         printed = image.with_suffix(".txt").read_text(encoding="utf-8").strip()
         notebook(path, out / f"{name}.ipynb")
         code = path.read_text(encoding="utf-8").partition('"""\n')[2].strip()
+        code = re.sub(
+            r"^# %%[ ]?(.*)\n", lambda m: f"# {m[1]}\n" if m[1] else "", code, flags=re.M
+        )  # cells are for editors and notebooks
         said = f"\nIt prints:\n\n```text\n{printed}\n```\n" if printed else ""
         text = (
             f'# {title}\n\n{rest}\n\n<img class="picture" src="pictures/{name}.png" alt="{html.escape(title)}">\n\n'

@@ -1624,6 +1624,10 @@ def _prelu_kernel(input: Operand, other: Operand, *, out: Tensor | None = None) 
     ...
 def _safe_softmax(input: Tensor, dim: _int, dtype: DTypeLike | None = None, *, out: Tensor | None = None) -> Tensor:
     """softmax over `dim`, with zeros instead of NaN where all entries are ``-inf``."""
+def _scaled_mm(self: Tensor, mat2: Tensor, scale_a: Tensor, scale_b: Tensor, bias: Tensor | None = None, scale_result: Any = None, out_dtype: Any = None, use_fast_accum: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """``(scale_a * self) @ (scale_b * mat2) + bias`` of 8-bit floats, computed in float32; the scales are numbers, a column and a row."""
+def _scaled_mm_v2(self: Tensor, mat2: Tensor, scale_a: Any, recipe_a: Any, swizzle_a: Any, scale_b: Any, recipe_b: Any, swizzle_b: Any, bias: Tensor | None = None, out_dtype: Any = None, contraction_dim: Any = (), use_fast_accum: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """:func:`_scaled_mm` with the scales in lists: one for all elements (recipe 0), or one for each row or column (recipe 1)."""
 def _segment_reduce(data: Tensor, reduce: _str, *, lengths: Tensor | None = None, indices: Any = None, offsets: Tensor | None = None, axis: _int = 0, unsafe: _bool = False, initial: Operand | None = None) -> Tensor:
     """Consecutive entries of `axis` reduced ("sum", "mean", "max", "min", "prod") in segments of the given lengths (or offsets)."""
 def _softmax(input: Tensor, dim: _int, half_to_float: _bool, *, out: Tensor | None = None) -> Tensor:

@@ -187,3 +187,23 @@ def test_mistakes_are_named():
 def test_random_numbers_in_a_loop_differ_between_steps():
     y = jit(lambda x: cr.map(lambda v: v + cr.rand(()), x))(cr.zeros(6))
     assert len(set(y.tolist())) == 6
+
+
+def test_branches_that_cannot_be_recorded_run_both():
+    """Sparse tensors are in no recording: under a map all branches run, and the results are chosen."""
+
+    def doubled(v):
+        s = cr.sparse_coo_tensor([[0, 1], [1, 0]], v, (2, 2))
+        return (s.tanh() @ cr.ones(2, dtype=cr.float64)) * v
+
+    def f(x):
+        return cr.switch((x.sum() > 0).long(), [lambda v: v.sin(), doubled], (x,))
+
+    def by_hand(x):
+        return doubled(x) if x.sum() > 0 else x.sin()
+
+    xs = T(4, 2)
+    close(cr.vmap(f)(xs), cr.stack([by_hand(x) for x in xs]))
+    close(
+        func.grad(lambda xs: cr.vmap(f)(xs).sum())(xs), cr.stack([func.grad(lambda x: by_hand(x).sum())(x) for x in xs])
+    )

@@ -386,3 +386,25 @@ def test_printing_shows_no_values():
         warnings.simplefilter("ignore")
         jit(lambda x: (said.append(repr(x * 2)), x)[1])(cr.ones(2, 3))
     assert said[0] == "RecordedTensor(shape=[2, 3], dtype=chainrule.float32)"
+
+
+def test_a_seed_is_not_set_once():
+    """It would be set while the function is recorded, and at no later call."""
+    with pytest.raises(JitError, match="manual_seed"):
+        jit(lambda x: (cr.manual_seed(0), x + cr.rand(2))[1])(cr.zeros(2))
+
+
+@pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
+def test_recurrent_layers_with_computed_parameters(kind):
+    """A function of a number, which is called outside of a loop over lanes, scales the weights."""
+    layer = getattr(cr.nn, kind)(4, 3, dtype=cr.float64)
+    xs = T(5, 4)
+
+    def f(x):
+        p = {k: v * x[0].cos() for k, v in layer.named_parameters()}
+        return func.functional_call(layer, p, (xs * x,))[0].sum()
+
+    x = T(4)
+    close(jit(f)(x), f(x))
+    close(jit(func.grad(f))(x), func.grad(f)(x))
+    close(func.grad(jit(f))(x), func.grad(f)(x))

@@ -43,7 +43,8 @@ def fit_cotangent(g: Tensor, shape: tuple[int, ...], d: dt.DType) -> Tensor:
     if gd is not d:
         if gd.category == dt.COMPLEX and d.category != dt.COMPLEX:
             g = g.real
-        g = g.to(d)
+        if d.np.itemsize >= g.dtype.np.itemsize or sizes_of(g) == shape:
+            g = g.to(d)
     gs = g.shape
     if gs != shape:
         extra = len(gs) - len(shape)
@@ -58,6 +59,8 @@ def fit_cotangent(g: Tensor, shape: tuple[int, ...], d: dt.DType) -> Tensor:
                 g = g.sum(tuple(range(extra)))
         if tuple(g.shape) != shape:
             g = g.expand(*shape)
+        if gd is not d and g.dtype is not d:  # a wider type is summed before it is rounded
+            g = g.to(d)
     if SEEN and [*map(is_ragged, sizes_of(g))] != [*map(is_ragged, shape)]:
         g = g.reshape(shape)
     return g

@@ -19,7 +19,7 @@ from .branches import SWITCH
 from .graph import Graph, Var
 from .loops import SCAN, WHILE
 from .program import Program, capture
-from .record import example
+from .record import NotRecorded, example
 
 
 def _tensors(name: str, tree: Any) -> tuple[list[Tensor], Any]:
@@ -80,6 +80,28 @@ def _branches(name: str, index: Tensor, fs: list[Callable[..., Any]], operands: 
     if recorder_of(index) is None and not _batched(index):
         k = int(index.detach().item())
         return fs[min(max(k, 0), len(fs) - 1)](*operands)
+    try:
+        return _recorded_branches(name, index, fs, operands)
+    except NotRecorded:
+        if recorder() is not None:
+            raise
+        return _all_branches(name, index, fs, operands)
+
+
+def _all_branches(name: str, index: Tensor, fs: list[Callable[..., Any]], operands: Sequence[Any]) -> Any:
+    """Every branch as it is, and of their results those that the index names: for what cannot be recorded."""
+    from ..ops.elementwise.select import where
+
+    results = [_tensors(name, f(*operands)) for f in fs]
+    ys, spec = results[0]
+    for k, (other, s) in enumerate(results[1:], 1):
+        if s != spec or [(y.shape, y.dtype) for y in other] != [(y.shape, y.dtype) for y in ys]:
+            raise RuntimeError(f"{name}: the branches must return tensors of the same structure, shapes and types")
+        ys = [where(index >= k, new, old) for new, old in zip(other, ys, strict=True)]
+    return unflatten(ys, spec)
+
+
+def _recorded_branches(name: str, index: Tensor, fs: list[Callable[..., Any]], operands: Sequence[Any]) -> Any:
     leaves, spec = _tensors(name, tuple(operands))
     parts: list[tuple[Program, list[Tensor]]] = []
     outs: Any = None

@@ -238,6 +238,13 @@ class Recorder(Interpreter):
             f"flow on values, name the argument in static_argnums if it is a Python number, or do this outside of jit."
         )
 
+    def not_repeated(self, what: str) -> JitError:
+        """The error for what would happen while a function is recorded, and at no later call."""
+        return JitError(
+            f"jit: {what} while the function is being recorded, at\n    {user_line()}\n"
+            f"would happen now and at no later call, which draws new random numbers. Do this before the function is called."
+        )
+
     def restore(self, boxes: list[Tensor], failed: bool) -> None:
         """Tensors that a write lifted to this level are looked at by whoever records."""
 

@@ -136,7 +136,7 @@ class Picture:
                     rows.append(["module", ".".join(site.scope)])
                 doc = (e.op.__doc__ or "").strip().splitlines()
                 out[f"{tag}{v.number}.{k}"] = {
-                    "name": item.name, "rows": rows, "line": f"{site.file}, line {site.line}, in {site.function}", "code": _context(site),
+                    "name": item.name, "rows": rows, "line": f"{_near(site.file)}, line {site.line}, in {site.function}", "code": _context(site),
                     "doc": doc[0] if doc and item.view is None else "",
                 }  # fmt: skip
         return out
@@ -180,6 +180,12 @@ class Picture:
 def _bar(cls: str, x: float, y: float, width: float) -> str:
     """A share of the time at the foot of a box."""
     return f'<rect class="{cls}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="4" rx="2"/>'
+
+
+def _near(file: str) -> str:
+    """A path as seen from here, where it is below."""
+    path, here = Path(file), Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else file
 
 
 def _shape(s: tuple[Any, ...]) -> str:
@@ -228,7 +234,7 @@ def show(
     for k, a in enumerate(flatten(args)[0]):
         if isinstance(a, Tensor | Array):
             name(a, f"input {k}")
-    for m in [f, *(c.cell_contents for c in getattr(f, "__closure__", None) or ())]:
+    for m in [f, getattr(f, "__self__", None), *(c.cell_contents for c in getattr(f, "__closure__", None) or ())]:
         if isinstance(m, Module):
             for label, p in m.named_parameters():
                 name(p, label)

@@ -71,3 +71,50 @@ def test_slope_of_silu_at_its_minimum():
     x = cr.tensor(np.linspace(-1.2785, -1.2784, 20001).astype(np.float32))
     (got,), (exact,) = gradient(F.silu, x), gradient(F.silu, x.double())
     assert float((got.double() - exact).abs().max()) < 2.5e-8
+
+
+@pytest.mark.parametrize("dtype", [cr.float16, cr.bfloat16], ids=str)
+@pytest.mark.parametrize(
+    "shapes", [((7, 9), (35, 9, 5)), ((35, 7, 9), (1, 9, 5)), ((4, 1, 7, 9), (1, 6, 9, 5))], ids=str
+)
+def test_cotangents_of_shared_matrices_are_rounded_after_their_sum(shapes, dtype):
+    a, b = (drawn(s, dtype, seed) - 5 for seed, s in enumerate(shapes))
+    got, exact = gradient(cr.matmul, a, b), gradient(cr.matmul, a.double(), b.double())
+    for g, e in zip(got, exact, strict=True):
+        error = np.abs(g.double().numpy() - e.numpy())
+        # half a unit in the last place, and what float32 leaves where a sum cancels
+        assert (error <= 0.51 * cr.finfo(dtype).eps * np.abs(e.numpy()) + 2e-4).all()
+
+
+@pytest.mark.parametrize("dtype", [cr.float16, cr.bfloat16], ids=str)
+def test_a_gate_is_rounded_once(dtype):
+    x = drawn((64, 32), dtype) - 5
+    assert in_units(F.glu(x), F.glu(x.double()), dtype) <= 0.501
+
+
+@pytest.mark.parametrize("dtype", [cr.float16, cr.bfloat16, cr.float32], ids=str)
+def test_rms_norm_of_one_element_has_a_slope(dtype):
+    """``eps / (x*x + eps)**1.5``, where ``1 - x*x / (x*x + eps)`` has no digits."""
+    x = drawn((50, 1), dtype)
+    w = drawn((1,), dtype, 1)
+    eps = 2.0**-20
+    got, exact = (gradient(lambda x, w: F.rms_norm(x, (1,), w, eps), *v)[0] for v in ((x, w), (x.double(), w.double())))
+    np.testing.assert_allclose(
+        got.double().numpy(), exact.numpy(), rtol=3 * cr.finfo(dtype).eps, atol=cr.finfo(dtype).tiny
+    )
+
+
+def test_products_of_8_bit_floats():
+    import torch
+
+    a, b = (np.random.default_rng(k).uniform(-4, 4, s).astype(np.float32) for k, s in enumerate([(15, 16), (32, 16)]))
+    for name in ("float8_e4m3fn", "float8_e5m2"):
+        for out in (None, "bfloat16"):
+            t = [torch.tensor(v).to(getattr(torch, name)) for v in (a, b)]
+            c = [cr.tensor(v).to(getattr(cr, name)) for v in (a, b)]
+            scale = (0.5, 3.0)
+            kw = [{} if out is None else {"out_dtype": getattr(m, out)} for m in (torch, cr)]
+            want = torch._scaled_mm(t[0], t[1].T, *[torch.tensor(s) for s in scale], **kw[0])
+            got = cr._scaled_mm(c[0], c[1].T, *[cr.tensor(s) for s in scale], **kw[1])
+            assert str(got.dtype).split(".")[1] == str(want.dtype).split(".")[1]
+            np.testing.assert_allclose(got.float().numpy(), want.float().numpy(), rtol=0.01)

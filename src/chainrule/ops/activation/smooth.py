@@ -24,6 +24,7 @@ from ..elementwise.formulas import smooth
 from ..elementwise.numbers import varies
 from ..elementwise.parts import abs, sgn
 from ..elementwise.select import where
+from ..linalg.matmul import rounded_once
 from ..random.generator import draw
 from ..reduce.extrema import amax
 from ..reduce.reductions import _soft, log_softmax_p, softmax_p
@@ -353,6 +354,7 @@ def tanhshrink(input: Tensor) -> Tensor:
 
 
 @public("nn.functional.glu _C._nn.glu")
+@rounded_once
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """``a * sigmoid(b)`` with `a` and `b` the halves of the input along `dim`."""
     if input.ndim == 0:

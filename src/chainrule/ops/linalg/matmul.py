@@ -157,7 +157,15 @@ def _rows(x: Tensor) -> Tensor:
     return x.reshape(rows if is_ragged(rows) else int(rows), width)
 
 
+def _wide(g: Any, x: Any, other: Any) -> tuple[Any, Any]:
+    """The factors of the cotangent of `x`: 16-bit floats in float32 where it is summed over leading dims, and rounded after that."""
+    if innermost(g).dtype in dt.HALVES and sizes_of(x)[:-2] != sizes_of(g)[:-2]:
+        return g.to(dt.float32), other.to(dt.float32)
+    return g, other
+
+
 def _matmul_ga(g: Any, y: Any, a: Any, b: Any) -> Any:
+    g, b = _wide(g, a, b)
     return product(g, _h(b))
 
 
@@ -166,6 +174,7 @@ def _matmul_gb(g: Any, y: Any, a: Any, b: Any) -> Any:
     na = len(sizes_of(a))
     if na > 2 and len(sizes_of(b)) == 2 and g.ndim == na:
         return product(_h(_rows(a)), _rows(g))
+    g, a = _wide(g, b, a)
     return product(_h(a), g)
 
 

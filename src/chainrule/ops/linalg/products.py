@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import ml_dtypes
+
 from ...core import dtypes as dt
 from ...core.registry import public
 from ...core.samples import S, sample
@@ -204,3 +206,40 @@ sample("inner", S(2, 3), S(4, 3))
 sample("tensordot", S(2, 3, 2), S(3, 2, 2), 2)
 sample("tensordot", S(2, 3, 2), S(3, 2), ([1], [0]))
 sample("linalg.multi_dot", [S(2, 3), S(3, 4), S(4)])
+
+
+# -- products of 8-bit floats ---------------------------------------------------------------------------------------------
+
+
+@public("_scaled_mm")
+def _scaled_mm(
+    self: Tensor, mat2: Tensor, scale_a: Tensor, scale_b: Tensor, bias: Tensor | None = None, scale_result: Any = None,
+    out_dtype: Any = None, use_fast_accum: bool = False,
+) -> Tensor:  # fmt: skip
+    """``(scale_a * self) @ (scale_b * mat2) + bias`` of 8-bit floats, computed in float32; the scales are numbers, a column and a row."""
+    _need("_scaled_mm", self, 2, "self")
+    _need("_scaled_mm", mat2, 2, "mat2")
+    out = self.dtype if out_dtype is None else out_dtype
+    y = (self.to(dt.float32) * scale_a) @ (mat2.to(dt.float32) * scale_b)
+    if bias is not None:
+        y = y + bias.to(dt.float32)
+    if scale_result is not None and out.np.itemsize == 1:
+        y = y * scale_result
+    if out.np.itemsize == 1:  # the largest number instead of one that the type does not have
+        most = float(ml_dtypes.finfo(out.np).max)
+        y = y.clamp(-most, most)
+    return y.to(out)
+
+
+@public("_scaled_mm_v2")
+def _scaled_mm_v2(
+    self: Tensor, mat2: Tensor, scale_a: Any, recipe_a: Any, swizzle_a: Any, scale_b: Any, recipe_b: Any, swizzle_b: Any,
+    bias: Tensor | None = None, out_dtype: Any = None, contraction_dim: Any = (), use_fast_accum: bool = False,
+) -> Tensor:  # fmt: skip
+    """:func:`_scaled_mm` with the scales in lists: one for all elements (recipe 0), or one for each row or column (recipe 1)."""
+    for recipe in (*recipe_a, *recipe_b):
+        if int(getattr(recipe, "value", recipe)) not in (0, 1):
+            raise NotImplementedError(f"_scaled_mm_v2: scales by blocks ({recipe}) are not available; multiply by them")
+    if len(scale_a) != 1 or len(scale_b) != 1:
+        raise NotImplementedError("_scaled_mm_v2: expected one tensor of scales for each matrix")
+    return _scaled_mm(self, mat2, scale_a[0], scale_b[0], bias, out_dtype=out_dtype)

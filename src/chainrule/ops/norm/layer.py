@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
+from ...core.declare import pointwise
 from ...core.dispatch import innermost
 from ...core.registry import public
 from ...core.samples import S, sample
@@ -17,6 +18,7 @@ from ...core.types import REAL_NUMS
 from ..elementwise.elementary import rsqrt
 from ..elementwise.numbers import run_with
 from ..elementwise.select import where
+from ..linalg.matmul import rounded_once
 from .base import float_arg, narrow, returned, stats, tensor_arg, wide
 from .rows import layer, mean_over, rms
 
@@ -207,6 +209,26 @@ def _rms_eps(input: Tensor, eps: float | None) -> float:
     return dt.finfo(dt.float32 if d.np in dt.HALVES else d).eps
 
 
+def _inverse_root(x: Any, eps: float) -> Any:
+    return rsqrt.bind(x * x + eps)
+
+
+# Of rows of one element the slope is eps / (x*x + eps)**1.5, the difference of two nearly equal numbers as a mean over a row would have it.
+rms_of_one = pointwise(
+    "rms_of_one",
+    lambda x, *, eps: x / np.sqrt(x * x + eps),
+    lambda t, y, x, *, eps: t * (_inverse_root(x, eps) ** 3 * eps),
+    types="float real",
+    static=True,
+)
+
+
+@rounded_once
+def _of_one(input: Tensor, weight: Tensor | None, eps: float) -> Tensor:
+    y = rms_of_one.bind(input, eps=eps)
+    return y if weight is None else y * weight
+
+
 @public("nn.functional.rms_norm rms_norm", out=False)
 def rms_norm(
     input: Tensor,
@@ -228,6 +250,12 @@ def rms_norm(
         y = input * rsqrt.bind(mean_over(input * input, nd) + e)  # PyTorch squares, it does not take the modulus
         return y if weight is None else y * weight
     float_arg("rms_norm", input)
+    if (
+        all(type(n) is int and n == 1 for n in shape)
+        and type(e) is float
+        and (weight is None or weight.dtype is input.dtype)
+    ):
+        return _of_one(input, weight, e)
     return run_with(rms.forward, input, weight, None, number="eps", nd=nd, rank=input.ndim, eps=e)[0]
 
 
@@ -271,5 +299,6 @@ sample("nn.functional.layer_norm", S(0, 4), (4,), S(4), S(4), cx=False)
 sample("nn.functional.layer_norm", S(2, 3, 4), (4,), S(4), S(4), cx=False, lengths=[2, 3])
 sample("nn.functional.rms_norm", S(3, 4), (4,), S(4), cx=False)
 sample("nn.functional.rms_norm", S(2, 3, 2), (3, 2), cx=False)
+sample("nn.functional.rms_norm", S(3, 1), (1,), S(1), 0.1, cx=False)
 sample("_fused_rms_norm", S(3, 4), (4,), S(4), 1e-3, cx=False)
 sample("_fused_rms_norm_backward", S(3, 4), S(3, 4), (4,), S(3, 1), S(4), (True, True), cx=False)

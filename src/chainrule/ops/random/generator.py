@@ -124,6 +124,8 @@ default_generator = Generator()
 @public("manual_seed random.manual_seed", out=False)
 def manual_seed(seed: int) -> Generator:
     """Seed the default generator."""
+    if (level := recorder()) is not None:
+        raise level.not_repeated("manual_seed()")
     return default_generator.manual_seed(seed)
 
 

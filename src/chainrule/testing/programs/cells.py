@@ -94,7 +94,7 @@ def _space() -> dict[str, Any]:
         from chainrule.utils.checkpoint import checkpoint
 
         _SPACE = {"cr": cr, "autograd": cr.autograd, "func": cr.func, "nn": cr.nn, "F": cr.nn.functional,
-                  "forward_ad": forward_ad, "checkpoint": checkpoint}  # fmt: skip
+                  "forward_ad": forward_ad, "checkpoint": checkpoint, "np": np}  # fmt: skip
     return _SPACE
 
 

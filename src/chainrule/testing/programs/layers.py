@@ -152,7 +152,7 @@ LAYERS: list[Make] = [norm, norm, loss, classes, window, image, activation]
 def linear(m: Maker) -> Line | None:
     """A module made inside, with parameters of its own, which are leaves."""
     a = m.pick(lambda v: len(v.shape) >= 1)
-    if a is None:
+    if a is None or m.recorded:
         return None
     n = a.shape[-1]
     w, b = m.constant((2, n)), m.constant((2,))

@@ -42,6 +42,9 @@ class Maker:
         self.counter = 0
         self.depth = 0
         self.no_grad = False
+        self.recorded = (
+            0  # functions around that jit records: no random numbers are drawn in them, and no values looked at
+        )
         self.before_no_grad = -1
         # What each name depends on, of the input and the parameters: a program about nothing finds nothing.
         self.depends: dict[str, frozenset[str]] = {"x": frozenset({"x"})}
@@ -107,7 +110,7 @@ class Maker:
     # -- functions
 
     def function(
-        self, params: Sequence[Shape], *, scalar: bool = False, writes_out: bool = False, transform: bool = True,
+        self, params: Sequence[Shape], *, scalar: bool = False, writes_out: bool = False, transform: bool = True, recorded: bool = False,
         want: Callable[[Var], bool] = lambda v: True,
     ) -> tuple[Fn, Shape] | None:  # fmt: skip
         """A function of tensors of these shapes, and the shape of what it returns."""
@@ -115,6 +118,7 @@ class Maker:
         self.scopes.append(scope)
         self.depth += 1
         self.transforms += transform
+        self.recorded += recorded
         no_grad = self.no_grad
         name = self.name("f")
         ps = tuple(Var(self.name("p"), tuple(s), -self.counter - 1) for s in params)
@@ -132,6 +136,7 @@ class Maker:
         self.scopes.pop()
         self.depth -= 1
         self.transforms -= transform
+        self.recorded -= recorded
         self.no_grad = no_grad
         if out is None:
             return None

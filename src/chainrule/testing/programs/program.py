@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 Shape = tuple[int, ...]
 
 HEADER = """\
+import numpy as np
 import {lib} as cr
 from {lib} import autograd, func, nn
 from {lib}.autograd import forward_ad

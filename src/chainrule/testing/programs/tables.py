@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from . import blocks, functions, imperative, layers, ops, shapes, writes
+from . import blocks, features, functions, imperative, layers, ops, shapes, writes
 from .maker import Make
 
 
@@ -33,4 +33,8 @@ FAMILIES = [
     Family("function", 7, functions.FUNCTIONS),
     Family("transform", 22, blocks.TRANSFORMS, nests=True),
     Family("mode", 5, blocks.MODES, nests=True),
+    Family("sparse", 3, features.SPARSE),
+    Family("control", 3, features.CONTROL, nests=True),
+    Family("jit", 2, features.JIT, nests=True),
+    Family("around", 4, features.AROUND),
 ]

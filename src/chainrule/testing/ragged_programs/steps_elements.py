@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...ops.elementwise.select import where
-from .choose import F, Rng, chosen, dim_of, dropped, one, pick, same, step, weight
+from .choose import EDGE, F, Rng, chosen, dim_of, dropped, one, pick, same, step, weight
 from .program import Program, Step, Value
 
 # -- pointwise ----------------------------------------------------------------------------------------------------------------
@@ -17,7 +17,7 @@ UNARY: dict[str, Callable[[Any], Any]] = {
     "sin": lambda x: x.sin(), "tanh": lambda x: x.tanh(), "exp": lambda x: x.tanh().exp(), "sigmoid": lambda x: x.sigmoid(),
     "abs": lambda x: x.abs(), "relu": lambda x: x.relu(), "gelu": F.gelu, "affine": lambda x: (2 * x + 1) / 3 - 0.5,
     "cube": lambda x: x.tanh() ** 3, "clamp": lambda x: x.clamp(-0.5, 0.7), "sqrt": lambda x: (x * x + 0.3).sqrt(),
-    "where": lambda x: where(x > 0, x, 0.1 * x * x), "masked_fill": lambda x: x.masked_fill(x > 0.3, 2.0), "softplus": F.softplus,
+    "where": lambda x: where(x > EDGE, x, 0.1 * x * x), "masked_fill": lambda x: x.masked_fill(x > 0.3, 2.0), "softplus": F.softplus,
     "reciprocal": lambda x: 1 / (x * x + 1), "sign": lambda x: x * x.sign(),
 }  # fmt: skip
 
@@ -90,8 +90,8 @@ REDUCE_ONE: dict[str, tuple[int, Callable[..., Any]]] = {
 COUNT: dict[str, Callable[..., Any]] = {
     "argmax": lambda x, d, k: x.argmax(d, keepdim=k), "argmin": lambda x, d, k: x.argmin(d, keepdim=k),
     "place of max or": lambda x, d, k: x.argmax(d, keepdim=k, fill=-1),
-    "any": lambda x, d, k: (x > 0).any(d, keepdim=k), "all": lambda x, d, k: (x > 0).all(d, keepdim=k),
-    "count": lambda x, d, k: (x > 0).sum(d, keepdim=k),
+    "any": lambda x, d, k: (x > EDGE).any(d, keepdim=k), "all": lambda x, d, k: (x > EDGE).all(d, keepdim=k),
+    "count": lambda x, d, k: (x > EDGE).sum(d, keepdim=k),
 }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...core.tensor import Tensor
 from ...ops.shape.create import tensor
-from .choose import Rng, chosen, dim_of, one, pick, step, weight
+from .choose import EDGE, Rng, chosen, dim_of, one, pick, step, weight
 from .program import Program, Step
 
 # -- writes -------------------------------------------------------------------------------------------------------------------
@@ -39,14 +39,14 @@ def write(rng: Rng, p: Program) -> Step | None:
         return None
     change: Any = {
         "tail": lambda y: y.__setitem__((..., slice(1, None), *t), 2.0),
-        "mask": lambda y: y.__setitem__(y > 0, -1.0),
+        "mask": lambda y: y.__setitem__(y > EDGE, -1.0),
         "in place": lambda y: y.mul_(2).add_(1).clamp_(-1, 3),
         "first": lambda y: y.__setitem__((..., 0, *t), y[(..., -1, *t)] ** 2),
         "shift": lambda y: y.__setitem__((..., slice(None, -1), *t), 3 * y[(..., slice(1, None), *t)]),
         "view": lambda y: y.transpose(-1, -2).mul_(y.transpose(-1, -2).sin()),
         "select": lambda y: y.select(d, 0).mul_(y.select(d, -1)),
         "index": lambda y: y.__setitem__((..., tensor([0, -1]), *t), y[(..., tensor([0]), *t)] * 3),
-        "masked one": lambda y: y.masked_fill_(y < 0, 0.3),
+        "masked one": lambda y: y.masked_fill_(y < -EDGE, 0.3),
         "fill": lambda y: y[(..., slice(0, 1), *t)].fill_(0.7),
     }[name]  # fmt: skip
     return one(f"write {name} {d}", i, written(change), v, v.dims)
