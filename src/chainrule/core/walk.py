@@ -113,10 +113,7 @@ def walk_back(
     live: set[Node] | None = None
     if wanted is not None:
         keep = set(wanted)
-        if due is None:
-            todo, live = _towards([n for n, _ in starts], keep, stop)
-        else:
-            todo, live = _towards([*(n for n, _ in starts), *due], keep | due, stop)
+        todo, live = _towards([n for n, _ in starts], keep, stop, due)
     for n, g in starts:
         prev = grads.get(n)
         grads[n] = g if prev is None else prev + g
@@ -126,7 +123,7 @@ def walk_back(
         for n in due:
             heappush(todo, (-n.seq, n))
     plain = rewrap is None and not WATCHED.on
-    quick = plain and keep is None and free and skipped is None and due is None
+    quick = plain and keep is None and free and skipped is None and due is None and early is None
     while todo:
         n = heappop(todo)[1] if live is None else todo.pop()
         if quick and not masks:
@@ -276,11 +273,15 @@ def _quickly(n: Node, grads: dict[Node, Any], heap: list[tuple[int, Node]]) -> N
     return n
 
 
-def _towards(starts: list[Node], keep: set[Node], stop: bool) -> tuple[list[Node], set[Node]]:
+def _towards(
+    starts: list[Node], keep: set[Node], stop: bool, due: set[Node] | None = None
+) -> tuple[list[Node], set[Node]]:
     """The nodes to visit between the starts and those to keep, the last made last; and the set of those that get a cotangent.
 
-    With `stop` nothing that lies beyond a node to keep is looked at.
+    With `stop` nothing that lies beyond a node to keep is looked at. Those that are `due` are visited, and what leads to them.
     """
+    if due:
+        starts = [*starts, *due]
     order, seen, stray = list(dict.fromkeys(starts)), set(starts), False
     for n in order:
         if stop and n in keep:
@@ -299,7 +300,7 @@ def _towards(starts: list[Node], keep: set[Node], stop: bool) -> tuple[list[Node
         order.sort(key=_by_seq)
     if not stray:
         return order, seen
-    live = seen & keep
+    live = seen & keep if due is None else seen & (keep | due)
     for n in order:
         if n not in live and not live.isdisjoint(n.parents):
             live.add(n)

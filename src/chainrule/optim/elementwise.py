@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..core import dtypes as dt
-from ..core.dispatch import innermost
+from ..core.dispatch import innermost, recorder_of
 from ..core.held import rebind, rows, shared_memory
 from ..core.imperative import set_grad_enabled
 from ..core.registry import PUBLIC
@@ -247,7 +247,20 @@ class Elementwise(Optimizer):
             out = [PUBLIC["view_as_complex"](v) for v in out]
         p.copy_(out[0])
         for k, v in zip(names, out[1:], strict=True):
-            state[k] = v
+            _write(state, k, v)
+
+
+def _write(state: dict[str, Any], k: str, v: Tensor) -> None:
+    """A tensor of a state anew; while a function is recorded, in place: the recording holds the tensor that is there."""
+    if recorder_of(state[k]) is not None:
+        state[k].copy_(v)
+    else:
+        state[k] = v
+
+
+def counted(x: Any) -> Any:
+    """A number of a state as Python's; while a function is recorded, the tensor that it is."""
+    return x if isinstance(x, Tensor) and recorder_of(x) is not None else float(x)
 
 
 def _number(t: Tensor) -> Any:
@@ -257,7 +270,7 @@ def _number(t: Tensor) -> Any:
 
 def _write_number(state: dict[str, Any], k: str, v: Any) -> None:
     if isinstance(v, Tensor):
-        state[k] = v
+        _write(state, k, v)
         return
     t = state[k]
     if t._interp is None and (t._meta is None or not t._meta.pinned):
