@@ -18,7 +18,7 @@ from .dispatch import BLOCKED, CUT, innermost
 from .errors import FLOATING, ZERO, GraphFreedError
 from .reverse import Leaf, Masked, Node, Pick, Reverse
 from .shapes import sizes_of, zeros, zeros_like_tensor
-from .short import short_rule
+from .short import Lean, short_rule
 from .sizes import SEEN, is_ragged
 from .tensor import Tensor
 from .types import COMPLEX_NUMS, REAL_NUMS
@@ -213,44 +213,68 @@ def walk_back(
     return result
 
 
-def _quickly(n: Node, grads: dict[Node, Any], heap: list[tuple[int, Node]]) -> Node | None:
+def _quickly(n: Any, grads: dict[Node, Any], heap: list[tuple[int, Node]]) -> Node | None:
     """The common case: nodes of one result with a rule for each input, that nobody looks at. The first that is none of these is handed back."""
-    g = None
+    g = v = None  # the cotangent of the node: a tensor, its array, or both
     while True:
-        args = n.args
+        lean = n.__class__ is Lean
+        args = n.raw if lean else n.args
         if args is None or n.rare:
             break
         op = n.op
         rules = op.pull_rules
         if rules is None:
             break
-        if g is None:
+        if v is None:
             g = grads[n]
-        gs = None
-        if type(v := g._value) is ndarray and v.size < SMALL and v.dtype.num in REAL_NUMS:
+            v = g._value
+            small = type(v) is ndarray and v.size < SMALL and v.dtype.num in REAL_NUMS
+        gs: Any = None
+        if small:
             noted = op.short
-            short = noted[1] if noted is not None and noted[0] is rules else short_rule(op)
-            if short is not None:
-                try:
-                    gs = short(n, g, v)
-                except FLOATING:
-                    gs = None  # by the rules, whose ops know what to do
+            if noted is None or noted[0] is not rules:
+                noted = short_rule(op)
+            out: Any = None
+            try:
+                if not lean:
+                    if (short := noted[1]) is not None:
+                        gs = short(n, g if g is not None else Tensor(v), v)
+                elif (short := noted[2]) is not None:
+                    out = short(args, n.kept, n.parents, v)
+            except FLOATING:
+                gs = None  # by the rules, whose ops know what to do
+            if out is not None:
+                n.raw = n.kept = None
+                grads.pop(n, None)
+                if out.__class__ is ndarray:
+                    p = n.parents[0]
+                    if p.__class__ is Lean and p not in grads and (not heap or -heap[0][0] < p.seq):
+                        # Nothing that was made later is left: this is all that comes together for the next node.
+                        n, v, g = p, out, None
+                        continue
+                    gs = (Tensor(out),)
+                else:
+                    gs = [None if r is None else Tensor(r) for r in out]
         if gs is None:
+            if g is None:
+                g = Tensor(v)
             gs = _by_rules(n, g, rules, None)
             for gi in gs:
                 if gi.__class__ is Masked:  # by the general way: it is computed once more
                     grads[n] = g
                     return n
-        grads.pop(n, None)
-        if n.y is not None or args[0].__class__ is Tensor:
+        if n.__class__ is Lean:
+            n.raw = n.kept = None
+        elif n.y is not None or args[0].__class__ is Tensor:
             n.args = n.y = None
         else:
             n.release()
-        last = None
+        grads.pop(n, None)
+        last: Any = None
         for p, gi, fit in zip(n.parents, gs, n.fits, strict=False):
             if p is None or gi is None:
                 continue
-            if fit is not None and not (type(v := gi._value) is ndarray and v.shape == fit[0] and v.dtype is fit[1].np):
+            if fit is not None and not (type(w := gi._value) is ndarray and w.shape == fit[0] and w.dtype is fit[1].np):
                 gi = fit_cotangent(gi, *fit)
             prev = grads.get(p)
             if prev is not None:
@@ -266,10 +290,9 @@ def _quickly(n: Node, grads: dict[Node, Any], heap: list[tuple[int, Node]]) -> N
         if heap and -heap[0][0] > last.seq:
             heappush(heap, (-last.seq, last))
             return None
-        # Nothing that was made later is left: what came together for this one is all there is.
-        n, g = last, None
-    if g is not None:
-        grads[n] = g
+        n, g, v = last, None, None
+    if v is not None:
+        grads[n] = Tensor(v) if g is None else g
     return n
 
 
