@@ -270,3 +270,22 @@ def test_optimisers(name):
         ends.append((losses, [p.detach().numpy().copy() for p in model.parameters()]))
     same(ends[1], ends[0], 1e-4)
     assert sum(map(len, s._recordings.values())) <= 2
+
+
+def test_donated_arguments():
+    f = jit(lambda p, g: (p - 0.1 * g, p.sum()), donate=0)
+    p, g = T(2000), T(2000)
+    want = p.numpy() - 0.1 * g.numpy()
+    held = p
+    p, _ = f(p, g)
+    same(p, cr.tensor(want))
+    assert held.shape == (2000,) and g.sum() == g.sum()
+    for use in (lambda x: x + 1, lambda x: x.sum(), lambda x: x.numpy(), lambda x: float(x[0]), lambda x: f(x, g)):
+        with pytest.raises(cr.ChainruleError, match="donated"):
+            use(held)
+    same(f(p, g)[0], cr.tensor(want - 0.1 * g.numpy()))
+    back = jit(lambda x: x, donate=0)  # what is returned is not given up
+    x = T(5)
+    assert back(x).tolist() == x.tolist()
+    y = T(3)
+    same(grad(jit(lambda y: (y * y).sum(), donate=0))(y), 2 * y)
