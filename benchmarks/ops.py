@@ -208,7 +208,8 @@ def page(store: Store) -> str:
         f"Our time as a fraction of PyTorch {torch.__version__.partition('+')[0]}'s, in one process, in turns, best of repeats; below 1 is faster. float32. "
         "On one thread it is the processor's time, on two the clock's. 8, 128 and 1024 are the sides of square matrices; images, sequences and batches "
         "of small matrices have sizes of their own "
-        "(`benchmarks/ops_table.py`, where each row is a line). *both* is forward and backward. Made by `python -m benchmarks.ops`, from `docs/speed.json`.",
+        "(`benchmarks/ops_table.py`, where each row is a line). *both* is forward and backward. Made by `python -m benchmarks.ops`, from `docs/speed.json`; "
+        "with `-k` some rows are measured anew, and the other cells keep what was seen last, on whatever else the machine did then.",
         "",
         "![ratios of all rows, sorted](speed.png)",
         "",

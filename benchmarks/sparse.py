@@ -67,12 +67,13 @@ def convolution(torch: Any) -> dict[str, Callable[[], Any]]:
 
 
 def sampled(torch: Any) -> dict[str, Callable[[], Any]]:
-    """The product of two dense matrices at the places of a sparse one."""
+    """The product of two dense matrices at the places of a sparse one, with the gradients of both."""
     v, a, b = np.zeros(N * PER_ROW, np.float32), draw(N, FEATURES), draw(FEATURES, N, seed=2)
 
     def work(m: Any, tensor: Callable[[Any], Any]) -> Callable[[], Any]:
-        s, p, q = matrix(m, tensor, "csr", v), tensor(a), tensor(b)
-        return lambda: m.sparse.sampled_addmm(s, p, q, beta=0.0)
+        s, p, q = matrix(m, tensor, "csr", v), tensor(a).requires_grad_(), tensor(b).requires_grad_()
+        c = matrix(m, tensor, "csr", draw(N * PER_ROW, seed=3))
+        return lambda: m.autograd.grad(m.sparse.sampled_addmm(s, p, q, beta=0.0), [p, q], c)
 
     works = {OURS: work(ct, ct.tensor)}
     return works if torch is None else works | {"torch": work(torch, torch.from_numpy)}
@@ -88,7 +89,7 @@ def rows(only: str = "") -> Iterable[Row]:
         "CSR times dense, 10^5 x 10^5, 10 a row, 64 columns, fwd+bwd": (lambda: product(torch, "csr"), 0.7),
         "COO times dense, the same": (lambda: product(torch, "coo"), 0.5),
         "graph convolution, 10^5 nodes, 10^6 edges, fwd+bwd": (lambda: convolution(torch), 0.7),
-        "sampled_addmm, 10^6 places, 64 columns": (lambda: sampled(torch), 1.0),
+        "sampled_addmm, 10^6 places, 64 columns, fwd+bwd": (lambda: sampled(torch), 1.0),
     }
     for name, (make, budget) in works.items():
         if only in name:

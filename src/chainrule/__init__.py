@@ -99,6 +99,7 @@ def typename(obj: _Any) -> str:
 _LAZY = (
     "amp",
     "array_api",
+    "debug",
     "distributed",
     "distributions",
     "nested",

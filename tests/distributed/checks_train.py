@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import chainrule as cr
 import chainrule.distributed as dist
 from chainrule import nn
+from chainrule.distributed import engine, wire
 from chainrule.func import functional_call, grad, jvp
 from chainrule.nn.parallel import DistributedDataParallel as DDP
 from chainrule.optim import SGD, Adam, ZeroRedundancyOptimizer
@@ -253,6 +255,67 @@ def check_sync_batch_norm_derivatives() -> None:
     got = grad(loss(sync, x[r], w[r]))(ps)["weight"]
     want = grad(loss(plain, x.flatten(0, 1), w.flatten(0, 1)))(ps)["weight"]
     close(cr.distributed.nn.functional.all_reduce(got), want, 1e-11)
+
+
+class Slow(cr.autograd.Function):
+    """Nothing, with a backward that takes its time and leaves the cores alone."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x * 1.0
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        time.sleep(0.03)
+        return g
+
+
+def check_overlap() -> None:
+    """Buckets travel while backward goes on: behind a slow link, at least half of the communication is not seen."""
+    cr.manual_seed(0)
+    layers = nn.ModuleList([nn.Linear(16, 16).double() for _ in range(10)])
+
+    class Deep(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = layers
+
+        def forward(self, x: Any) -> Any:
+            for f in self.layers:
+                x = f(Slow.apply(x)).tanh()
+            return x
+
+    ddp = DDP(Deep(), bucket_cap_mb=0.0021)
+    assert len(ddp.reducer.buckets) == 10
+    x = cr.ones(4, 16, dtype=cr.float64, requires_grad=True)
+
+    def alone() -> None:
+        with ddp.no_sync():
+            ddp(x).sum().backward()
+
+    def after() -> None:
+        alone()
+        for b in ddp.reducer.buckets:
+            b.begin()
+            wire.all_reduce(ddp.process_group, None, b.buffer).wait()
+
+    def took(f: Callable[[], None]) -> float:
+        best = 1e9
+        for _ in range(2):
+            ddp.zero_grad()
+            dist.barrier()
+            begin = time.perf_counter()
+            f()
+            best = min(best, time.perf_counter() - begin)
+        return best
+
+    engine.LINK = (1e-4, 274 * 8 / 0.03)  # a bucket takes as long as a layer's backward
+    try:
+        times = {f.__name__: took(f) for f in (alone, after)} | {"ddp": took(lambda: ddp(x).sum().backward())}
+    finally:
+        engine.LINK = None
+    hidden = (times["after"] - times["ddp"]) / (times["after"] - times["alone"])
+    assert hidden > 0.5, times
 
 
 def check_sampler() -> None:

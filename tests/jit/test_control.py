@@ -207,3 +207,15 @@ def test_branches_that_cannot_be_recorded_run_both():
     close(
         func.grad(lambda xs: cr.vmap(f)(xs).sum())(xs), cr.stack([func.grad(lambda x: by_hand(x).sum())(x) for x in xs])
     )
+
+
+@pytest.mark.parametrize("most", [None, 12])
+def test_while_whose_body_reads_a_batch(most):
+    def f(x, y):
+        return cr.while_loop(lambda v: (v * v).sum() > 1.0, lambda v: (v * 0.7 + 0.01 * y,), (x,), max_steps=most)[0]
+
+    x, ys = cr.tensor([3.0, -2.0]), cr.tensor([[1.0, 2.0], [9.0, 9.0], [-1.0, 0.5]])
+    want = cr.stack([f(x, y) for y in ys])
+    assert cr.func.vmap(f, (None, 0))(x, ys).allclose(want)
+    assert cr.func.vmap(cr.jit(f), (None, 0))(x, ys).allclose(want)
+    assert cr.jit(cr.func.vmap(f, (None, 0)))(x, ys).allclose(want)

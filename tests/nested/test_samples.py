@@ -34,7 +34,7 @@ WITHOUT: dict[str, str] = {
     "linalg.householder_product": CONCRETE, "nn.functional.max_unpool1d": CONCRETE, "nn.functional.max_unpool2d": CONCRETE,
     "nn.functional.fractional_max_pool3d": CONCRETE, "Tensor.unfold": CONCRETE,
     **dict.fromkeys(ON_A_PATTERN, "one pattern of stored entries for all components"),
-    "geqrf": CONCRETE, "_trilinear": CONCRETE, "embedding_dense_backward": CONCRETE, "sylvester": CONCRETE,
+    "geqrf": CONCRETE, "_trilinear": CONCRETE, "embedding_dense_backward": CONCRETE, "sylvester": CONCRETE, "schur": CONCRETE,
     **dict.fromkeys(RECURRENT, "weights of one size, and steps that say how many rows there are"),
     "istft": CONCRETE, "_weight_norm": "the norm is taken over what is ragged",
 }  # fmt: skip
@@ -62,6 +62,7 @@ OWN_SIZES = frozenset(
         *ON_A_PATTERN,
         *RECURRENT,
         "sylvester",
+        "schur",
         "_trilinear",
         "embedding_dense_backward",
         "nn.functional.embedding",

@@ -85,6 +85,7 @@ def test_completion_knows_every_command() -> None:
         "show",
         "as-torch",
         "completion",
+        "run",
     }
     assert "--html" in known["show"][1] and "numpy" in known["coverage"][1]
     for shell in ("bash", "zsh", "fish"):

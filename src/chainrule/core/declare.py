@@ -17,6 +17,8 @@ from .spec import Ranks, Spec, with_kernel
 from .types import REAL_NUMS
 
 LINEAR = ("", "each", "all")
+# Bodies for operands of many elements by the name of the op (ops/elementwise/formulas.py).
+LARGE: dict[str, Any] = {}
 
 
 def pointwise(
@@ -27,7 +29,7 @@ def pointwise(
     types: str = "same",
     fast: frozenset[int] | None = None,
     static: bool = False,
-    large: Callable[[Any, Any], Any] | None = None,
+    large: Any = None,
     other: Callable[..., Any] | None = None,
     doc: str | None = None,
 ) -> Op:
@@ -37,12 +39,12 @@ def pointwise(
     rules follow forward mode, reverse mode (conj . rule . conj, reduced to the input's shape and realness), complex
     numbers and batching. A non-holomorphic op spells its reverse rule too: ``vjp(g, y, *xs) -> (g1, ...)``.
     `types` are the words of :mod:`chainrule.core.types`: promotion, and what is refused. `static` says that the body and the
-    rules take keyword arguments (data, not tensors). `large` is another body for two operands of many elements; it returns
-    None for those it has no code for. `fast` are the types of arrays that the body takes as they are, and `other` is the body
-    for the rest, where that needs a check.
+    rules take keyword arguments (data, not tensors). `large` is another body for operands of at least ``large.least`` elements; it
+    returns None for those it has no code for; without one, that which is known under the name. `fast` are the types of arrays
+    that the body takes as they are, and `other` is the body for the rest, where that needs a check.
     """
     o = Op(name, other or body, types=types, batch="aligned", differentiable=bool(rules), doc=doc)
-    o.form = "pointwise"
+    o.form, o.large = "pointwise", large or LARGE.get(name)
     if rules:
         o.jvp(list(rules))
     if vjp is not None:
@@ -57,7 +59,7 @@ def pointwise(
     if n == 1:
         o.bind = o.operator = unary(o, body, quick)  # type: ignore[method-assign]
     elif n == 2:
-        o.bind, o.operator = binary(o, body, quick, large), binary(o, body, quick, large, True)  # type: ignore[method-assign]
+        o.bind, o.operator = binary(o, body, quick), binary(o, body, quick, True)  # type: ignore[method-assign]
     else:
         o.bind = o.operator = several(o)  # type: ignore[method-assign]
     return o

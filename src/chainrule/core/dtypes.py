@@ -104,6 +104,7 @@ NAMES: dict[str, DType] = {d.name: d for d in (*ALL, *FLOAT8)} | {
 }  # fmt: skip
 FROM_NP: dict[np.dtype, DType] = {d.np: d for d in (*ALL, *FLOAT8)}
 HALVES = frozenset((float16.np, bfloat16.np))
+REALS = HALVES | {float32.np, float64.np}
 # What 16-bit parts are computed in, and what a result computed so becomes.
 WORK = {float16.np: float32.np, bfloat16.np: float32.np, complex32.np: complex64.np} | {
     d.np: float32.np for d in FLOAT8

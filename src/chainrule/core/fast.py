@@ -18,7 +18,7 @@ from .tensor import Tensor
 from .types import FLOAT_NUMS
 
 ndarray = np.ndarray
-LARGE_SIZE = 1 << 16  # elements from which a binary op tries its body for large arrays
+SIZE = 1 << 62  # no array has so many elements
 OPERANDS = (Tensor, bool, int, float, complex, ndarray, np.generic, Ragged)
 
 
@@ -29,6 +29,8 @@ def is_operand(x: Any) -> bool:
 
 def unary(op: Op, fn: Callable[..., Any], fast: frozenset[int]) -> Callable[..., Any]:
     """`op.bind` for one argument: `fn` on arrays of the types `fast`, else by the op's own way."""
+    large = op.large
+    least = SIZE if large is None else large.least
 
     def bind(x: Any) -> Any:
         if type(x) is Tensor:
@@ -36,10 +38,12 @@ def unary(op: Op, fn: Callable[..., Any], fast: frozenset[int]) -> Callable[...,
             if i is None:
                 v = x._value
                 if v.dtype.num in fast and type(v) is ndarray:
-                    try:
-                        r = fn(v)
-                    except FLOATING:
-                        r = quietly(fn, v)
+                    r = large(v) if v.size >= least else None
+                    if r is None:
+                        try:
+                            r = fn(v)
+                        except FLOATING:
+                            r = quietly(fn, v)
                     return Tensor(r if type(r) is ndarray else np.asarray(r))
                 if type(v) is ndarray:
                     return op.run((x,), {})
@@ -59,10 +63,11 @@ def binary(
     op: Op,
     fn: Callable[..., Any],
     fast: frozenset[int],
-    large: Callable[[Any, Any], Any] | None = None,
     operator: bool = False,
 ) -> Callable[..., Any]:
     """`op.bind` for two arguments; as Python's `operator` it returns NotImplemented for what is no operand."""
+    large = op.large
+    least = SIZE if large is None else large.least
     floats = fast & FLOAT_NUMS
     number = (float, int) if isinstance(fn, np.ufunc) else ()
 
@@ -89,7 +94,7 @@ def binary(
                         vb = other._value
                         d = va.dtype
                         if vb.dtype is d and d.num in fast and type(va) is ndarray and type(vb) is ndarray:
-                            if large is not None and va.size >= LARGE_SIZE and (r := large(va, vb)) is not None:
+                            if (va.size >= least or vb.size >= least) and (r := large(va, vb)) is not None:
                                 return Tensor(r)
                             try:
                                 r = fn(va, vb)
@@ -103,7 +108,7 @@ def binary(
                     return other._interp.run_binary(op, a, other)
                 if type(other) in number:
                     if va.dtype.num in floats and type(va) is ndarray:
-                        if large is not None and va.size >= LARGE_SIZE and (r := large(va, other)) is not None:
+                        if va.size >= least and (r := large(va, other)) is not None:
                             return Tensor(r)
                         try:
                             r = fn(va, other)
@@ -121,7 +126,7 @@ def binary(
             if ib is not None:
                 return ib.run_binary(op, a, other)
             if other._value.dtype.num in floats and type(other._value) is ndarray:
-                if large is not None and other._value.size >= LARGE_SIZE and (r := large(a, other._value)) is not None:
+                if other._value.size >= least and (r := large(a, other._value)) is not None:
                     return Tensor(r)
                 try:
                     r = fn(a, other._value)

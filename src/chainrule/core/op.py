@@ -54,6 +54,7 @@ class Op:
     )
     linear = ""
     kernel: Callable[..., Any] | None = None
+    large: Any = None  # a body for operands of many elements, which may say None
     # Whether arguments and results of equal ranks have equal leading axes: not where their core ranks differ.
     even = True
     effect = False  # whether it must run, in order, even where nobody reads its result
@@ -181,6 +182,8 @@ class Op:
             if type(y) is ndarray:
                 return Tensor(y)
             return tuple([Tensor(as_payload(r)) for r in y]) if type(y) is tuple else Tensor(as_payload(y))
+        if self.large is not None and (y := self._run_large(args, kw)) is not None:
+            return y
         vals: list[Any] = []
         rounded = None
         if self.types is not None:
@@ -218,6 +221,29 @@ class Op:
         if (narrow := dt.NARROW[rounded.np].get(y.dtype)) is not None:
             y = y.astype(narrow)
         return Tensor(as_payload(y))
+
+    def _run_large(self, args: Any, kw: dict[str, Any]) -> Any:
+        """The result where there is a body for these operands, of many elements and of one floating type; else None."""
+        least, d = self.large.least, None
+        vals: list[Any] = []
+        for a in args:
+            v = a._value if isinstance(a, Tensor) else a
+            if type(v) is ndarray and v.ndim:
+                if v.dtype.kind == "b" and self.types.choice and not vals:  # type: ignore[union-attr]
+                    pass
+                elif d is None:
+                    d = v.dtype
+                    if d not in dt.REALS:
+                        return None
+                elif v.dtype is not d:
+                    return None
+                if v.size >= least:
+                    least = 0
+            elif type(v) is not float and type(v) is not int and not (type(v) is ndarray and v.dtype.kind == "f"):
+                return None
+            vals.append(v)
+        y = None if least or d is None else self.large(*vals, **kw)
+        return None if y is None else Tensor(y)
 
     # -- derivatives --------------------------------------------------------------------------------------------------
     def push(self, ts: list[Any], y: Any, xs: list[Any], kw: dict[str, Any]) -> Any:

@@ -15,6 +15,7 @@ import numpy as np
 from .dispatch import Interpreter
 from .errors import ZERO
 from .op import Op
+from .reverse import _NONE, Node, _count
 from .tensor import Tensor
 
 ndarray = np.ndarray
@@ -76,10 +77,51 @@ def _noted(rule: Any, reads: tuple[bool, tuple[bool, ...]]) -> tuple[list[str], 
         return level.lines, out._aux, level.names, level.ufuncs
 
 
-def _written(op: Op, rules: Any) -> Short | None:
-    """``short(node, g, array of g)``: the cotangents of the inputs, or None where the node has something else than small real arrays."""
+class Lean(Node):
+    """A node whose op has a short rule, of arrays and numbers alone: it keeps these as they are, and makes tensors of them for whoever asks."""
+
+    __slots__ = ("raw", "kept")
+    raw: Any
+    kept: Any
+
+    def __init__(self, op: Op, raw: Any, kept: Any, parents: Any, fits: Any) -> None:
+        self.op = op
+        self.raw = raw
+        self.kept = kept
+        self.parents = parents
+        self.kw = _NONE
+        self.fits = fits
+        self.rare = False
+        self.seq = _count()
+
+    @property
+    def args(self) -> Any:
+        """The inputs that are kept, as tensors."""
+        return None if self.raw is None else tuple([Tensor(x) if type(x) is ndarray else x for x in self.raw])
+
+    @args.setter
+    def args(self, value: Any) -> None:
+        self.raw = value
+
+    @property
+    def y(self) -> Any:
+        """The result, if it is kept, as a tensor."""
+        return None if self.kept is None else Tensor(self.kept)
+
+    @y.setter
+    def y(self, value: Any) -> None:
+        self.kept = value
+
+
+def _written(op: Op, rules: Any, lean: bool = False) -> Short:
+    """``short(node, g, array of g)``: the cotangents of the inputs, or None where the node has something else than small real arrays.
+
+    Of a lean node, which keeps arrays of one type and numbers: ``short(kept inputs, kept result, parents, array of g)``, in arrays; the one of an op
+    of one input by itself.
+    """
     names: dict[str, Any] = {"ndarray": ndarray, "Tensor": Tensor, "asarray": np.asarray}
-    text = ["def short(n, g, gv):", "    d, xs = gv.dtype, n.args"]
+    head = ["def short(xs, y0, parents, gv):", "    d = gv.dtype"]
+    text = head if lean else ["def short(n, g, gv):", "    d, xs, parents = gv.dtype, n.args, n.parents"]
     out = []
     for i, rule in enumerate(rules):
         out.append(f"r{i}")
@@ -92,12 +134,18 @@ def _written(op: Op, rules: Any) -> Short | None:
         lines, result, called, ufuncs = _noted(rule, reads)
         pad = "    "
         if len(rules) > 1:
-            text.append(f"    if n.parents[{i}] is not None:")
+            text.append(f"    if parents[{i}] is not None:")
             pad = "        "
-        for name, saved, on in [("y", "n.y", reads[0]), *[(f"x{k}", f"xs[{k}]", r) for k, r in enumerate(reads[1])]]:
+        if lean and not ufuncs and len(rules) > 1:
+            raise _Unfit  # an operand may be a number
+        stored = "y0" if lean else "n.y"
+        for name, saved, on in [("y", stored, reads[0]), *[(f"x{k}", f"xs[{k}]", r) for k, r in enumerate(reads[1])]]:
             if not on:
                 continue
             text.append(f"{pad}{name} = {saved}")
+            if lean:
+                text.append(f"{pad}if {name}.__class__ is ndarray and {name}.dtype is not d: return None")
+                continue
             text.append(f"{pad}if {name}.__class__ is Tensor:")
             text.append(f"{pad}    {name} = {name}._value")
             text.append(f"{pad}    if {name}.__class__ is not ndarray or {name}.dtype is not d: return None")
@@ -109,12 +157,12 @@ def _written(op: Op, rules: Any) -> Short | None:
                 line = _replaced(line, old, rename[old])
             text.append(pad + _replaced(line, "g", "gv"))
         names.update({rename[k]: v for k, v in called.items()})
-        text.append(
-            f"{pad}r{i} = g"
-            if result == "g"
-            else f"{pad}r{i} = Tensor({result} if {result}.__class__ is ndarray else asarray({result}))"
-        )
-    text.append(f"    return ({', '.join(out)},)")
+        array = f"({result} if {result}.__class__ is ndarray else asarray({result}))"
+        if result == "g":
+            text.append(f"{pad}r{i} = {'gv' if lean else 'g'}")
+        else:
+            text.append(f"{pad}r{i} = {array if lean else f'Tensor{array}'}")
+    text.append(f"    return {out[0]}" if lean and len(out) == 1 else f"    return ({', '.join(out)},)")
     exec(compile("\n".join(text), f"<short rule of {op.name}>", "exec"), names)
     return names["short"]
 
@@ -126,15 +174,17 @@ def _replaced(line: str, old: str, new: str) -> str:
     return re.sub(rf"\b{old}\b", new, line)
 
 
-def short_rule(op: Op) -> Short | None:
-    """The reverse rules of an op on small arrays, noted when first asked for; None where they cannot be."""
+def short_rule(op: Op) -> tuple[Any, Short | None, Short | None]:
+    """The reverse rules of an op, and what they are on small arrays of nodes and of lean nodes: noted when first asked for, None where they cannot be."""
     rules = op.pull_rules
     made: Short | None = None
+    lean: Short | None = None
     if op.form == "pointwise" and op.conjugated and type(rules) is list and 1 <= len(rules) <= 2:
         try:
             with np.errstate(all="ignore"):
                 made = _written(op, rules)
+                lean = _written(op, rules, lean=True)
         except Exception:  # whatever a rule does with tensors that are no arrays: it goes by the ops
-            made = None
-    op.short = (rules, made)
-    return made
+            pass
+    op.short = (rules, made, lean)
+    return op.short

@@ -18,7 +18,7 @@ from .dispatch import BLOCKED, CUT, innermost
 from .errors import FLOATING, ZERO, GraphFreedError
 from .reverse import Leaf, Masked, Node, Pick, Reverse
 from .shapes import sizes_of, zeros, zeros_like_tensor
-from .short import short_rule
+from .short import Lean, short_rule
 from .sizes import SEEN, is_ragged
 from .tensor import Tensor
 from .types import COMPLEX_NUMS, REAL_NUMS
@@ -28,6 +28,10 @@ _by_seq = operator.attrgetter("seq")
 SMALL = (
     1 << 14
 )  # elements below which a rule runs as straight-line code: beyond, ops have kernels, and their calls cost nothing beside them
+
+# A pointwise rule on large arrays as one loop: ``FUSE(op, which, rule, g, y, xs, kw)``, or None; set by ops/elementwise/fusing.py.
+FUSE: Any = None
+FUSE_SIZE = 1 << 12
 
 
 def fit_cotangent(g: Tensor, shape: tuple[int, ...], d: dt.DType) -> Tensor:
@@ -109,10 +113,7 @@ def walk_back(
     live: set[Node] | None = None
     if wanted is not None:
         keep = set(wanted)
-        if due is None:
-            todo, live = _towards([n for n, _ in starts], keep, stop)
-        else:
-            todo, live = _towards([*(n for n, _ in starts), *due], keep | due, stop)
+        todo, live = _towards([n for n, _ in starts], keep, stop, due)
     for n, g in starts:
         prev = grads.get(n)
         grads[n] = g if prev is None else prev + g
@@ -122,7 +123,7 @@ def walk_back(
         for n in due:
             heappush(todo, (-n.seq, n))
     plain = rewrap is None and not WATCHED.on
-    quick = plain and keep is None and free and skipped is None and due is None
+    quick = plain and keep is None and free and skipped is None and due is None and early is None
     while todo:
         n = heappop(todo)[1] if live is None else todo.pop()
         if quick and not masks:
@@ -212,44 +213,68 @@ def walk_back(
     return result
 
 
-def _quickly(n: Node, grads: dict[Node, Any], heap: list[tuple[int, Node]]) -> Node | None:
+def _quickly(n: Any, grads: dict[Node, Any], heap: list[tuple[int, Node]]) -> Node | None:
     """The common case: nodes of one result with a rule for each input, that nobody looks at. The first that is none of these is handed back."""
-    g = None
+    g = v = None  # the cotangent of the node: a tensor, its array, or both
     while True:
-        args = n.args
+        lean = n.__class__ is Lean
+        args = n.raw if lean else n.args
         if args is None or n.rare:
             break
         op = n.op
         rules = op.pull_rules
         if rules is None:
             break
-        if g is None:
+        if v is None:
             g = grads[n]
-        gs = None
-        if type(v := g._value) is ndarray and v.size < SMALL and v.dtype.num in REAL_NUMS:
+            v = g._value
+            small = type(v) is ndarray and v.size < SMALL and v.dtype.num in REAL_NUMS
+        gs: Any = None
+        if small:
             noted = op.short
-            short = noted[1] if noted is not None and noted[0] is rules else short_rule(op)
-            if short is not None:
-                try:
-                    gs = short(n, g, v)
-                except FLOATING:
-                    gs = None  # by the rules, whose ops know what to do
+            if noted is None or noted[0] is not rules:
+                noted = short_rule(op)
+            out: Any = None
+            try:
+                if not lean:
+                    if (short := noted[1]) is not None:
+                        gs = short(n, g if g is not None else Tensor(v), v)
+                elif (short := noted[2]) is not None:
+                    out = short(args, n.kept, n.parents, v)
+            except FLOATING:
+                gs = None  # by the rules, whose ops know what to do
+            if out is not None:
+                n.raw = n.kept = None
+                grads.pop(n, None)
+                if out.__class__ is ndarray:
+                    p = n.parents[0]
+                    if p.__class__ is Lean and p not in grads and (not heap or -heap[0][0] < p.seq):
+                        # Nothing that was made later is left: this is all that comes together for the next node.
+                        n, v, g = p, out, None
+                        continue
+                    gs = (Tensor(out),)
+                else:
+                    gs = [None if r is None else Tensor(r) for r in out]
         if gs is None:
+            if g is None:
+                g = Tensor(v)
             gs = _by_rules(n, g, rules, None)
             for gi in gs:
                 if gi.__class__ is Masked:  # by the general way: it is computed once more
                     grads[n] = g
                     return n
-        grads.pop(n, None)
-        if n.y is not None or args[0].__class__ is Tensor:
+        if n.__class__ is Lean:
+            n.raw = n.kept = None
+        elif n.y is not None or args[0].__class__ is Tensor:
             n.args = n.y = None
         else:
             n.release()
-        last = None
+        grads.pop(n, None)
+        last: Any = None
         for p, gi, fit in zip(n.parents, gs, n.fits, strict=False):
             if p is None or gi is None:
                 continue
-            if fit is not None and not (type(v := gi._value) is ndarray and v.shape == fit[0] and v.dtype is fit[1].np):
+            if fit is not None and not (type(w := gi._value) is ndarray and w.shape == fit[0] and w.dtype is fit[1].np):
                 gi = fit_cotangent(gi, *fit)
             prev = grads.get(p)
             if prev is not None:
@@ -265,18 +290,21 @@ def _quickly(n: Node, grads: dict[Node, Any], heap: list[tuple[int, Node]]) -> N
         if heap and -heap[0][0] > last.seq:
             heappush(heap, (-last.seq, last))
             return None
-        # Nothing that was made later is left: what came together for this one is all there is.
-        n, g = last, None
-    if g is not None:
-        grads[n] = g
+        n, g, v = last, None, None
+    if v is not None:
+        grads[n] = Tensor(v) if g is None else g
     return n
 
 
-def _towards(starts: list[Node], keep: set[Node], stop: bool) -> tuple[list[Node], set[Node]]:
+def _towards(
+    starts: list[Node], keep: set[Node], stop: bool, due: set[Node] | None = None
+) -> tuple[list[Node], set[Node]]:
     """The nodes to visit between the starts and those to keep, the last made last; and the set of those that get a cotangent.
 
-    With `stop` nothing that lies beyond a node to keep is looked at.
+    With `stop` nothing that lies beyond a node to keep is looked at. Those that are `due` are visited, and what leads to them.
     """
+    if due:
+        starts = [*starts, *due]
     order, seen, stray = list(dict.fromkeys(starts)), set(starts), False
     for n in order:
         if stop and n in keep:
@@ -295,7 +323,7 @@ def _towards(starts: list[Node], keep: set[Node], stop: bool) -> tuple[list[Node
         order.sort(key=_by_seq)
     if not stray:
         return order, seen
-    live = seen & keep
+    live = seen & keep if due is None else seen & (keep | due)
     for n in order:
         if n not in live and not live.isdisjoint(n.parents):
             live.add(n)
@@ -310,6 +338,7 @@ def _by_rules(n: Node, g: Any, rules: Any, live: set[Node] | None) -> list[Any]:
     )
     if cx:
         g = g.conj()
+    fuse = FUSE if g._interp is None and g._value.size >= FUSE_SIZE and n.op.form == "pointwise" else None
     gs: list[Any] = []
     i, count = 0, len(xs)
     for p in n.parents:
@@ -318,7 +347,10 @@ def _by_rules(n: Node, g: Any, rules: Any, live: set[Node] | None) -> list[Any]:
         if p is None or rule is None or rule is ZERO or (live is not None and p not in live):
             gs.append(None)
             continue
-        if kw:
+        gi = None if fuse is None else fuse(n.op, i, rule, g, y, xs, kw)
+        if gi is not None:
+            pass
+        elif kw:
             gi = rule(g, y, *xs, **kw)
         elif count == 2:
             gi = rule(g, y, xs[0], xs[1])

@@ -124,6 +124,17 @@ if os.environ.get("CHAINRULE_DISTRIBUTED_LINK"):
     LINK = tuple(map(float, os.environ["CHAINRULE_DISTRIBUTED_LINK"].split(",")))  # type: ignore[assignment]
 
 
+_free = 0.0  # when the emulated link has carried what it was given
+
+
+def over_the_link(nbytes: int) -> float:
+    """When an emulated network has carried so many more bytes: one message after the other, each with its latency."""
+    global _free
+    latency, rate = LINK  # type: ignore[misc]
+    _free = max(time.perf_counter(), _free) + nbytes / rate
+    return _free + latency
+
+
 def wait_until(done: Callable[[], bool], timeout: float, nbytes: int, trouble: Callable[[bool], None]) -> None:
     """Wait for `done()`; ``trouble(False)`` is asked now and then and raises if a process died, ``trouble(True)`` raises after `timeout`."""
     if done():

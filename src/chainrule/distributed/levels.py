@@ -138,7 +138,7 @@ class Record:
         """A node in place of one that was dropped: the ranks that go on need this one's part."""
         leaf = Leaf()
         if self.tracked:
-            leaf.hooks = [_refuse(self)]
+            leaf.hooks, leaf.rare = [_refuse(self)], True
         node = Node(self.op, [None], None, [leaf], self.kw, [None])
         node.seq, node.result, node.level = self.seq, self.result, level
         return node

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from typing import Any
 
 import numpy as np
@@ -75,7 +76,7 @@ class Reducer:
         self._sent = 0
         self._told: set[int] = set()
         self._lock = threading.Lock()
-        self._active = False
+        LIVING.add(self)
 
     def attach(self) -> None:
         """Have walks tell when a gradient of ours is complete."""
@@ -89,7 +90,7 @@ class Reducer:
     # -- one backward -------------------------------------------------------------------------------------------------
     def begin(self) -> None:
         """A backward begins."""
-        self._sent, self._told, self._active = 0, set(), True
+        self._sent, self._told = 0, set()
         for b in self.buckets:
             b.begin()
 
@@ -143,7 +144,6 @@ class Reducer:
                 p.grad = None
                 got[node_of[index]] = Tensor(b.buffer[b.places[k]].reshape(p.shape))
             b.buffer = b.work = None
-        self._active = False
 
     def finish_recorded(self, got: dict[Node, Any]) -> None:
         """The averages as functions that can be differentiated in turn (``create_graph=True``)."""
@@ -169,6 +169,9 @@ class Reducer:
             b.buffer = b.work = None
 
 
+LIVING: weakref.WeakSet[Reducer] = weakref.WeakSet()
+
+
 class Early:
     """What a walk tells of leaves: `turns` says after which node each is complete."""
 
@@ -183,6 +186,9 @@ class Early:
 
 def begin_walk(starts: list[tuple[Node, Any]], create_graph: bool) -> Early | None:
     """Which reducers a backward concerns, and when the gradient of each of their parameters is complete."""
+    if not LIVING:
+        dispatch.EARLY = None
+        return None
     turns: dict[Node, list[Any]] = {}
     seen: set[Leaf] = set()
     reducers: dict[Reducer, None] = {}

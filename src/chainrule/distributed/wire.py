@@ -34,7 +34,7 @@ class Work:
         self._over = False
         self._ready = 0.0
         if engine.LINK is not None and requests:
-            self._ready = time.perf_counter() + engine.LINK[0] + nbytes / engine.LINK[1]
+            self._ready = engine.over_the_link(nbytes)
 
     _then: list[Callable[[], Any]]
     guard: Any = None  # a lock, where a second thread asks too

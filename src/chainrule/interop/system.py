@@ -37,6 +37,7 @@ class _Safe(pickle.Unpickler):
         ours = (module, name) in {
             ("chainrule.core.tensor", "_rebuild"), ("chainrule.core.tensor", "Tensor"), ("chainrule.core.tensor", "Size"),
             ("chainrule.core.dtypes", "_by_name"), ("chainrule.nn.parameter", "Parameter"), ("chainrule.payloads.nested.array", "_rebuild"),
+            ("chainrule.payloads.sparse.array", "_rebuild"),
         }  # fmt: skip
         arrays = (
             module.startswith("numpy") and name in ("_reconstruct", "ndarray", "dtype", "scalar", "_frombuffer")
@@ -206,7 +207,7 @@ def as_subclass(self: Tensor, cls: type) -> Tensor:
     """The same value as an instance of a subclass of Tensor."""
     if not issubclass(cls, Tensor):
         raise TypeError(f"as_subclass: {cls.__name__} is no subclass of Tensor")
-    t = cls.__new__(cls)
+    t = Tensor.__new__(cls)  # the class's own constructor may well end here
     Tensor.__init__(t, self._value, self._interp, self._aux)
     return t
 

@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes as dt
-from ..core.dispatch import CUT, active_vmaps, grad_enabled, innermost, recorder
+from ..core.dispatch import CUT, STACK, active_vmaps, grad_enabled, innermost, recorder
 from ..core.errors import Unfit
 from ..core.reverse import Leaf, imperative
 from ..core.shapes import sizes_of
 from ..core.tensor import Tensor
 from ..core.tree import flatten, unflatten
 from ..core.views import assign, meta
+from .donate import give_up
 from .holds import Held, survey
 from .program import Program, differentiable
 from .record import JitError, NotRecorded, Recorder, example, faithful
@@ -76,7 +77,8 @@ def _nothing(*args: Any) -> None:
 class Jitted:
     """A function that runs from recordings; see :func:`jit`."""
 
-    def __init__(self, f: Callable[..., Any], static_argnums: Any, static_argnames: Any) -> None:
+    def __init__(self, f: Callable[..., Any], static_argnums: Any, static_argnames: Any, donate: Any = None) -> None:
+        self.donate = () if donate is None else (donate,) if isinstance(donate, int) else tuple(donate)
         if not callable(f):
             raise TypeError(f"jit: expected a function, got {type(f).__name__}")
         self.f = self.__wrapped__ = f
@@ -117,7 +119,10 @@ class Jitted:
             return self.f(*map(_unmarked, args), **{k: _unmarked(v) for k, v in kw.items()})
         try:
             y = _call(r, leaves)
-            if self._fast_for is not r:
+            if self.donate:
+                if not STACK.get():
+                    give_up(flatten([args[i] for i in self.donate if i < len(args)])[0], flatten(y)[0])
+            elif self._fast_for is not r:
                 self._shorten(r, leaves, spec)
             return y
         except Unfit:
@@ -467,19 +472,21 @@ def jit(
     *,
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Sequence[str] | None = None,
+    donate: int | Sequence[int] | None = None,
 ) -> Any:
     """The function, recorded once for each signature and compiled.
 
     A signature is what the arguments look like: shapes and types of tensors, everything else (numbers, strings, functions) by value.
     Tensors that the function holds are inputs too, and writes to them happen at every call. What cannot be recorded, such as an `if`
-    on the elements of a tensor, raises an error that names the line.
+    on the elements of a tensor, raises an error that names the line. `donate` numbers arguments that the caller gives up: their memory is
+    free when the call is over, and using them afterwards raises an error.
 
     >>> jit(lambda x: (x * x).sum())(chainrule.tensor([1.0, 2.0]))
     tensor(5.)
     """
     if f is None:
-        return functools.partial(jit, static_argnums=static_argnums, static_argnames=static_argnames)
-    return Jitted(f, static_argnums, static_argnames)
+        return functools.partial(jit, static_argnums=static_argnums, static_argnames=static_argnames, donate=donate)
+    return Jitted(f, static_argnums, static_argnames, donate)
 
 
 def compile(

@@ -172,9 +172,16 @@ def while_loop(
 
     if recorder() is None and not any(map(_batched, carry)):
         step = 0
-        while (max_steps is None or step < max_steps) and bool(test(*carry)):
+        while max_steps is None or step < max_steps:
+            live = test(*carry)
+            if _batched(live):  # by what the body reads: from here on examples go on for different numbers of steps
+                break
+            if not bool(live):
+                return unflatten(carry, spec)
             carry, step = body(*carry), step + 1
-        return unflatten(carry, spec)
+        else:
+            return unflatten(carry, spec)
+        max_steps = None if max_steps is None else max_steps - step
     if max_steps is not None:
         from ..ops.elementwise.select import where
 

@@ -16,6 +16,7 @@ from ..core import dtypes as dt
 from ..core.dispatch import CUT
 from ..core.tensor import Tensor
 from ..core.tree import LEAF, unflatten
+from .native import buildable
 
 
 def entry(r: Any, leaves: list[Any], spec: Any) -> Callable[..., Any] | None:
@@ -23,7 +24,7 @@ def entry(r: Any, leaves: list[Any], spec: Any) -> Callable[..., Any] | None:
     args, kw = spec.children
     run = r.program._run if r.program is not None else None
     plan = getattr(run, "plan", None)
-    if plan is None or plan.fails or kw.leaves or not all(map(_simple, args.children)):
+    if plan is None or plan.fails or kw.leaves or not all(map(buildable, args.children)):
         return None
     if r.writes or r.foreign or any(kind != "out" for kind, _ in r.outputs) or r.program.draws:
         return None
@@ -45,11 +46,6 @@ def entry(r: Any, leaves: list[Any], spec: Any) -> Callable[..., Any] | None:
     return _made(r, every, len(leaves), plan, args.children)
 
 
-def _simple(spec: Any) -> bool:
-    """Whether a tree is made of lists, tuples and tensors."""
-    return spec.kind is None or (spec.kind in (list, tuple) and all(map(_simple, spec.children)))
-
-
 def _taken(spec: Any, name: str, numbers: Any, tests: list[str]) -> None:
     """Tests that take a tree apart: its tensors get the names a0, a1, ... in order."""
     if spec.kind is None:
@@ -57,10 +53,11 @@ def _taken(spec: Any, name: str, numbers: Any, tests: list[str]) -> None:
         return
     tests.append(f"{name}.__class__ is {spec.kind.__name__} and len({name}) == {len(spec.children)}")
     for i, c in enumerate(spec.children):
+        part = f"{name}.get({spec.context[i]!r})" if spec.kind is dict else f"{name}[{i}]"
         if c.kind is None:
-            _taken(c, f"{name}[{i}]", numbers, tests)
+            _taken(c, part, numbers, tests)
         else:
-            tests.append(f"(({name}_{i} := {name}[{i}]) is not None)")
+            tests.append(f"(({name}_{i} := {part}) is not None)")
             _taken(c, f"{name}_{i}", numbers, tests)
 
 

@@ -68,14 +68,11 @@ def _can_run(g: Graph, compute: np.dtype, most: int = 1 << 16) -> bool:
 
 
 def _can_scan(n: Node, compute: np.dtype) -> bool:
-    g, nc, nx = n.kw["body"].graph, n.kw["nc"], n.kw["nx"]
+    g = n.kw["body"].graph
     from .machine_loops import batch_size
 
     if n.kw["length"] < 1 or not all(isinstance(a, Var) for a in n.args):
         return False
-    for a in n.args[nc : nc + nx]:
-        if a.dtype != compute and not (a.value is not None and _is_range(a.value)):
-            return False
     return _can_run(g, compute, 1 << 62 if batch_size(n) else 1 << 16)
 
 
@@ -97,7 +94,8 @@ def bodies(n: Node) -> list[Graph]:
     return [p.graph for p in (*got, *(n.kw["branches"] if n.op.name == "switch" else ()))]
 
 
-def _is_range(a: np.ndarray) -> bool:
+def is_range(a: np.ndarray) -> bool:
+    """Whether an array counts up by ones."""
     return a.dtype.kind == "i" and a.ndim == 1 and bool((a == np.arange(len(a)) + a[0]).all())
 
 
@@ -156,7 +154,7 @@ class Lowering:
 
     def _prepare(self, n: Node) -> None:
         for a in n.args:
-            if isinstance(a, Var) and a.value is not None and not (n.op.name == "scan" and _is_range(a.value)):
+            if isinstance(a, Var) and a.value is not None and not (n.op.name == "scan" and is_range(a.value)):
                 self.constant(a)
         for g in bodies(n):
             for m in g.nodes:

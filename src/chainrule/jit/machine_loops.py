@@ -17,13 +17,15 @@ from .values import Ex, Mem, Num, contiguous, leaves, padded, viewed
 
 def scan(body: Any, n: Node) -> None:
     """Render a scan node into the body around it."""
+    from .lower import is_range
+
     kw = n.kw
     nc, nx, length = kw["nc"], kw["nx"], kw["length"]
     graph = kw["body"].graph
     carry, xs, consts = n.args[:nc], n.args[nc : nc + nx], n.args[nc + nx :]
     rows = []
     for a in xs:
-        ranged = a.value is not None and a.value.dtype.kind == "i"
+        ranged = a.value is not None and is_range(a.value)
         rows.append(int(a.value[0]) if ranged else body.memory(a))
     places = [body.place(v) for v in n.outs]
     k = body.k
@@ -131,6 +133,8 @@ def _in_place(x: Any, b: Mem, others: list[Any]) -> bool:
 
 def batch_size(n: Node) -> int:
     """The number of examples where every carried value has them in front and is small otherwise; else 0."""
+    from .lower import is_range
+
     if n.op.name != "scan":
         return 0
     nc, nx = n.kw["nc"], n.kw["nx"]
@@ -143,6 +147,8 @@ def batch_size(n: Node) -> int:
     for v in (*graph.inputs, *[v for m in graph.nodes for v in m.outs], *graph.outputs):
         if v.size // (b if v.shape[:1] == (b,) else 1) > TINY:
             return 0
+    if any(a.dtype.kind in "ib" and not (a.value is not None and is_range(a.value)) for a in n.args):
+        return 0
     if any(a.dtype.kind != "i" for a in n.args[nc : nc + nx]) and any(
         v.shape[:1] != (b,) for v in graph.inputs[nc : nc + nx]
     ):
@@ -152,11 +158,13 @@ def batch_size(n: Node) -> int:
 
 def batched_scan(body: Any, n: Node, b: int) -> None:
     """All steps for a vector of examples, then the next: what is carried stays in registers."""
+    from .lower import is_range
+
     kw = n.kw
     nc, nx, length = kw["nc"], kw["nx"], kw["length"]
     graph, k, nests = kw["body"].graph, body.k, body.nests
     carry, xs, consts = n.args[:nc], n.args[nc : nc + nx], n.args[nc + nx :]
-    rows = [int(a.value[0]) if a.value is not None and a.value.dtype.kind == "i" else body.memory(a) for a in xs]
+    rows = [int(a.value[0]) if a.value is not None and is_range(a.value) else body.memory(a) for a in xs]
     start = [body.memory(a) for a in carry]
     fixed = [body.value(a) if isinstance(body.value(a), Num) else body.memory(a) for a in consts]
     # Results lie with the examples next to one another: that is how lanes store.

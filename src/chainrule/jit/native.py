@@ -8,7 +8,7 @@ not plain (another type, a level, another layout), None is returned and Python t
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any
 
@@ -17,7 +17,6 @@ import numpy as np
 from ..core import dtypes as dt
 from ..core.dispatch import CUT
 from ..core.tensor import Tensor
-from ..core.tree import LEAF
 from ..kernels import binding, compiler
 
 SHORT = 200_000  # element operations below which the GIL is kept
@@ -33,6 +32,9 @@ declare ptr @PyTuple_New(i64)
 declare i32 @PyTuple_SetItem(ptr, i64, ptr)
 declare ptr @PyList_New(i64)
 declare i32 @PyList_SetItem(ptr, i64, ptr)
+declare ptr @PyDict_New()
+declare i64 @PyDict_Size(ptr)
+declare i32 @PyDict_SetItem(ptr, ptr, ptr)
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
 declare void @Py_IncRef(ptr)
@@ -139,6 +141,45 @@ class Writer:
         self.n += 1
         self.lines += [f"  br i1 {c}, label %l{self.n}, label %other", f"l{self.n}:"]
 
+    def exists(self, p: str, otherwise: str) -> None:
+        """Go on only if the address is not NULL."""
+        c = self.ins(f"icmp eq ptr {p}, null")
+        self.n += 1
+        self.lines += [f"  br i1 {c}, label %{otherwise}, label %l{self.n}", f"l{self.n}:"]
+
+
+def buildable(spec: Any) -> bool:
+    """Whether a tree is made of lists, tuples and dicts of tensors, with words for keys."""
+    if spec.kind is None:
+        return True
+    if spec.kind is dict:
+        if not all(type(k) is str for k in spec.context):
+            return False
+    elif spec.kind not in (list, tuple):
+        return False
+    return all(map(buildable, spec.children))
+
+
+def _built(w: Writer, spec: Any, leaves: Iterator[str]) -> str:
+    """The tree of results; whoever calls owns it."""
+    if spec.kind is None:
+        return next(leaves)
+    parts = [_built(w, c, leaves) for c in spec.children]
+    if spec.kind is dict:
+        d = w.ins("call ptr @PyDict_New()")
+        w.exists(d, "failed")
+        of = dict(zip(spec.context, parts, strict=True))
+        for k in spec.order or spec.context:
+            w.ins(f"call i32 @PyDict_SetItem(ptr {d}, ptr {w.object(k)}, ptr {of[k]})")
+        w.lines += [f"  call void @Py_DecRef(ptr {p})" for p in parts]
+        return d
+    kind = "Tuple" if spec.kind is tuple else "List"
+    tree = w.ins(f"call ptr @Py{kind}_New(i64 {len(parts)})")
+    w.exists(tree, "failed")
+    for i, o in enumerate(parts):
+        w.ins(f"call i32 @Py{kind}_SetItem(ptr {tree}, i64 {i}, ptr {o})")
+    return tree
+
 
 def _taken(w: Writer, spec: Any, at: str, out: list[str]) -> None:
     """The tensors of an argument, a tree of lists and tuples; `at` is the address of the place that holds it."""
@@ -147,6 +188,15 @@ def _taken(w: Writer, spec: Any, at: str, out: list[str]) -> None:
         out.append(o)
         return
     w.need(w.at(o, 8), w.object(spec.kind))
+    if spec.kind is dict:
+        w.need(w.ins(f"call i64 @PyDict_Size(ptr {o})"), str(len(spec.children)), "i64")
+        for k, c in zip(spec.context, spec.children, strict=True):
+            slot = w.ins("alloca ptr")
+            got = w.ins(f"call ptr @PyDict_GetItem(ptr {o}, ptr {w.object(k)})")
+            w.exists(got, "other")
+            w.lines.append(f"  store ptr {got}, ptr {slot}")
+            _taken(w, c, slot, out)
+        return
     w.need(w.at(o, 16, "i64"), str(len(spec.children)), "i64")
     first = w.ins(f"getelementptr i8, ptr {o}, i64 24") if spec.kind is tuple else w.at(o, 24)
     for i, c in enumerate(spec.children):
@@ -156,8 +206,7 @@ def _taken(w: Writer, spec: Any, at: str, out: list[str]) -> None:
 def native(r: Any, leaves: list[Any], plan: Any, entry: int, cost: int, specs: Any) -> Callable[..., Any] | None:
     """The built-in function for calls whose arguments are these tensors' like; None where there is none."""
     where = layout()
-    flat = r.spec.kind in (tuple, list) and r.spec.children.count(LEAF) == r.spec.leaves == len(r.spec.children)
-    if where is None or plan.parallel or not (r.spec is LEAF or flat):
+    if where is None or plan.parallel or not buildable(r.spec):
         return None
     d: int = compiler.DATA_OFFSET  # type: ignore[assignment]
     w = Writer()
@@ -211,9 +260,7 @@ def native(r: Any, leaves: list[Any], plan: Any, entry: int, cost: int, specs: A
         y = w.ins(
             f"call ptr {make}(ptr {array}, ptr {t}, i32 {len(shape)}, ptr {at}, ptr null, ptr null, i32 0, ptr null)"
         )
-        c = w.ins(f"icmp eq ptr {y}, null")
-        w.n += 1
-        w.lines += [f"  br i1 {c}, label %failed, label %l{w.n}", f"l{w.n}:"]
+        w.exists(y, "failed")
         return y
 
     ys = [fresh(s, np.dtype(t)) for s, t in plan.shapes]
@@ -235,20 +282,8 @@ def native(r: Any, leaves: list[Any], plan: Any, entry: int, cost: int, specs: A
     for y in ys:
         outs.append(w.ins(f"call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr {tensor}, ptr {y}, ptr null)"))
         w.lines.append(f"  call void @Py_DecRef(ptr {y})")
-        c = w.ins(f"icmp eq ptr {outs[-1]}, null")
-        w.n += 1
-        w.lines += [f"  br i1 {c}, label %failed, label %l{w.n}", f"l{w.n}:"]
-    if r.spec is LEAF:
-        w.lines.append(f"  ret ptr {outs[0]}")
-    else:
-        kind = "Tuple" if r.spec.kind is tuple else "List"
-        tree = w.ins(f"call ptr @Py{kind}_New(i64 {len(outs)})")
-        c = w.ins(f"icmp eq ptr {tree}, null")
-        w.n += 1
-        w.lines += [f"  br i1 {c}, label %failed, label %l{w.n}", f"l{w.n}:"]
-        for i, o in enumerate(outs):
-            w.ins(f"call i32 @Py{kind}_SetItem(ptr {tree}, i64 {i}, ptr {o})")
-        w.lines.append(f"  ret ptr {tree}")
+        w.exists(outs[-1], "failed")
+    w.lines.append(f"  ret ptr {_built(w, r.spec, iter(outs))}")
     text = "\n".join([
         DECLARATIONS.format(n=len(w.table)), "define ptr @pyfast(ptr %self, ptr %args, i64 %nargs) {", *w.lines,
         "other:", f"  call void @Py_IncRef(ptr {none})", f"  ret ptr {none}",

@@ -67,8 +67,16 @@ class Program:
             with self._lock:
                 found = self._derived.get(key)
                 if found is None:
-                    found = self._derived[key] = faithful(lambda: record(f, xs, f"{self.name}.{key[0]}"))
+                    found = faithful(lambda: record(f, xs, f"{self.name}.{key[0]}"))
+                    if "vmap" not in key[0]:  # the function itself runs too, and prints
+                        found[0].graph = silent(found[0].graph)
+                    self._derived[key] = found
         return found
+
+
+def silent(g: Graph) -> Graph:
+    """The graph without what it prints."""
+    return Graph(g.inputs, [n for n in g.nodes if n.op.name != "debug_print"], g.outputs)
 
 
 def record(f: Callable[..., Any], xs: list[Any], name: str) -> tuple[Program, tuple[bool, ...]]:

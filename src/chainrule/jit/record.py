@@ -78,6 +78,7 @@ class _Examples(threading.local):
     """Whether large examples may be replaced: by one number everywhere, on which a pointwise op costs nothing."""
 
     alike = True
+    quiet = False  # whether what runs is an example: then nothing is printed
 
 
 examples = _Examples()
@@ -203,13 +204,14 @@ class Recorder(Interpreter):
                 return Tensor(np.asarray(kw["sample"](kw["source"].rng, kw["shape"])))
             finally:
                 kw["source"].set_state(state)
-        if op is look_p:  # so does what is looked at
+        if op is look_p or op.name == "debug_print":  # so does what is looked at, or printed
             return Tensor(np.zeros((), bool))
         was, compiler.paused.on = compiler.paused.on, True
+        loud, examples.quiet = examples.quiet, True
         try:
             return self._pointwise(op, low, kw) if op.form == "pointwise" else op.bind(*low, **kw)
         finally:
-            compiler.paused.on = was
+            compiler.paused.on, examples.quiet = was, loud
 
     def _pointwise(self, op: Any, low: list[Any], kw: dict[str, Any]) -> Any:
         """A pointwise op on examples that are one number everywhere: on that number."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..core.tensor import Tensor
 from .graph import Graph, Node, Var, replay
-from .program import Program
+from .program import Program, silent
 from .simplify import common, dead
 
 VIEWS = {
@@ -69,7 +69,7 @@ def _split(body: Program, pull: Program, forward: dict[Var, Var], nc: int) -> tu
     # Forward: the body's nodes, and those of the reverse program that lead to what is kept, as one graph.
     extra = [_moved(n, forward) for n in first]
     whole = dead(Graph(g.inputs, [*g.nodes, *extra], [*g.outputs, *g.inputs[:nc], *stacked]))
-    there = Program(common(whole), body.name)
+    there = Program(silent(common(whole)), body.name)  # the loop itself runs too, and prints
     there.examples, there.base = body.examples, body
     # Back: what is kept is read.
     new = {v: Var(v.shape, v.dtype) for v in stacked}

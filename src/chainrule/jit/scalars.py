@@ -42,7 +42,7 @@ def tiny(graph: Any) -> bool:
             "to",
             "to_int",
         }:
-            if n.op.form != "pointwise" or n.op.name in ("sin", "cos"):  # these look at all lanes at once
+            if n.op.form != "pointwise":
                 return False
         for v in n.outs:
             if v.size > TINY:

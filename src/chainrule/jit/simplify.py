@@ -5,6 +5,7 @@ Each is a function from graph to graph; replaying the result gives what replayin
 
 from __future__ import annotations
 
+from math import frexp
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,12 @@ from .graph import Graph, Node, Var, constant
 
 _SAME_SHAPE = {"reshape", "expand"}
 _SAME = {"alias"}
+_LOOPS = {"scan", "while_loop", "switch"}
 
 
 def simplify(g: Graph) -> Graph:
     """All passes, in order."""
-    return dead(identities(common(dead(g))))
+    return dead(scalings(identities(common(dead(g)))))
 
 
 def dead(g: Graph) -> Graph:
@@ -25,11 +27,20 @@ def dead(g: Graph) -> Graph:
     live: set[Var] = set(g.outputs)
     kept: list[Node] = []
     for n in reversed(g.nodes):
-        if n.op.effect or not live.isdisjoint(n.outs):
+        if has_effect(n) or not live.isdisjoint(n.outs):
             kept.append(n)
             live.update(a for a in n.args if isinstance(a, Var))
     kept.reverse()
     return Graph(g.inputs, kept, g.outputs)
+
+
+def has_effect(n: Node) -> bool:
+    """Whether a node must run even where nobody reads its result: it prints or checks, or a loop or branch inside it does."""
+    if n.op.effect:
+        return True
+    inner = [n.kw[k] for k in ("body", "test", "branches") if k in n.kw] if n.op.name in _LOOPS else []
+    programs = [p for x in inner for p in (x if isinstance(x, tuple) else (x,))]
+    return any(has_effect(m) for p in programs for m in p.graph.nodes)
 
 
 def frozen(v: Any) -> Any:
@@ -77,7 +88,7 @@ def common(g: Graph) -> Graph:
     nodes: list[Node] = []
     for n in g.nodes:
         n = _with_args(n, swap)
-        if n.op.effect:
+        if has_effect(n):
             nodes.append(n)
             continue
         key = (
@@ -158,6 +169,45 @@ def _is_identity(a: Any) -> bool:
     return v.shape[1] == n and n <= 512 and bool((v.diagonal() == 1).all()) and int(np.count_nonzero(v)) == n
 
 
+def scalings(g: Graph) -> Graph:
+    """x * a * b as x * (a b) where one of the numbers is a power of two: that rounds alike."""
+    made: dict[Var, tuple[Var, float]] = {}  # a value as another one times a number
+    nodes: list[Node] = []
+    for n in g.nodes:
+        found = _scaled(n)
+        if found is not None:
+            x, c = found
+            before = made.get(x)
+            if before is not None and not n.cut:
+                y, b = before
+                both = b * c
+                if (_power_of_two(b) or _power_of_two(c)) and 1e-30 < abs(both) < 1e30:
+                    new = Node(n.op, [y, both], n.kw, n.cut)
+                    new.outs, new.place = n.outs, n.place
+                    n.outs[0].node = n = new
+                    x, c = y, both
+            made[n.outs[0]] = (x, c)
+        nodes.append(n)
+    return Graph(g.inputs, nodes, g.outputs)
+
+
+def _scaled(n: Node) -> tuple[Var, float] | None:
+    """The value and the number that a node multiplies."""
+    if n.op.name != "mul" or len(n.args) != 2 or n.kw or n.outs[0].dtype.kind != "f":
+        return None
+    for x, c in (n.args, n.args[::-1]):
+        if isinstance(x, Var) and not x.uniform and x.shape == n.outs[0].shape and x.dtype == n.outs[0].dtype:
+            if isinstance(c, int | float) and not isinstance(c, bool):
+                return x, float(c)
+            if isinstance(c, Var) and c.uniform and c.dtype == x.dtype:
+                return x, float(c.value.flat[0])
+    return None
+
+
+def _power_of_two(c: float) -> bool:
+    return abs(frexp(c)[0]) == 0.5
+
+
 def _is(a: Any, number: int) -> bool:
     """Whether an operand is this number, in every element."""
     if not isinstance(a, Var):
@@ -168,4 +218,4 @@ def _is(a: Any, number: int) -> bool:
     return bool(v == number) and not (number == 0 and bool(np.signbit(v)))
 
 
-__all__ = ["common", "constant", "dead", "frozen", "identities", "simplify"]
+__all__ = ["common", "constant", "dead", "frozen", "has_effect", "identities", "scalings", "simplify"]

@@ -4,7 +4,7 @@ Every function takes and returns contiguous ndarrays of float32, float64, float1
 rounded once), and raises `NotSupported` for anything else, so that its caller falls back to plain operators.
 """
 
-from . import matmul, pool, scans, sums
+from . import copies, indexing, matmul, ordering, pool, scans, sums
 from .batch_norm import batch_norm, batch_norm_backward, batch_norm_eval
 from .calls import NotSupported
 from .compiler import available
@@ -28,10 +28,12 @@ __all__ = [
     "batch_norm",
     "batch_norm_backward",
     "batch_norm_eval",
+    "copies",
     "fuse",
     "get_num_threads",
     "group_norm",
     "group_norm_backward",
+    "indexing",
     "layer_norm",
     "layer_norm_backward",
     "layer_norm_backward_tangent",
@@ -40,6 +42,7 @@ __all__ = [
     "log_softmax",
     "log_softmax_backward",
     "matmul",
+    "ordering",
     "pool",
     "rms_norm",
     "rms_norm_backward",

@@ -385,6 +385,18 @@ class Kernel:
         """Round to nearest, ties to even."""
         return self.unary("rint", a)
 
+    def floor(self, a: Value) -> Value:
+        """The largest integer not above."""
+        return self.unary("floor", a)
+
+    def ceil(self, a: Value) -> Value:
+        """The smallest integer not below."""
+        return self.unary("ceil", a)
+
+    def trunc(self, a: Value) -> Value:
+        """Without the fraction."""
+        return self.unary("trunc", a)
+
     def copysign(self, a: Value, b: Value) -> Value:
         return self.emit("copysign", a.dtype, (a, b))
 

@@ -45,7 +45,16 @@ COMPARE = {
     ("eq", "i"): "icmp eq",
     ("ne", "i"): "icmp ne",
 }
-INTRINSIC = {"sqrt": "sqrt", "rint": "roundeven", "abs": "fabs", "fma": "fma", "copysign": "copysign"}
+INTRINSIC = {
+    "sqrt": "sqrt",
+    "rint": "roundeven",
+    "floor": "floor",
+    "ceil": "ceil",
+    "trunc": "trunc",
+    "abs": "fabs",
+    "fma": "fma",
+    "copysign": "copysign",
+}
 IDENTITY = {"add": 0.0, "mul": 1.0, "max": float("-inf"), "min": float("inf")}
 PURE = {
     *(op for op, _ in BINARY),

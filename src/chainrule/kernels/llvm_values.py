@@ -203,6 +203,10 @@ class Values:
             self.pure(v)
 
     def do_any(self, v: Value) -> None:
+        if not v.args[0].varying:
+            self.env[v] = [self.get(v.args[0], 0, False)]
+            self.scope[-1].append(v)
+            return
         assert self.lanes is not None
         bits = [self.get(v.args[0], u, True) for u in range(len(self.lanes.bases))]
         if self.lanes.mask is not None:

@@ -1,4 +1,7 @@
-"""Running sums and products along one axis, in order and in double precision: the bits of NumPy's ``accumulate`` in float64, rounded."""
+"""Running sums and products, and linear recurrences, along one axis, in order and in double precision, rounded at the end.
+
+Sums and products have the bits of NumPy's ``accumulate`` in float64. Each goes from the beginning to the end or back.
+"""
 
 from __future__ import annotations
 
@@ -9,42 +12,63 @@ import numpy as np
 
 from . import compiler, runtime
 from .calls import Calls, NotSupported, kernel_type, prod
-from .lang import BY_NAME, Kernel, Value, f64
+from .lang import BY_NAME, Array, Kernel, Value, Variable, f64
 from .pool import empty
 
 ROWS = 8  # sequences at a time: each waits for its last addition
 TILE = 64  # the same where they lie side by side
+SUM, PRODUCT, LINEAR = "sum", "product", "linear"
+
+Step = Callable[[Value, Value, Value], Value]
 
 
-def build(name: str, product: bool, columns: bool) -> Kernel:
-    """``y[a, i, b] = x[a, 0, b] + ... + x[a, i, b]`` over [k1, n, k2]; k2 is 1 unless `columns`."""
-    k = Kernel(f"scan_{'product' if product else 'sum'}_{'columns' if columns else 'rows'}_{name}", f64)
-    x, y = k.array("x", BY_NAME[name]), k.array("y", BY_NAME[name])
+def build(name: str, what: str, back: bool, columns: bool) -> Kernel:
+    """``y[a, i, b] = step(y[a, i - 1, b], x[a, i, b])`` over [k1, n, k2]; k2 is 1 unless `columns`.
+
+    A linear one is ``y[i] = c[i] y[i - 1] + x[i]``, and back ``y[i] = c[i + 1] y[i + 1] + x[i]``.
+    """
+    t = BY_NAME[name]
+    k = Kernel(f"scan_{what}{'_back' if back else ''}_{'columns' if columns else 'rows'}_{name}", f64)
+    c = k.array("c", t) if what is LINEAR else None
+    x, y = k.array("x", t), k.array("y", t)
     k1, n, k2 = k.size("k1"), k.size("n"), k.size("k2")
+    start = 1.0 if what is PRODUCT else 0.0
 
-    def join(a: Value, b: Value) -> Value:
-        return a * b if product else a + b
+    def join(total: Value, here: Value, factor: Value | None) -> Value:
+        if factor is not None:
+            return k.fma(factor, total, x[here])
+        return total * x[here] if what is PRODUCT else total + x[here]
 
-    start = 1.0 if product else 0.0
+    def along(states: list[tuple[Variable, Callable[[Value], Value]]]) -> None:
+        """One step after the other; a state and where its i-th entry is."""
+
+        def step(i: Value, first: bool) -> None:
+            for state, at in states:
+                here = at(i)
+                factor = None if c is None or first else _factor(c, at, i, back)
+                total = x[here] if first and c is not None else join(state.get(), here, factor)
+                state.set(total)
+                y[here] = total
+
+        if c is None:
+            with k.loop(0, n) as i:
+                step(n - 1 - i if back else i, False)
+            return
+        step(n - 1 if back else k.value(0, n.dtype), True)  # type: ignore[arg-type]
+        with k.loop(1, n) as i:
+            step(n - 1 - i if back else i, False)
+
     if columns:
         tiles = (k2 + (TILE - 1)) // TILE
         with k.grid(k1 * tiles, cost=n * k.minimum(k2, TILE)) as g:
             first = g % tiles * TILE
             base = g // tiles * n * k2 + first
             with k.lanes(k.minimum(k2 - first, TILE), unroll=4) as j:
-                t = k.var(f64, start, varying=True)
-                with k.loop(0, n) as i:
-                    t.set(join(t.get(), x[base + i * k2 + j]))
-                    y[base + i * k2 + j] = t.get()
+                along([(k.var(f64, start, varying=True), lambda i: base + i * k2 + j)])
         return k
 
     def rows(at: Value, count: int) -> None:
-        ts = [k.var(f64, start) for _ in range(count)]
-        with k.loop(0, n) as i:
-            for r, t in enumerate(ts):
-                here = (at + r) * n + i
-                t.set(join(t.get(), x[here]))
-                y[here] = t.get()
+        along([(k.var(f64, start), lambda i, r=r: (at + r) * n + i) for r in range(count)])  # type: ignore[misc]
 
     with k.grid((k1 + (ROWS - 1)) // ROWS, cost=n * ROWS) as g:
         at = g * ROWS
@@ -55,12 +79,16 @@ def build(name: str, product: bool, columns: bool) -> Kernel:
     return k
 
 
+def _factor(c: Array, at: Callable[[Value], Value], i: Value, back: bool) -> Value:
+    return c[at(i + 1)] if back else c[at(i)]
+
+
 _compiled: dict[tuple[Any, ...], Callable[..., Any]] = {}
 
 
-def _prepare(xd: np.dtype, shape: tuple[int, ...], dim: int, product: bool) -> Any:
+def _prepare(xd: np.dtype, shape: tuple[int, ...], dim: int, what: str, back: bool) -> Any:
     k1, n, k2 = prod(shape[:dim]), shape[dim], prod(shape[dim + 1 :]) if dim != -1 else 1
-    key = (str(kernel_type(xd)), product, k2 > 1)
+    key = (str(kernel_type(xd)), what, back, k2 > 1)
     if not k1 * n * k2:
         raise NotSupported
     f = _compiled.get(key)
@@ -72,13 +100,13 @@ def _prepare(xd: np.dtype, shape: tuple[int, ...], dim: int, product: bool) -> A
 _calls = Calls(_prepare)
 
 
-def scan(x: np.ndarray, dim: int, product: bool) -> np.ndarray:
-    """The running sums, or products, of `x` along `dim`, which is negative."""
-    call = _calls[x.dtype, x.shape, dim, product]
-    if call is None:
+def scan(x: np.ndarray, dim: int, what: str, back: bool = False, factor: np.ndarray | None = None) -> np.ndarray:
+    """The running sums, products, or with a `factor` linear recurrences, of `x` along `dim`, which is negative."""
+    call = _calls[x.dtype, x.shape, dim, what, back]
+    if call is None or (factor is not None and (factor.dtype != x.dtype or factor.shape != x.shape)):
         raise NotSupported
-    x = np.ascontiguousarray(x)
+    arrays = [np.ascontiguousarray(a) for a in (factor, x) if a is not None]
     y = empty(x.shape, x.dtype)
-    if call[0](runtime.pool(), x, y, *call[1]) is False:
+    if call[0](runtime.pool(), *arrays, y, *call[1]) is False:
         raise NotSupported
     return y

@@ -18,6 +18,7 @@ def _load(package: str, path: list[str]) -> None:
 _collecting = gc.isenabled()
 gc.disable()
 try:
+    importlib.import_module(f"{__name__}.elementwise.formulas")  # first: pointwise ops find their loops there
     _load(__name__, list(__path__))
 finally:
     if _collecting:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..core import dtypes as dt
-from ..core.dispatch import innermost
+from ..core.dispatch import STACK, innermost
 from ..core.held import rebind, rows, shared_memory
 from ..core.imperative import set_grad_enabled
 from ..core.registry import PUBLIC
@@ -247,7 +247,12 @@ class Elementwise(Optimizer):
             out = [PUBLIC["view_as_complex"](v) for v in out]
         p.copy_(out[0])
         for k, v in zip(names, out[1:], strict=True):
-            state[k] = v
+            _write(state, k, v)
+
+
+def times(n: Any) -> Any:
+    """A number of a state as Python's; that of a step that is being recorded as a tensor, in double precision."""
+    return n.to(dt.float64) if isinstance(n, Tensor) and n._interp is not None else float(n)
 
 
 def _number(t: Tensor) -> Any:
@@ -255,9 +260,17 @@ def _number(t: Tensor) -> Any:
     return float(t) if _is_array(t) else t
 
 
+def _write(state: dict[str, Any], k: str, v: Tensor) -> None:
+    """Into the tensor that is there while a step is being recorded for jit: the next call finds the same one."""
+    if any(i.kind == "record" for i in STACK.get()):
+        state[k].copy_(v)
+    else:
+        state[k] = v
+
+
 def _write_number(state: dict[str, Any], k: str, v: Any) -> None:
     if isinstance(v, Tensor):
-        state[k] = v
+        _write(state, k, v)
         return
     t = state[k]
     if t._interp is None and (t._meta is None or not t._meta.pinned):

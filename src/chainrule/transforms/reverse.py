@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from numpy import ndarray
+
 from ..core import dispatch
 from ..core import dtypes as dt
 from ..core.dispatch import innermost, leaving
@@ -105,6 +107,10 @@ def _gradient(
     if one:
         leaves = [args[0]]
     else:
+        if argnums == 0 and args and type(args[0]) is ndarray and not has_aux:
+            from ..interop.numpy.transform import of_first
+
+            return of_first(_gradient, f, args, kw)
         nums = split_args(argnums, args, "grad")
         leaves, spec = flatten(tuple([args[i] for i in nums]))
         for x in leaves:

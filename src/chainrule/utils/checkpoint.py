@@ -24,14 +24,18 @@ class CheckpointError(ChainruleError):
     """The function did not do the same when it ran again."""
 
 
-def _again_op(run: Callable[[], list[Tensor]], edge: list[Node], places: list[int]) -> Op:
+def _again_op(run: Callable[[], list[Tensor]], edge: list[Node], places: list[int], level: Any) -> Op:
     """What stands for a whole call on the tape of one level: its cotangents come from a second run, walked back through."""
 
     def again(g: list[Any], rewrap: Reverse | None) -> list[Any]:
         """The cotangents of the nodes at the edge of the call; recorded in turn if `rewrap` is the level of the tape."""
+        before = len(level.effects or ())
         made = run()
+        must = (level.effects or [])[before:]  # collectives of the second run, to which every process comes
+        if must:
+            del level.effects[before:]
         starts = [(made[i]._aux, gi) for i, gi in zip(places, g, strict=True) if gi is not None]
-        got = walk_back(starts, wanted=edge, stop=True, rewrap=rewrap, free=rewrap is None)
+        got = walk_back(starts, wanted=edge, stop=True, rewrap=rewrap, free=rewrap is None, must=must)
         return [got.get(n) for n in edge]
 
     o = Op("checkpoint", None, listed=False)
@@ -65,6 +69,7 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
     held = [pin(a) if isinstance(a, Tensor) else a for a in held]
     captures = [(t, pin(t)) for t in tensors_of(function)]
     start = _count()
+    marks = [len(i.effects or ()) for i in stack]
     with first:
         out = function(*args, **kw)
     ys, yspec = flatten(out)
@@ -98,8 +103,12 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
         edge = _edge([atoms[i]._aux for i in places], start)
         if edge:
             blank = (None,) * len(edge)
-            node = Node(_again_op(again, edge, places), blank, None, tuple(edge), {}, blank)
+            node = Node(_again_op(again, edge, places, level), blank, None, tuple(edge), {}, blank)
             node.nout, node.rare = len(places), True
+            if level in stack and len(level.effects or ()) > (mark := marks[stack.index(level)]):
+                # The collectives run again with the rest: it is this node that every process comes to.
+                level.effects[mark:] = [node]  # type: ignore[index]
+                node.level, node.result = level, (tuple(atoms[places[0]].shape), atoms[places[0]].dtype)
             swaps.update({id(atoms[i]): Pick(node, k) if k else node for k, i in enumerate(places)})
     return unflatten([_swapped(y, swaps) for y in ys], yspec) if swaps else out
 

@@ -16,6 +16,7 @@ from ...core.registry import PUBLIC
 from ...core.tensor import Tensor
 from ...core.views import assign
 from . import methods as m
+from .direct import total
 from .order import sorted_copy
 from .shadow import LIKE, NATIVE, function
 from .ufuncs import operate, write_out
@@ -227,6 +228,8 @@ def _matrix_diagonal(x: Any, /, *, offset: int = 0) -> Array:
 
 @native(np.sum)
 def _sum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, **kw: Any) -> Any:
+    if axis is None and dtype is None and out is None and not kw and (y := total(a)) is not None:
+        return y
     return Array.sum(a if type(a) is Array else wrap(as_constant(a)), axis=axis, dtype=dtype, out=out, **kw)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...core.registry import PUBLIC
 from ...core.tensor import Tensor
+from .direct import product
 from .functions import common, native
 from .ufuncs import operate, write_out
 from .value import Array, as_constant, cast, from_numpy, made, to_numpy, wrap
@@ -16,6 +17,8 @@ from .value import Array, as_constant, cast, from_numpy, made, to_numpy, wrap
 @native(np.dot)
 def dot(a: Any, b: Any, out: Any = None) -> Any:
     """The product of vectors, of matrices, and of an array's last axis with the second to last of another."""
+    if out is None and (z := product(a, b)) is not None:
+        return z
     (x, y), d = common([a, b])
     if not x.ndim or not y.ndim:
         r = x * y

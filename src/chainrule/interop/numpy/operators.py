@@ -10,8 +10,8 @@ import numpy as np
 from ...core.fast import is_operand
 from ...core.tensor import Tensor
 from ...core.types import FLOAT_NUMS, REAL_NUMS
-from .ufuncs import OPS_OF, operate, public_bind, write_out
-from .value import Array, _new, holds_arrays, wrap
+from .ufuncs import _DIRECT, OPS_OF, operate, public_bind, write_out
+from .value import Array, holds_arrays, made, wrap
 
 BOOL = np.dtype(bool)
 ARITHMETIC = {
@@ -70,30 +70,27 @@ def _operator(ufunc: Any, compares: bool) -> tuple[Callable[..., Any], Callable[
     both = FLOAT_NUMS if ufunc.__name__ in ("matmul", "power") else fast
     power = ufunc is np.power
 
+    direct = _DIRECT.get(ufunc)
+
     def forward(self: Array, other: Any) -> Any:
+        if direct is not None and (y := direct(self, other)) is not None:
+            return y
         d, k = self._d, type(other)
         if k is Array:
             if (other._d is d or other._d == d) and d.num in both:
-                a = _new(Array)
-                a._t = op(self._t, other._t)
-                a._d = BOOL if compares else d
-                return a
+                return made(op(self._t, other._t), BOOL if compares else d)
         elif (k is float and (d.num in fast or (power and d.num in REAL_NUMS))) or (
             k is int and (d.num in fast or (power and d.num in FLOAT_NUMS))
         ):
-            a = _new(Array)
-            a._t = op(self._t, other)
-            a._d = BOOL if compares else d
-            return a
+            return made(op(self._t, other), BOOL if compares else d)
         return _general(ufunc, self, other)
 
     def backward(self: Array, other: Any) -> Any:
+        if direct is not None and (y := direct(other, self)) is not None:
+            return y
         d, k = self._d, type(other)
         if (k is float or k is int) and d.num in fast:
-            a = _new(Array)
-            a._t = op(other, self._t)
-            a._d = d
-            return a
+            return made(op(other, self._t), d)
         return _general(ufunc, other, self)
 
     return forward, backward
@@ -137,11 +134,13 @@ for _n, _u in COMPARISONS.items():
 def _unary(name: str, ufunc: Any) -> None:
     op = public_bind(OPS_OF[ufunc.__name__])
 
+    direct = _DIRECT.get(ufunc)
+
     def method(self: Array) -> Any:
+        if direct is not None and (y := direct(self)) is not None:
+            return y
         if self._d.num in REAL_NUMS:
-            a = _new(Array)
-            a._t, a._d = op(self._t), self._d
-            return a
+            return made(op(self._t), self._d)
         return operate(ufunc, "__call__", (self,), {})
 
     setattr(Array, name, method)

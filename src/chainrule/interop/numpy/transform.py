@@ -162,6 +162,28 @@ def _of_one(
     return leave(g), leave(value), None
 
 
+def of_first(run: Callable[..., Any], f: Any, args: tuple[Any, ...], kw: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """`gradient` with respect to the first argument, an ndarray."""
+    x = args[0]
+    t = Tensor(check_array(x, "grad"))
+    own = t._value is not x
+    if not own:
+        t = Tensor(x.view())
+    before = t._value
+
+    def on_tensors(first: Any, *rest: Any, **k: Any) -> Any:
+        y = f(wrap(first), *rest, **k)
+        y = y._t if type(y) is Array else result(y)
+        return y.reshape(()) if isinstance(y, Tensor) and y.ndim and y.numel() == 1 else y
+
+    g, value, _ = run(on_tensors, 0, False, (t, *args[1:]), kw)
+    if t._value is not before and not own:
+        door = Door("grad")
+        door.entered.append((x, t))
+        door.write_back()
+    return leave(g), leave(value), None
+
+
 def _single(f: Callable[..., Any], has_aux: bool) -> Callable[..., Any]:
     """A result with one element, of whatever shape, as a number: what NumPy's functions take for one."""
 

@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 
 from ...core.errors import MissingRuleError
+from ...core.op import OPS
 from ...core.registry import PUBLIC
 from ...core.tensor import Tensor
 from ...core.types import REAL_NUMS
 from ...core.views import assign
-from .value import Array, _new, as_constant, cast, check_array, from_numpy, is_concrete, made, to_numpy, wrap
+from .direct import Direct, of_one, of_two
+from .value import Array, as_constant, cast, check_array, from_numpy, is_concrete, made, to_numpy, wrap
 
 ndarray = np.ndarray
 _SAME = (
@@ -330,19 +332,17 @@ def write_out(name: str, out: Any, y: Any, inputs: tuple[Any, ...] = (), casting
 
 def array_ufunc(self: Array, ufunc: Any, method: str, *inputs: Any, **kw: Any) -> Any:
     """NumPy's protocol for ufuncs."""
-    if not kw and self._d.num in REAL_NUMS and method == "__call__":
-        # The common case: one real argument, or two of one type, by an op that keeps it.
-        n = len(inputs)
+    if not kw and method == "__call__":
+        if (short := _DIRECT.get(ufunc)) is not None and (r := short(*inputs)) is not None:
+            return r
+        # Otherwise the common case: one real argument, or two of one type, by an op that keeps it.
+        n = len(inputs) if self._d.num in REAL_NUMS else 0
         if n == 1 and (f := _KEEPING.get(ufunc)) is not None:
-            a = _new(Array)
-            a._t, a._d = f(self._t), self._d
-            return a
+            return made(f(self._t), self._d)
         if n == 2 and (f := _PAIRS.get(ufunc)) is not None:
             x, y = inputs
             if type(x) is Array and type(y) is Array and x._d is y._d:
-                a = _new(Array)
-                a._t, a._d = f(x._t, y._t), x._d
-                return a
+                return made(f(x._t, y._t), x._d)
     if (
         not kw
         and method == "__call__"
@@ -403,5 +403,11 @@ _KEEPING = _keeping(
     "negative"
 )
 _PAIRS = _keeping("add subtract multiply divide maximum minimum power arctan2 hypot logaddexp")
+_DIRECT: dict[Any, Direct] = {
+    u: f
+    for table, make in ((_KEEPING, of_one), (_PAIRS, of_two))
+    for u in table
+    if (o := OPS.get(OPS_OF[u.__name__])) is not None and (f := make(o)) is not None
+}
 Array.__array_ufunc__ = array_ufunc
 Tensor.__array_ufunc__ = tensor_ufunc  # type: ignore[assignment, method-assign]

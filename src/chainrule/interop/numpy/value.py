@@ -15,6 +15,7 @@ from ...core import dtypes as dt
 from ...core.dispatch import innermost
 from ...core.errors import ChainruleError
 from ...core.tensor import Tensor
+from ...core.views import meta
 
 ndarray = np.ndarray
 NUMBERS = (bool, int, float, complex)
@@ -29,15 +30,31 @@ else:
 class Array(Base):
     """A NumPy array that belongs to a transform: same names, same types, with derivatives."""
 
-    __slots__ = ("__weakref__", "_d", "_t")
-    _t: Tensor
+    # The tensor is made when it is first asked for. Until then an array inside a single gradient is a value, the level and the node that made it: all
+    # that the next ufunc needs (see `direct.py`).
+    __slots__ = ("__weakref__", "_box", "_d", "_level", "_node", "_value")
+    _box: Tensor
     _d: np.dtype[Any]
+    _level: Any
+    _node: Any
+    _value: Any
     __array_priority__ = 1100.0
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, value: Any) -> None:
         t = as_constant(value, "Array")
-        self._t, self._d = t, innermost(t).dtype
+        self._box, self._d, self._level = t, innermost(t).dtype, None
+
+    @property
+    def _t(self) -> Tensor:
+        """The tensor inside. From now on it is what counts: it may be written to."""
+        level = self._level
+        if level is not None:
+            self._level = None
+            low = Tensor(self._value)
+            meta(low).pinned = True
+            self._box = Tensor(low, level, self._node)
+        return self._box
 
     @property
     def tensor(self) -> Tensor:
@@ -47,21 +64,21 @@ class Array(Base):
     @property
     def shape(self) -> tuple[int, ...]:
         """The sizes of the dimensions."""
-        return tuple(self._t.shape)
+        return self._value.shape if self._level is not None else tuple(self._box.shape)
 
     @shape.setter
     def shape(self, shape: Any) -> None:
-        self._t = self._t.reshape(tuple(shape) if isinstance(shape, tuple | list) else (shape,))
+        self._box = self._t.reshape(tuple(shape) if isinstance(shape, tuple | list) else (shape,))
 
     @property
     def ndim(self) -> int:
         """The number of dimensions."""
-        return self._t.ndim
+        return self._value.ndim if self._level is not None else self._box.ndim
 
     @property
     def size(self) -> int:
         """The number of elements."""
-        return self._t.numel()
+        return self._value.size if self._level is not None else self._box.numel()
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -235,16 +252,18 @@ _new = object.__new__
 def made(t: Tensor, d: Any) -> Array:
     """The array around a tensor of the type `d`."""
     a = _new(Array)
-    a._t = t
+    a._box = t
     a._d = d
+    a._level = None
     return a
 
 
 def wrap(t: Tensor) -> Array:
     """The array around a tensor."""
     a = _new(Array)
-    a._t = t
+    a._box = t
     a._d = innermost(t).dtype
+    a._level = None
     return a
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...core import dtypes as dt
 from ...core.declare import op
-from ...core.registry import public
+from ...core.registry import PUBLIC, public
 from ...core.samples import Given, S, sample
 from ...core.shapes import zeros
 from ...core.tensor import Tensor
@@ -240,7 +240,8 @@ def max_pool2d_with_indices_backward(
     return _put_back(grad_output, indices, tuple(self.shape[-2:]))
 
 
-max_pool2d_with_indices_backward.default = max_pool2d_with_indices_backward  # type: ignore[attr-defined]
+_BACK = PUBLIC["ops.aten.max_pool2d_with_indices_backward"]
+_BACK.default = _BACK  # its only overload
 
 
 # -- windows at random places -------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
-from ...core.declare import pointwise
+from ...core.declare import LARGE, pointwise
 from ...core.errors import ZERO
 from ...core.op import Op
 from ...core.tensor import Tensor
@@ -35,19 +35,96 @@ class RoundedOnce:
         return self.rule(*wide, **kw).to(t.dtype)
 
 
-def on_large(name: str) -> Callable[[Any, Any], Any]:
-    """An arithmetic operator on large arrays, compiled and on all threads; None where there is no kernel for them."""
-
-    def body(a: Any, b: Any) -> Any:
-        global run
-        if run is None:
-            from ...kernels.arithmetic import run
-        return run(name, a, b)
-
-    return body
+CHEAP_LEAST, COSTLY_LEAST = (
+    1 << 15,
+    1 << 11,
+)  # elements from which a loop over a few additions, or over an exponential, is worth its call
 
 
-run: Any = None  # imported with the first large array
+class Large:
+    """The body of a pointwise op for operands of many elements: its formula in the loop language, in any layout, on all threads.
+
+    Without a formula it is the one that the kernels have under the name. None where there is no code for the operands.
+    """
+
+    def __init__(
+        self, name: str, formula: Callable[..., Any] | None = None, cost: int = 1, boolean: bool = False, least: int = 0
+    ) -> None:
+        self.name, self.formula, self.cost, self.boolean = name, formula, cost, boolean
+        self.least = least or (CHEAP_LEAST if cost < 4 else COSTLY_LEAST)
+        self.made: dict[Any, Any] = {}
+
+    def __call__(self, *operands: Any, **static: Any) -> Any:
+        key = tuple(static.items()) if static else ()
+        if static and not all(type(v) in (int, float, bool) for v in static.values()):
+            return None
+        f = self.made.get(key)
+        return (self._make(key, static) if f is None else f)(*operands)
+
+    def _make(self, key: Any, static: dict[str, Any]) -> Any:
+        from ...kernels.elementwise import FORMULAS, Elementwise
+
+        formula = self.formula or FORMULAS[self.name]
+        f = self.made[key] = Elementwise(
+            "_".join([self.name, *_named(static)]),
+            (lambda k, *xs: formula(k, *xs, **static)) if static else formula,
+            self.cost,
+            self.boolean,
+        )
+        return f
+
+
+class LargePower(Large):
+    """``x**n``: whole numbers from 2 to 4 by multiplication, those beyond left to NumPy, which takes them in double precision."""
+
+    def __call__(self, *operands: Any, **static: Any) -> Any:
+        n = operands[1]
+        if isinstance(n, np.ndarray) or not float(n).is_integer():
+            return super().__call__(*operands)
+        n = int(n)
+        return self._whole(n)(operands[0]) if 2 <= n <= 4 else None
+
+    def _whole(self, n: int) -> Any:
+        f = self.made.get(n)
+        if f is None:
+            from ...kernels.elementwise import Elementwise
+
+            powers = {2: lambda k, x: x * x, 3: lambda k, x: x * (x * x), 4: lambda k, x: (x * x) * (x * x)}
+            f = self.made[n] = Elementwise(f"power{n}", powers[n])
+        return f
+
+
+class LargeCopy:
+    """A copy of an array of many elements in pooled memory, in rows where that is asked for."""
+
+    least, formula, cost = 1 << 15, None, 1
+
+    def __call__(self, x: Any, order: str = "K") -> Any:
+        if order != "C" and not x.flags.c_contiguous:
+            return None
+        from ...kernels.copies import contiguous
+
+        return contiguous(x)
+
+
+# What an addition costs, and the functions for which the kernels have a formula.
+COSTS = {
+    1: "add sub mul div neg abs square sign sgn reciprocal maximum minimum clamp clamp_min clamp_max fmax fmin frac floor ceil trunc "
+    "copysign deg2rad rad2deg nan_to_num lerp addcmul addcdiv where sqrt",
+    4: "rsqrt hypot fmod remainder floor_divide",
+    8: "exp expm1 log log1p tanh sin cos logaddexp logaddexp2 logit xlogy entr atan2 erfinv ndtri lgamma digamma polygamma less_share",
+}
+LARGE.update({name: Large(name, cost=cost) for cost, names in COSTS.items() for name in names.split()})
+LARGE.update({name: Large(name, boolean=True) for name in "lt le gt ge eq ne isnan isfinite".split()})
+LARGE["clone"] = LargeCopy()
+LARGE["pow"] = LargePower("pow", cost=8)
+
+
+def _named(static: dict[str, Any]) -> list[str]:
+    """Static data as part of the name of a kernel."""
+    return [f"{v:.17g}".replace("-", "m").replace(".", "p").replace("+", "") for v in static.values()]
+
+
 Kernel: Any = None
 NotSupported: Any = None
 
@@ -68,8 +145,7 @@ def compiled(
         if Kernel is None:
             from ...kernels.calls import NotSupported
             from ...kernels.pointwise import Pointwise as Kernel
-        parts = (f"{v:.17g}".replace("-", "m").replace(".", "p").replace("+", "") for v in static.values())
-        f = made[key] = Kernel("_".join([name, *parts]), lambda k, *values: kernel(k, *values, **static), cost)
+        f = made[key] = Kernel("_".join([name, *_named(static)]), lambda k, *values: kernel(k, *values, **static), cost)
         return f
 
     def body(*xs: Any, **static: Any) -> Any:

@@ -16,7 +16,6 @@ from ...core.registry import public
 from ...core.tensor import Tensor
 from ...core.types import ALL_NUMS, COMPLEX_NUMS, FLOAT_NUMS
 from .bits import _swapped
-from .formulas import on_large
 
 
 def _sum(name: str, fn: Any, *rules: Any) -> Op:
@@ -29,7 +28,7 @@ def _sum(name: str, fn: Any, *rules: Any) -> Op:
             return fn(a, b * y.dtype.type(1 + 0j))
         return y
 
-    return pointwise(name, fn, *rules, fast=ALL_NUMS - COMPLEX_NUMS, other=checked, large=on_large(name))
+    return pointwise(name, fn, *rules, fast=ALL_NUMS - COMPLEX_NUMS, other=checked)
 
 
 add_p = _sum("add", np.add, lambda t, y, a, b: t, lambda t, y, a, b: t)
@@ -39,7 +38,6 @@ mul_p = pointwise(
     np.multiply,
     lambda t, y, a, b: t * b,
     lambda t, y, a, b: t * a,
-    large=on_large("mul"),
     doc="``input * other``.",
 )
 div_p = pointwise(
@@ -48,7 +46,6 @@ div_p = pointwise(
     lambda t, y, a, b: t / b,
     lambda t, y, a, b: -t * (y / b),
     types="float",
-    large=on_large("div"),
 )
 
 

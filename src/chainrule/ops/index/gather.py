@@ -14,36 +14,25 @@ from ...core.samples import Given, S, sample
 from ...core.shapes import constant, wrap_dim, zeros
 from ...core.tensor import Tensor
 from ..elementwise.select import where_p
-from .rows import sums
-
-
-def _open(i: Any, dim: int) -> tuple[Any, ...]:
-    n = i.ndim
-    grid: list[Any] = [np.arange(m).reshape([-1 if k == a else 1 for k in range(n)]) for a, m in enumerate(i.shape)]
-    grid[dim] = i
-    return tuple(grid)
+from . import moving
 
 
 @op("gather", batch="expand", grows="old")
 def gather_p(x: Any, i: Any, *, dim: int, old: tuple[int, ...]) -> Any:
     """``y[a][b] = x[i[a][b]][b]`` for dim 0, and so on, of an `x` of sizes `old`."""
-    return x[_open(i, dim)]
+    return moving.gather(x, i, dim)
 
 
 @op("scatter_add", batch="expand", grows="ss")
 def scatter_add_p(x: Any, i: Any, src: Any, *, dim: int, ss: tuple[int, ...]) -> Any:
     """`x` with ``src`` added at the places that gather would read."""
-    at = np.ravel_multi_index(np.broadcast_arrays(*_open(i, dim)), x.shape) if i.size else i
-    part = src[tuple(slice(0, m) for m in i.shape)]
-    return (x + sums(part.reshape(-1, 1), at.reshape(-1), x.size).reshape(x.shape)).astype(x.dtype, copy=False)
+    return moving.scatter_add(x, i, src if src.shape == i.shape else src[tuple([slice(0, m) for m in i.shape])], dim)
 
 
 @op("scatter", batch="expand", grows="ss")
 def scatter_p(x: Any, i: Any, src: Any, *, dim: int, ss: tuple[int, ...]) -> Any:
     """`x` with ``src`` written at the places that gather would read."""
-    out = x.copy()
-    out[_open(i, dim)] = src[tuple(slice(0, m) for m in i.shape)]
-    return out
+    return moving.scatter(x, i, src if src.shape == i.shape else src[tuple([slice(0, m) for m in i.shape])], dim)
 
 
 def _zeros(shape: Any, like: Any) -> Any:
@@ -81,10 +70,7 @@ def _(t: Any, y: Any, x: Any, i: Any, src: Any, *, dim: int, ss: tuple[int, ...]
 @op("scatter_winners", grows="old", differentiable=False)
 def scatter_winners_p(i: Any, *, dim: int, old: tuple[int, ...]) -> Any:
     """True where a scatter's write is the last to its place."""
-    last = np.full(old, -1, np.int64)
-    number = np.arange(i.size).reshape(i.shape)
-    last[_open(i, dim)] = number
-    return last[_open(i, dim)] == number
+    return moving.winners(i, dim, old)
 
 
 @scatter_p.vjp
@@ -158,13 +144,14 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     _check_range("gather", i, x.shape[d], d + x.ndim)
     if sparse_grad:
         return _gather_with_sparse_gradient(x, i, d).reshape(index.shape)
-    return gather_p(x, i, dim=d, old=tuple(x.shape)).reshape(index.shape)
+    y = gather_p.bind(x, i, dim=d, old=tuple(x.shape))
+    return y if index.ndim else y.reshape(index.shape)
 
 
 @op("check_range", differentiable=False, sizes="n")
 def check_range_p(i: Any, *, n: int, name: str, dim: int) -> Any:
     """The index itself, after checking that it lies in [0, n)."""
-    if i.size and (i.min() < 0 or i.max() >= n):
+    if moving.out_of_range(i, 0, n):
         bad = i[(i < 0) | (i >= n)].flat[0]
         raise RuntimeError(f"{name}(): index {bad} is out of bounds for dimension {dim} with size {n}")
     return i
@@ -183,7 +170,8 @@ def _scatter(p: Any, name: str, input: Tensor, dim: int, index: Tensor, src: Any
     if not isinstance(src, Tensor):
         src = constant(src, x)
     s = src.expand(*i.shape) if src.ndim == 0 else src
-    return p(x, i, s, dim=d, ss=tuple(s.shape)).reshape(input.shape)
+    y = p.bind(x, i, s, dim=d, ss=tuple(s.shape))
+    return y if input.ndim else y.reshape(input.shape)
 
 
 @public("scatter", methods="scatter", inplace="scatter_")

@@ -17,8 +17,9 @@ from ...core.sizes import SEEN, is_ragged
 from ...core.tensor import Tensor
 from ...core.views import assign
 from ..elementwise.select import where_p
+from ..shape.functional import set_slice_p
 from ..shape.in_each import in_each
-from ..shape.slices import slice_p
+from ..shape.slices import slice_p, unslice_p
 from .rows import add_rows_p, set_rows_p, take_rows_p, wrap_index_p
 
 
@@ -161,6 +162,9 @@ def _getitem(self: Tensor, key: Any) -> Tensor:
     """``x[key]``: ints, slices, None, Ellipsis, boolean masks and index tensors, mixed."""
     if type(key) is int and self.ndim:
         return self.select(0, key)
+    if type(key) is Tensor and not SEEN and not COMPOSED and key.dtype is dt.int64 and key.ndim and self.ndim:
+        n = self.shape[0]  # rows by number: no view to be taken before
+        return take_rows_p.bind(self, wrap_index_p.bind(key, n=n, dim=0), r=self.ndim - 1, s=key.ndim, n=n)
     if SEEN and self.is_nested:
         from ...payloads.nested.public_forms import index_nested
 
@@ -207,10 +211,37 @@ views.SCATTER = views.Scatter(places, put_at)
 
 def index_write(x: Tensor, key: Any, value: Any, accumulate: bool = False) -> Tensor:
     """`x` with ``x[key]`` replaced by (or increased by) `value`."""
-    place = places(x)[key]
     if not isinstance(value, Tensor):
         value = constant(value, x)
-    shape = place.shape
+    if not (SEEN and (x.is_nested or value.is_nested)):
+        plan = Plan(x, key)
+        if not plan.tensors:
+            return _write_slice(x, plan, value, accumulate)
+        whole = all(isinstance(k, slice) and k == slice(None) for k in plan.basic)
+        if whole and plan.viewed == plan.shape and plan.dims == list(range(len(plan.dims))):
+            rows, lin, s, _ = plan.rows(x)
+            v, r = _fitted(value, (*s, *rows.shape[1:]), x), rows.ndim - 1
+            if accumulate:
+                y = rows + add_rows_p(v, lin, n=rows.shape[0], r=r, s=len(s))
+            else:
+                y = set_rows_p(rows, lin, v, r=r, s=len(s))
+            return y.reshape(x.shape)
+    place = places(x)[key]
+    return put_at(x, place, _fitted(value, tuple(place.shape), x), accumulate)
+
+
+def _write_slice(x: Tensor, plan: Plan, value: Tensor, accumulate: bool) -> Tensor:
+    """The part of `x` that an index without tensors speaks of replaced by (or increased by) `value`."""
+    pairs = zip(plan.basic, plan.shape, strict=True)
+    part = tuple([len(range(*k.indices(n))) for k, n in pairs if isinstance(k, slice)])
+    v = _fitted(value, plan.viewed, x).reshape(part)
+    if accumulate:
+        return x + unslice_p(v, key=plan.basic, old=plan.shape)
+    return set_slice_p(x, v, key=plan.basic, old=plan.shape)
+
+
+def _fitted(value: Tensor, shape: tuple[int, ...], x: Tensor) -> Tensor:
+    """What is written to a part of `x` of this shape, in that shape and the type of `x`."""
     extra = value.ndim - len(shape)
     if extra > 0 and all(k == 1 for k in value.shape[:extra]):
         value = value.reshape(value.shape[extra:])
@@ -221,9 +252,7 @@ def index_write(x: Tensor, key: Any, value: Any, accumulate: bool = False) -> Te
             raise RuntimeError(
                 f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of shape {list(shape)}"
             ) from None
-    if value.dtype is not x.dtype:
-        value = value.to(x.dtype)
-    return put_at(x, place, value, accumulate)
+    return value if value.dtype is x.dtype else value.to(x.dtype)
 
 
 def _setitem(self: Tensor, key: Any, value: Any) -> None:
@@ -279,11 +308,13 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
         wrap_dim(dim, 0)
         return take_rows_p(input.reshape(1), wrap_index_p(index.reshape(-1), n=1, dim=0), r=0, s=1, n=1).reshape(())
     d = wrap_dim(dim, n)
-    i = wrap_index_p(index.reshape(-1), n=input.shape[d], dim=d + n)
+    i = wrap_index_p.bind(index if index.ndim else index.reshape(-1), n=input.shape[d], dim=d + n)
     if COMPOSED and input.layout.name.startswith("sparse"):
         from ...payloads.sparse import shape_forms
 
         return shape_forms.index_select(input, d + n, i)
+    if d == -n:
+        return take_rows_p.bind(input, i, r=n - 1, s=1, n=input.shape[0])
     x = input.movedim(d, 0)
     return take_rows_p(x, i, r=n - 1, s=1, n=x.shape[0]).movedim(0, d)
 

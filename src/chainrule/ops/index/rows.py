@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from ...core import dtypes as dt
 from ...core.batching import lift_rank
 from ...core.declare import op
 from ...core.shapes import zeros
 from ...core.sizes import SEEN
 from ...core.tensor import Tensor
 from ..elementwise.select import where_p
+from . import moving
+from .moving import sums, take
 
 # -- rows: x[..., N, rest], i[..., S] -> [..., S, rest]; r and s are the ranks of rest and S --------------------------------
 
@@ -44,7 +45,7 @@ def _take(x: Any, i: Any, *, r: int, s: int, n: int) -> Any:
     lx, li = _lead(x, r + 1), _lead(i, s)
     if not li:
         return (
-            np.take(x, i, axis=x.ndim - r - 1)
+            take(x, i, x.ndim - r - 1)
             if i.size or x.shape[x.ndim - r - 1]
             else np.zeros(lx + i.shape + x.shape[x.ndim - r :], x.dtype)
         )
@@ -79,34 +80,6 @@ def _add(g: Any, i: Any, *, n: int, r: int, s: int) -> Any:
     rest, i = g.shape[g.ndim - r :], _flat_rows(i, lead, s, n)
     g = np.broadcast_to(g, lead + g.shape[g.ndim - r - s :]).reshape((i.size, int(np.prod(rest))))
     return sums(g, i, int(np.prod(lead)) * n).reshape((*lead, n, *rest)).astype(g.dtype, copy=False)
-
-
-TOGETHER = 1 << 18
-
-
-def sums(g: Any, i: Any, n: int) -> Any:
-    """``y[s] = sum of g[k] with i[k] = s`` of rows ``g[k]``, added pairwise or in double precision and not rounded again."""
-    g = g.astype(dt.WORK.get(g.dtype, g.dtype), copy=False)
-    d, width = g.dtype, g.shape[1]
-    if d.kind == "c":
-        pairs = sums(np.ascontiguousarray(g).view(g.real.dtype), i, n)
-        return np.ascontiguousarray(pairs).view(np.result_type(pairs, np.complex64))
-    if not g.size or d.kind != "f":
-        y = np.zeros((n, width), d)
-        np.add.at(y, i, g)
-    elif n <= 4 * len(i):
-        y = np.zeros((n, width))
-        step = max(TOGETHER // width, n)  # index and numbers grow to 64 bits: not all at once
-        for a in range(0, len(i), step):
-            at = i[a : a + step] if width == 1 else (i[a : a + step, None] * width + np.arange(width)).reshape(-1)
-            y += np.bincount(at, g[a : a + step].reshape(-1), n * width).reshape(n, width)
-    else:  # few of many
-        y = np.zeros((n, width), d)
-        order = np.argsort(i, kind="stable")
-        kinds = i[order]
-        starts = np.flatnonzero(np.concatenate([[True], kinds[1:] != kinds[:-1]]))
-        y[kinds[starts]] = np.add.reduceat(g[order], starts, axis=0)
-    return y
 
 
 add_rows_p = op(
@@ -177,10 +150,10 @@ def _(g: Any, y: Any, x: Any, i: Any, v: Any, *, r: int, s: int) -> Any:
 @op("wrap_index", differentiable=False, sizes="n")
 def wrap_index_p(i: Any, *, n: int, dim: int) -> Any:
     """Negative indices counted from the end; an error for those out of range."""
-    if i.size and (i.min() < -n or i.max() >= n):
+    if moving.out_of_range(i, -n, n):
         bad = i[(i < -n) | (i >= n)].flat[0]
         raise IndexError(f"index {bad} is out of bounds for dimension {dim} with size {n}")
-    return np.where(i < 0, i + n, i) if i.size and i.min() < 0 else i
+    return np.where(i < 0, i + n, i) if moving.has_negative(i) else i
 
 
 def put_rows(x: Tensor, i: Tensor, v: Tensor) -> Tensor:

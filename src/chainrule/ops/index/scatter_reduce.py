@@ -22,6 +22,7 @@ from ..shape.in_each import whole_nest
 from ..shape.slices import cat
 from .along import _source, _vector
 from .gather import at_least_1d, check_index, check_range_p, gather_p, scatter_add_p
+from .rows import add_rows_p
 
 _NAMES = ("sum", "prod", "mean", "amax", "amin")
 
@@ -203,8 +204,10 @@ def index_reduce(
 @op("segment_ids", differentiable=False, sizes="n")
 def segment_ids_p(lengths: Any, *, n: int) -> Any:
     """The segment of each of n entries, from the segments' lengths (last axis)."""
-    ends = np.cumsum(lengths, -1)
-    return (np.arange(n)[:, None] >= ends[..., None, :]).sum(-1)
+    ends = np.cumsum(lengths, -1).reshape((-1, lengths.shape[-1]))
+    marks = np.zeros((len(ends), n + 1), np.int64)
+    np.add.at(marks, (np.arange(len(ends))[:, None], np.clip(ends, 0, n)), 1)
+    return np.cumsum(marks[:, :n], -1).reshape((*lengths.shape[:-1], n))  # how many segments have ended
 
 
 def _lengths(offsets: Any) -> Tensor:
@@ -314,22 +317,26 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
         per_sample_weights = None if per_sample_weights is None else per_sample_weights.to(dt.float32)
     if per_sample_weights is not None:
         rows = rows * per_sample_weights.unsqueeze(-1)
-    ids = segment_ids_p(lengths, n=total).reshape(total, 1).expand(*rows.shape)
+    places = segment_ids_p(lengths, n=total)
+    ids = places.reshape(total, 1).expand(*rows.shape)
     keep = (input != pad).unsqueeze(-1) if pad is not None else None
 
-    def reduced(x: Tensor, how: str, first: float, ids: Tensor = ids) -> Tensor:
-        start = zeros((bags, x.shape[1]), rows.dtype) + first
-        y = reduce_into("embedding_bag", start, -2, ids, x, how, True)
+    def dropped(y: Tensor) -> Tensor:
         return y.narrow(0, 0, bags - 1) if include_last_offset else y
 
     if mode == "max":
-        y = reduced(rows if keep is None else where(keep, rows, float("-inf")), "amax", float("-inf"))
+        start = zeros((bags, rows.shape[1]), rows.dtype) + float("-inf")
+        each = rows if keep is None else where(keep, rows, float("-inf"))
+        y = dropped(reduce_into("embedding_bag", start, -2, ids, each, "amax", True))
         y = where(y == float("-inf"), 0, y)
     else:
-        y = reduced(rows if keep is None else where(keep, rows, 0), "sum", 0.0)
+        y = dropped(add_rows_p(rows if keep is None else where(keep, rows, 0), places, n=bags, r=1, s=1))
     if mode == "mean":
-        ones = (zeros((total, 1), rows.dtype) + 1) if keep is None else keep.to(rows.dtype)
-        y = y / reduced(ones, "sum", 0.0, ids.narrow(1, 0, 1) if rows.shape[1] else ids).clamp(min=1)
+        if keep is None:
+            count = lengths.to(rows.dtype).unsqueeze(-1)
+        else:
+            count = dropped(add_rows_p(keep.to(rows.dtype), places, n=bags, r=1, s=1))
+        y = y / count.clamp(min=1)
     return y.to(half) if half else y
 
 

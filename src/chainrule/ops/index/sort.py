@@ -6,15 +6,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ... import kernels
 from ...core import dtypes as dt
 from ...core.declare import op
 from ...core.errors import ChainruleError
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import constant, wrap_dim, zeros
+from ...core.sizes import is_ragged
 from ...core.tensor import Tensor
+from ...kernels.ordering import LEAST
 from ..shape.in_each import nest_like, whole_nest
-from .gather import check_range_p, gather_p, scatter_add_p
+from .gather import check_range_p, gather_p, scatter_p
 
 
 class Sorted(NamedTuple):
@@ -22,6 +25,24 @@ class Sorted(NamedTuple):
 
     values: Tensor
     indices: Tensor
+
+
+def _last(f: Any, x: Any, dim: int, *args: Any) -> Any:
+    """``f(x, *args)`` of a function on the last axis, on another one."""
+    if dim == -1:
+        return f(x, *args)
+    return tuple([np.ascontiguousarray(np.moveaxis(y, -1, dim)) for y in f(np.moveaxis(x, dim, -1), *args)])
+
+
+def in_order(x: Any, dim: int, descending: bool = False) -> tuple[Any, Any]:
+    """Values along `dim` in order, stably, NaN greatest, and their old positions."""
+    if x.size >= LEAST:
+        try:
+            return _last(kernels.ordering.sort, x, dim, descending)
+        except kernels.NotSupported:
+            pass
+    i = _order(x, dim, descending)
+    return np.take_along_axis(x, i, dim), i
 
 
 def _order(x: Any, dim: int, descending: bool) -> Any:
@@ -39,8 +60,7 @@ def _order(x: Any, dim: int, descending: bool) -> Any:
 @op("sort", integer_outputs=(1,), grows="old")
 def sort_p(x: Any, *, dim: int, descending: bool, old: tuple[int, ...]) -> Any:
     """Values along `dim` in order, stably, and their old positions."""
-    i = _order(x, dim, descending)
-    return np.take_along_axis(x, i, dim), i
+    return in_order(x, dim, descending)
 
 
 @sort_p.jvp
@@ -50,7 +70,32 @@ def _(t: Any, y: Any, x: Any, *, dim: int, descending: bool, old: tuple[int, ...
 
 @sort_p.vjp
 def _(g: Any, y: Any, x: Any, *, dim: int, descending: bool, old: tuple[int, ...]) -> Any:
-    return (scatter_add_p(zeros(old, g[0].dtype), y[1], g[0], dim=dim, ss=old),)
+    return (scatter_p(zeros(old, g[0].dtype), y[1], g[0], dim=dim, ss=old),)  # every position occurs once
+
+
+@op("top", integer_outputs=(1,), grows="old")
+def top_p(x: Any, *, k: int, dim: int, largest: bool, old: tuple[int, ...]) -> Any:
+    """The first `k` values that a sort along `dim` would give, and their old positions."""
+    if x.size >= LEAST:
+        try:
+            return _last(kernels.ordering.top, x, dim, k, largest)
+        except kernels.NotSupported:
+            pass
+    key = [slice(None)] * x.ndim
+    key[dim] = slice(k)
+    i = np.ascontiguousarray(_order(x, dim, largest)[tuple(key)])
+    return np.take_along_axis(x, i, dim), i
+
+
+@top_p.jvp
+def _(t: Any, y: Any, x: Any, *, k: int, dim: int, largest: bool, old: tuple[int, ...]) -> Any:
+    return gather_p(t[0], y[1], dim=dim, old=old), None
+
+
+@top_p.vjp
+def _(g: Any, y: Any, x: Any, *, k: int, dim: int, largest: bool, old: tuple[int, ...]) -> Any:
+    # Every position occurs once: what is written there is the sum.
+    return (scatter_p(zeros(old, g[0].dtype), y[1], g[0], dim=dim, ss=tuple(g[0].shape)),)
 
 
 @public("sort", methods="sort")
@@ -86,8 +131,12 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
         return Sorted(input.clone(), Tensor(np.zeros((), np.int64)))
     if not 0 <= k <= input.shape[d]:
         raise RuntimeError(f"topk: selected index k out of range: k={k} for dimension {d} of size {input.shape[d]}")
-    values, indices = sort(input, d, largest)
-    return Sorted(values.narrow(d, 0, k), indices.narrow(d, 0, k))
+    if input.dtype.category == dt.COMPLEX:
+        raise RuntimeError(f"topk(): input of complex type {input.dtype} has no order")
+    if whole_nest(input) or any(map(is_ragged, input.shape)):
+        values, indices = sort(input, d, largest)
+        return Sorted(values.narrow(d, 0, k), indices.narrow(d, 0, k))
+    return Sorted(*top_p(input, k=int(k), dim=d, largest=bool(largest), old=tuple(input.shape)))
 
 
 # -- unique -----------------------------------------------------------------------------------------------------------
@@ -108,6 +157,27 @@ def _alone(input: Tensor, dim: int | None, return_inverse: bool, return_counts: 
 def _chosen(input: Tensor, at: Any, dim: int | None) -> Tensor:
     """The elements (or slices of `dim`) at these places, the first of those that are equal: through them goes the derivative."""
     return input.reshape(-1).index_select(0, Tensor(at)) if dim is None else input.index_select(dim, Tensor(at))
+
+
+def _unique(v: Any, dim: int | None) -> tuple[Any, Any, Any]:
+    """Where each kind occurs first, which kind each entry is, how often each occurs. As in PyTorch no NaN equals another."""
+    return np.unique(v, return_index=True, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)[1:]
+
+
+def _kinds(v: Any, inverse: bool) -> tuple[Any, Any, Any]:
+    """`_unique` of all entries, by one sort."""
+    if not v.size:
+        return _unique(v, None)
+    s, order = in_order(v.reshape(-1), -1)
+    fresh = np.empty(s.size, bool)
+    fresh[0] = True
+    np.not_equal(s[1:], s[:-1], out=fresh[1:])
+    starts = np.flatnonzero(fresh)
+    kind = order
+    if inverse:
+        kind = np.empty_like(order)
+        kind[order] = np.cumsum(fresh) - 1
+    return order[starts], kind, np.diff(starts, append=s.size)
 
 
 @public("unique", methods="unique", out=False)
@@ -138,10 +208,7 @@ def unique(
             raise RuntimeError(
                 "unique: There are 0 sized dimensions, and they aren't selected by dim, so unique cannot be applied"
             )
-    # As in PyTorch no NaN equals another.
-    _, at, inv, counts = np.unique(
-        v, return_index=True, return_inverse=True, return_counts=True, axis=dim, equal_nan=False
-    )
+    at, inv, counts = _kinds(v, return_inverse) if dim is None else _unique(v, dim)
     inv = inv.reshape(v.shape if dim is None else (-1,))
     out = (
         [_chosen(input, at, dim)]

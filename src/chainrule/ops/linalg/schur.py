@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ...core import dtypes as dt
 from ...core.declare import op
 from ...core.derive import vjp_from_jvp
-from ...core.dispatch import values
+from ...core.dispatch import look
 from ...core.errors import missing
 from ...core.samples import S, sample
 from ...core.tensor import Tensor
@@ -36,16 +37,20 @@ def schur_p(a: Any) -> Any:
 # column; its diagonal is free (phases), and zero here.
 
 
-@schur_p.jvp
-def _(t: Any, y: Any, a: Any) -> Any:
-    tri, z = y
-    n = tri.shape[-1]
-    below = values(tri, "the blocks of a Schur decomposition")
-    if type(below) is np.ndarray and np.tril(below, -1).any():
+def _triangular(t: Any) -> None:
+    if np.tril(t, -1).any():
         raise missing(
             "schur",
             "derivative of the real form where eigenvalues are complex: ask for output='complex', whose T is triangular",
         )
+
+
+@schur_p.jvp
+def _(t: Any, y: Any, a: Any) -> Any:
+    tri, z = y
+    n = tri.shape[-1]
+    if tri.dtype.category != dt.COMPLEX:
+        look(tri, _triangular)
     m = mm(adjoint(z), t[0], z)
     columns: list[Tensor] = []
     for j in range(n - 1):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
-from ...core.declare import op
+from ...core.declare import LARGE, op
 from ...core.dispatch import innermost
 from ...core.shapes import sizes_of
 from ...core.types import FLOAT_NUMS
@@ -74,7 +74,14 @@ vecmat_p.vjp(
 )
 
 
-@op("outer", core="(m),(n)->(m,n)", linear="each", quick=_plain(1, 1, np.multiply.outer))
+def _outer(x: Any, y: Any) -> Any:
+    """``x_i y_j`` of two vectors."""
+    if x.size * y.size >= (mul := LARGE["mul"]).least and (z := mul(x[:, None], y)) is not None:
+        return z
+    return np.multiply.outer(x, y)
+
+
+@op("outer", core="(m),(n)->(m,n)", linear="each", quick=_plain(1, 1, _outer))
 def outer_p(x: Any, y: Any) -> Any:
     """``x_i y_j`` over the last axes."""
     return _wide(lambda x, y: x[..., :, None] * y[..., None, :], x, y)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,15 @@ from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import wrap_dim
+from ...core.sizes import SEEN
 from ...core.tensor import Tensor
+from ...kernels.pool import empty
 from ..activation.piecewise import relu_p
 from ..activation.smooth import log_sigmoid_p
 from ..elementwise.select import where
 from ..index.gather import gather
 from ..linalg.matmul import linear
+from ..reduce.adding import total
 from ..reduce.reductions import _soft, log_softmax_p
 from ..shape.in_each import nest_like, whole_nest
 from .elements import REDUCTIONS, reduced, reduction_of
@@ -50,6 +54,79 @@ def picked(x: Tensor, target: Tensor, dim: int) -> Tensor:
     return gather(x, dim, target.unsqueeze(dim)).squeeze(dim)
 
 
+# Of trailing axes: x[n, classes, ...] or x[classes], t[n, ...] or t[], k axes; what is left over n, ... if there is a sum.
+
+
+@op("likelihood", batch="expand")
+def likelihood_p(x: Any, t: Any, *, k: int, ignore: int, how: str, name: str) -> Any:
+    """Minus the entries `t` of the class axis of `x`, 0 where t is `ignore`; their sum, or the mean of those that count."""
+    axis = x.ndim - max(k, 1)
+    i, keep = _targets(t, x.shape[axis], ignore, name)
+    if k == 1 and x.ndim == 2:
+        y = -x[np.arange(len(i)), i]
+    else:
+        y = -np.take_along_axis(x, np.expand_dims(i, axis), axis).squeeze(axis)
+    if keep is not None:
+        y = np.where(keep, y, y.dtype.type(0))
+    if how == "none":
+        return y
+    dims = tuple(range(-k, 0))
+    y = total(y, dims) if k else y
+    if how == "sum":
+        return y
+    with np.errstate(all="ignore"):
+        return (y / _counted(t, keep, k)).astype(x.dtype, copy=False)
+
+
+@op("likelihood_pull", batch="expand")
+def likelihood_pull_p(g: Any, t: Any, *, k: int, ignore: int, how: str, name: str, old: tuple[int, ...]) -> Any:
+    """The transpose of the likelihood in an `x` whose trailing axes have the sizes `old`."""
+    lead = t.shape[: t.ndim - k]
+    axis = len(lead) + (k > 0)
+    i, keep = _targets(t, old[k > 0], ignore, name)
+    out = empty(lead + old, g.dtype)
+    out.fill(0)
+    v = -g
+    if how == "mean":
+        with np.errstate(all="ignore"):
+            v = (v / _counted(t, keep, k)).astype(g.dtype, copy=False)
+    if how != "none":
+        v = np.asarray(v).reshape(v.shape + (1,) * k)
+    if keep is not None:
+        v = np.where(keep, v, v.dtype.type(0))
+    if k == 1 and not lead:
+        out[np.arange(len(i)), i] = v
+        return out
+    np.put_along_axis(out, np.expand_dims(i, axis), np.expand_dims(np.broadcast_to(v, t.shape), axis), axis)
+    return out
+
+
+def _targets(t: Any, n: int, ignore: int, name: str) -> tuple[Any, Any]:
+    """The classes, checked, and which of them count; None where all do."""
+    t = t.astype(np.int64, copy=False)
+    if t.size and (t.min() < 0 or t.max() >= n or 0 <= ignore < n):
+        check_classes_p.body(t, n=n, ignore=ignore, name=name)
+        keep = t != ignore
+        if not keep.all():
+            return np.where(keep, t, 0), keep
+    return t, None
+
+
+def _counted(t: Any, keep: Any, k: int) -> Any:
+    """How many of the targets of each example count."""
+    if keep is None:
+        return float(prod(t.shape[t.ndim - k :]))
+    return keep.sum(tuple(range(-k, 0)), dtype=np.float64) if k else keep.astype(np.float64)
+
+
+likelihood_p.jvp([lambda s, y, x, t, **kw: likelihood_p(s, t, **kw), None])
+likelihood_p.vjp(
+    [lambda g, y, x, t, *, k, **kw: likelihood_pull_p(g, t, k=k, old=tuple(x.shape[x.ndim - k - 1 :]), **kw), None]
+)
+likelihood_pull_p.jvp([lambda s, y, g, t, **kw: likelihood_pull_p(s, t, **kw), None])
+likelihood_pull_p.vjp([lambda c, y, g, t, *, old, **kw: likelihood_p(c, t, **kw), None])
+
+
 def class_weights(weight: Tensor, target: Tensor) -> Tensor:
     """``weight[target]``."""
     return gather(weight, 0, target.reshape(-1)).reshape(target.shape)
@@ -69,6 +146,9 @@ def _likelihood(
     dim = 0 if x.ndim == 1 else 1
     n = x.shape[dim]
     _check_weight(name, weight, n)
+    plain = weight is None and not smoothing and not SEEN and target.numel()
+    if plain and reduction in ("none", "sum", "mean") and x.dtype.category == dt.FLOAT:
+        return likelihood_p(x, target, k=target.ndim, ignore=ignore, how=reduction, name=name)
     if target.dtype is not dt.int64:
         target = target.to(dt.int64)
     check_classes_p.bind(target, n=n, ignore=ignore, name=name)
@@ -369,3 +449,6 @@ sample(
     Given([[1.0, 0.0, 1.0, 0.0]]),
     cx=False,
 )
+sample("nn.functional.nll_loss", S(3, 4), Given([0, 3, 1]), cx=False)
+sample("nn.functional.nll_loss", S(3, 4, 2), Given([[0, 3], [1, 1], [2, 0]]), ignore_index=1, cx=False)
+sample("nn.functional.nll_loss", S(4), Given(2), reduction="none", cx=False)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import kernels
 from ...core import dtypes as dt
 from ...core.declare import fused, op
 from ...core.dispatch import values
@@ -256,6 +257,11 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         raise RuntimeError(
             f"bincount: under vmap pass minlength > the largest entry (at least {n}), since all examples need the same length"
         )
+    if weights is None and input._interp is None and type(v) is np.ndarray and v.size >= kernels.indexing.LEAST:
+        try:
+            return Tensor(kernels.indexing.count(v.astype(np.int64, copy=False), n))
+        except kernels.NotSupported:
+            pass
     if weights is None:
         w = ones_like(input, dtype=dt.int64)
     else:

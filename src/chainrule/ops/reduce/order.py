@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import kernels
 from ...core import dtypes as dt
 from ...core.declare import op
 from ...core.registry import public
@@ -17,8 +18,10 @@ from ...core.shapes import constant, wrap_dim
 from ...core.sizes import is_ragged
 from ...core.tensor import Tensor
 from ...core.views import write_out
+from ...kernels.ordering import LEAST
 from ..elementwise.select import where
 from ..index.gather import gather_p
+from ..index.sort import in_order
 from ..linalg.matmul import rounded_once
 from .extrema import check_size, chosen, ordered
 from .reductions import evenly, widen
@@ -32,9 +35,21 @@ def _first_equal(x: Any, v: Any, dim: int) -> Any:
     return np.argmax((x == v) | ((x != x) & (v != v)), axis=dim, keepdims=True)
 
 
+def _kth(x: Any, dim: int, k: int) -> Any:
+    """The index along `dim` of the first entry equal to the one that sorting would put at place `k`, or None where there is no loop for it."""
+    if x.size < LEAST:
+        return None
+    try:
+        return np.moveaxis(kernels.ordering.nth(np.moveaxis(x, dim, -1), k), -1, dim)
+    except kernels.NotSupported:
+        return None
+
+
 @op("kth_index", differentiable=False)
 def kth_index_p(x: Any, *, dim: int, k: int) -> Any:
     """The index along `dim` of the entry that sorting would put at place `k`; NaN counts as largest."""
+    if (i := _kth(x, dim, k)) is not None:
+        return i
     x = widen(x)
     v = np.take(np.partition(x, k, axis=dim), [k], axis=dim)
     return _first_equal(x, v, dim)
@@ -43,8 +58,11 @@ def kth_index_p(x: Any, *, dim: int, k: int) -> Any:
 @op("median_index", differentiable=False)
 def median_index_p(x: Any, *, dim: int) -> Any:
     """The index along `dim` of the lower median; of the first NaN if there is one."""
-    x = widen(x)
     k = (x.shape[dim] - 1) // 2
+    nan = x.dtype.kind not in "iub" and bool(np.isnan(x).any())
+    if not nan and (i := _kth(x, dim, k)) is not None:
+        return i
+    x = widen(x)
     v = np.take(np.partition(x, k, axis=dim), [k], axis=dim)
     if x.dtype.kind == "f":
         v = np.where(np.isnan(x).any(axis=dim, keepdims=True), np.nan, v)
@@ -54,6 +72,8 @@ def median_index_p(x: Any, *, dim: int) -> Any:
 @op("nanmedian_index", differentiable=False)
 def nanmedian_index_p(x: Any, *, dim: int) -> Any:
     """The index along `dim` of the lower median of what is not NaN."""
+    if x.dtype.kind in "iub" or not np.isnan(x).any():
+        return median_index_p.body(x, dim=dim)
     x = widen(x)
     n = np.sum(x == x, axis=dim, keepdims=True)
     v = np.take_along_axis(np.sort(x, axis=dim), np.maximum((n - 1) // 2, 0), dim)
@@ -125,9 +145,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Val
 @op("mode_index", differentiable=False)
 def mode_index_p(x: Any, *, dim: int) -> Any:
     """The index along `dim` of the most frequent entry: of the smallest of equally frequent ones, its last occurrence."""
-    v = np.moveaxis(widen(x), dim, -1)
-    order = np.argsort(v, axis=-1, kind="stable")
-    s = np.take_along_axis(v, order, -1)
+    s, order = in_order(np.moveaxis(widen(x), dim, -1), -1)
     place = np.broadcast_to(np.arange(s.shape[-1]), s.shape)
     fresh = np.ones(s.shape, bool)
     fresh[..., 1:] = s[..., 1:] != s[..., :-1]
@@ -148,7 +166,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
 @op("sorting", differentiable=False)
 def sorting_p(x: Any) -> Any:
     """The permutation that sorts the last axis, NaN last."""
-    return np.argsort(widen(x), axis=-1, kind="stable")
+    return in_order(x, -1)[1]
 
 
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")

@@ -38,16 +38,25 @@ def _typed(p: Any, x: Tensor, dim: Any, dtype: Any) -> Any:
 BLOCK = 1 << 18  # elements that are in double precision at a time
 
 
-def accumulate(fn: Any, x: Any, dim: int, narrow: bool = False) -> Any:
+def reversed_along(x: Any, dim: int) -> Any:
+    """A view of `x` from the end of `dim` to its beginning."""
+    key = [slice(None)] * x.ndim
+    key[dim] = slice(None, None, -1)
+    return x[tuple(key)]
+
+
+def accumulate(fn: Any, x: Any, dim: int, narrow: bool = False, back: bool = False) -> Any:
     """NumPy's running `fn` along `dim`, in order and in double precision; of integers in int64, or `narrow` in their own type."""
     d = x.dtype
-    if d.kind in "iub":
-        return fn.accumulate(x, axis=dim, dtype=d if narrow else np.int64)
-    if x.size >= LARGE and fn is not np.logaddexp:
+    if x.size >= LARGE and fn is not np.logaddexp and d.kind not in "iub":
         try:
-            return kernels.scans.scan(x, dim, fn is np.multiply)
+            return kernels.scans.scan(x, dim, kernels.scans.PRODUCT if fn is np.multiply else kernels.scans.SUM, back)
         except kernels.NotSupported:
             pass
+    if back:
+        return reversed_along(accumulate(fn, reversed_along(x, dim), dim, narrow), dim).copy()
+    if d.kind in "iub":
+        return fn.accumulate(x, axis=dim, dtype=d if narrow else np.int64)
     work = WIDER.get(d)
     if work is None:
         return fn.accumulate(x, axis=dim)
@@ -70,9 +79,9 @@ def accumulate(fn: Any, x: Any, dim: int, narrow: bool = False) -> Any:
 
 
 @op("cumsum")
-def cumsum_p(x: Any, *, dim: int, narrow: bool = False) -> Any:
-    """Running sums along `dim`."""
-    return accumulate(np.add, x, dim, narrow)
+def cumsum_p(x: Any, *, dim: int, narrow: bool = False, back: bool = False) -> Any:
+    """Running sums along `dim`, from its beginning or from its end `back`."""
+    return accumulate(np.add, x, dim, narrow, back)
 
 
 def backwards(p: Any, x: Tensor, dim: int, **kw: Any) -> Tensor:
@@ -80,8 +89,8 @@ def backwards(p: Any, x: Tensor, dim: int, **kw: Any) -> Tensor:
     return flip_p(p(flip_p(x, dims=(dim,)), dim=dim, **kw), dims=(dim,))
 
 
-cumsum_p.jvp([lambda t, y, x, *, dim, narrow=False: cumsum_p(t, dim=dim)])
-cumsum_p.vjp([lambda g, y, x, *, dim, narrow=False: backwards(cumsum_p, g, dim)])
+cumsum_p.jvp([lambda t, y, x, *, dim, narrow=False, back=False: cumsum_p(t, dim=dim, back=back)])
+cumsum_p.vjp([lambda g, y, x, *, dim, narrow=False, back=False: cumsum_p(g, dim=dim, back=not back)])
 
 
 @public("cumsum", methods="cumsum", inplace="cumsum_")
@@ -108,9 +117,17 @@ shift_p.vjp([lambda g, y, x, *, dim, first: backwards(shift_p, g, dim, first=0)]
 
 
 @op("linear_scan", batch="expand")
-def linear_scan_p(a: Any, b: Any, *, dim: int) -> Any:
-    """``h[k] = a[k] h[k - 1] + b[k]`` along `dim`, ``h[-1] = 0``."""
+def linear_scan_p(a: Any, b: Any, *, dim: int, back: bool = False) -> Any:
+    """``h[k] = a[k] h[k - 1] + b[k]`` along `dim`, ``h[-1] = 0``; or `back`, its transpose in b: ``h[k] = a[k + 1] h[k + 1] + b[k]``."""
     d = b.dtype
+    if b.size >= LARGE:
+        try:
+            return kernels.scans.scan(b, dim, kernels.scans.LINEAR, back, a)
+        except kernels.NotSupported:
+            pass
+    if back:
+        a, b = shift_p.body(reversed_along(a, dim), dim=dim, first=0), reversed_along(b, dim)
+        return reversed_along(linear_scan_p.body(a, b, dim=dim), dim).copy()
     both = np.result_type(a, b)
     h = b.astype(WIDER.get(both, both))  # a copy
     rows, coef = np.moveaxis(h, dim, 0), np.moveaxis(a, dim, 0)
@@ -137,23 +154,22 @@ def _by_doubling(h: Any, a: Any) -> None:
 
 
 @linear_scan_p.jvp(sparse=True)
-def _(t: Any, y: Any, a: Any, b: Any, *, dim: int) -> Any:
+def _(t: Any, y: Any, a: Any, b: Any, *, dim: int, back: bool = False) -> Any:
     ta, tb = t
     if ta is not None:
-        ta = ta * shift_p(y, dim=dim, first=0)
+        if back:  # what a tangent of a[k + 1] adds to h[k]
+            ta = backwards(shift_p, ta * y, dim, first=0)
+        else:
+            ta = ta * shift_p(y, dim=dim, first=0)
         tb = ta if tb is None else ta + tb
-    return linear_scan_p(a, tb, dim=dim)
-
-
-def scan_back(a: Tensor, g: Tensor, dim: int) -> Tensor:
-    """``G[k] = g[k] + conj(a[k + 1]) G[k + 1]``: the transpose of the linear recurrence in `b`."""
-    a = shift_p(flip_p(a.conj(), dims=(dim,)), dim=dim, first=0)
-    return flip_p(linear_scan_p(a, flip_p(g, dims=(dim,)), dim=dim), dims=(dim,))
+    return linear_scan_p(a, tb, dim=dim, back=back)
 
 
 @linear_scan_p.vjp
-def _(g: Any, y: Any, a: Any, b: Any, *, dim: int) -> Any:
-    gb = scan_back(a, g, dim)
+def _(g: Any, y: Any, a: Any, b: Any, *, dim: int, back: bool = False) -> Any:
+    gb = linear_scan_p(a.conj(), g, dim=dim, back=not back)
+    if back:
+        return lambda: shift_p(gb, dim=dim, first=0) * y.conj(), gb
     return lambda: gb * shift_p(y, dim=dim, first=0).conj(), gb
 
 
@@ -168,7 +184,13 @@ def cumprod_p(x: Any, *, dim: int, narrow: bool = False) -> Any:
 
 # y[k] = x[k] y[k-1] is differentiated as a recurrence, so that nothing is ever divided by an x that may be zero.
 cumprod_p.jvp([lambda t, y, x, *, dim, narrow=False: linear_scan_p(x, t * shift_p(y, dim=dim, first=1), dim=dim)])
-cumprod_p.vjp([lambda g, y, x, *, dim, narrow=False: scan_back(x, g, dim) * shift_p(y, dim=dim, first=1).conj()])
+cumprod_p.vjp(
+    [
+        lambda g, y, x, *, dim, narrow=False: (
+            linear_scan_p(x.conj(), g, dim=dim, back=True) * shift_p(y, dim=dim, first=1).conj()
+        )
+    ]
+)
 
 
 @public("cumprod", methods="cumprod", inplace="cumprod_")
@@ -220,7 +242,9 @@ def _fresh(x: Tensor, y: Tensor) -> Tensor:
 
 
 logcumsumexp_p.jvp([lambda t, y, x, *, dim: linear_scan_p(_steps(y, dim), t * _fresh(x, y), dim=dim)])
-logcumsumexp_p.vjp([lambda g, y, x, *, dim: scan_back(_steps(y, dim), g, dim) * _fresh(x, y).conj()])
+logcumsumexp_p.vjp(
+    [lambda g, y, x, *, dim: linear_scan_p(_steps(y, dim).conj(), g, dim=dim, back=True) * _fresh(x, y).conj()]
+)
 
 
 @public("logcumsumexp", methods="logcumsumexp")

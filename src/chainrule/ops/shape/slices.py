@@ -18,10 +18,19 @@ from ...core.shapes import sizes, wrap_dim, wrap_dims, zeros
 from ...core.sizes import SEEN, is_ragged
 from ...core.tensor import Tensor
 from ...core.views import write_out
+from ...kernels.copies import contiguous as copied
+from ...kernels.pool import empty
 from .in_each import same_size
 from .views import named, reshape
 
 # -- primitives: reshape, permute, expand are in core/primitives.py ---------------------------------------------------
+
+
+def _zeros_array(shape: tuple[int, ...], dtype: Any) -> Any:
+    """Zeros, if there are many in pooled memory."""
+    out = empty(shape, dtype)
+    out.fill(0)
+    return out
 
 
 @op("slice", view=True, sizes="key old", linear="each")
@@ -37,7 +46,7 @@ slice_p.vjp([lambda g, y, x, *, key, old: unslice_p(g, key=key, old=old)])
 def unslice_p(g: Any, *, key: tuple[Any, ...], old: tuple[int, ...]) -> Any:
     """Zeros of sizes `old` in the last axes, with `g` at ``[key]``: the transpose of slicing."""
     k = sum(isinstance(i, slice) for i in key)
-    out = np.zeros(g.shape[: g.ndim - k] + old, g.dtype)
+    out = _zeros_array(g.shape[: g.ndim - k] + old, g.dtype)
     out[(..., *key)] = g
     return out
 
@@ -73,7 +82,7 @@ def flip_p(x: Any, *, dims: tuple[int, ...]) -> Any:
     key = [slice(None)] * x.ndim
     for d in dims:
         key[d] = slice(None, None, -1)
-    return x[tuple(key)].copy()
+    return copied(x[tuple(key)])
 
 
 flip_p.vjp([lambda g, y, x, *, dims: flip_p(g, dims=dims)])
@@ -99,7 +108,12 @@ def _common(xs: Sequence[Any]) -> list[Any]:
 @op("cat", batch="expand", sizes="ns")
 def cat_p(*xs: Any, dim: int, ns: tuple[int, ...]) -> Any:
     """Tensors of sizes `ns` along `dim` joined."""
-    return np.concatenate(_common(xs), axis=dim)
+    xs = tuple(_common(xs))
+    n = sum(x.shape[dim] for x in xs)
+    shape = list(xs[0].shape)
+    shape[dim] = n
+    many = all(x.ndim == len(shape) for x in xs) and n * xs[0].itemsize > 1 << 10
+    return np.concatenate(xs, axis=dim, out=empty(tuple(shape), xs[0].dtype) if many else None)
 
 
 @cat_p.jvp(sparse=True)
@@ -340,13 +354,30 @@ def _check_out(out: Tensor, tensors: Any) -> None:
             )
 
 
+@op("stack", batch="expand", linear="all")
+def stack_p(*xs: Any, dim: int) -> Any:
+    """Tensors of one shape joined along a new axis, `dim` of the result."""
+    xs = tuple(_common(xs))
+    at = xs[0].ndim + 1 + dim
+    y = empty((*xs[0].shape[:at], len(xs), *xs[0].shape[at:]), xs[0].dtype)
+    key = (slice(None),) * at
+    for i, x in enumerate(xs):
+        y[(*key, i)] = x
+    return y
+
+
+@stack_p.vjp
+def _(g: Any, y: Any, *xs: Any, dim: int) -> Any:
+    return tuple([functools.partial(take_slice, g, dim, i) for i in range(len(xs))])
+
+
 @public("stack")
 def stack(tensors: Any, dim: int = 0) -> Tensor:
     """Tensors of one shape joined along a new dim."""
     xs = list(tensors)
     if not xs:
         raise RuntimeError("stack expects a non-empty TensorList")
-    s = xs[0].shape
+    s, s0 = xs[0].shape, xs[0].layout
     for i, x in enumerate(xs):
         if x.shape != s and (len(x.shape) != len(s) or not all(map(same_size, x.shape, s))):
             raise RuntimeError(
@@ -355,6 +386,8 @@ def stack(tensors: Any, dim: int = 0) -> Tensor:
     n = len(s) + 1
     d = wrap_dim(dim, n)
     at = d + n
+    if not SEEN and all(type(x) is Tensor and x.layout is s0 for x in xs) and len({x.dtype for x in xs}) == 1:
+        return stack_p.bind(*xs, dim=d)
     return cat([reshape(x, *x.shape[:at], 1, *x.shape[at:]) for x in xs], d)
 
 

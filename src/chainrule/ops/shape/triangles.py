@@ -6,15 +6,23 @@ from typing import Any
 
 import numpy as np
 
+from ... import kernels
 from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.tensor import Tensor
 
+LEAST = 1 << 10  # entries from which a compiled loop is worth its call
+
 
 def _triangle(name: str, fn: Any) -> Any:
     @op(name)
     def p(x: Any, *, k: int) -> Any:
+        if x.size >= LEAST:
+            try:
+                return kernels.copies.triangle(x, k, fn is np.tril)
+            except kernels.NotSupported:
+                pass
         return fn(x, k)
 
     p.jvp([lambda t, y, x, *, k: p(t, k=k)])

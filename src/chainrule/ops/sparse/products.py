@@ -23,7 +23,7 @@ from ...core.tensor import Tensor
 from ...fallback import NotSupported
 from ...payloads.sparse.pattern import Pattern, at_places
 from ..elementwise.operators import scaled
-from ..index.rows import sums
+from ..index.moving import sums
 from .values import as_list, coalesced, is_sparse, like, make, parts
 
 

@@ -120,7 +120,16 @@ class SparseArray:
 
 
 def _rebuild(values: Any, layout: str, shape: Any, index: Any, dense: int, block: Any, coalesced: bool) -> SparseArray:
-    return SparseArray(values, Pattern(layout, shape, index, dense, block, coalesced))
+    """What a pickle holds, checked as what a user gives is: compiled loops follow the indices wherever they point."""
+    from ...core.registry import PUBLIC
+    from ...core.tensor import Tensor
+
+    parts = [Tensor(np.asarray(a)) for a in (*index, values)]
+    if layout == "coo":
+        made = PUBLIC["sparse_coo_tensor"](*parts, tuple(shape), is_coalesced=coalesced or None)
+    else:
+        made = PUBLIC[f"sparse_{layout}_tensor"](*parts, tuple(shape))
+    return made._value
 
 
 class SparsePayload(payload.Payload):

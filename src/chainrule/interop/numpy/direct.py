@@ -1,0 +1,231 @@
+"""Ufuncs on small real arrays inside a single gradient: the ufunc, a node, and nothing in between.
+
+Ordinary NumPy code under `grad` is a chain of calls on few numbers, each of which costs more to hand on than to compute. Where an operand belongs to a reverse
+level with nothing but an ndarray beneath it, and the op's rule is known as straight-line code (core/short.py), the result needs no tensor: it is an Array of
+a value, its level and its node. Whatever else comes (a mask, another level, complex numbers, somebody who looks on) goes by the tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...core import dtypes as dt
+from ...core.dispatch import CUT
+from ...core.errors import FLOATING
+from ...core.op import Op
+from ...core.reverse import _NONE, Node, Reverse
+from ...core.short import Lean, short_rule
+from ...core.tensor import Tensor
+from ...core.types import REAL_NUMS
+from ...core.views import meta
+from ...core.walk import SMALL
+from ...core.watch import WATCHED
+from ...ops.linalg.matmul import matmul_p
+from ...ops.reduce.reductions import ALL_DIMS, sum_p
+from .value import Array, _new
+
+ndarray = np.ndarray
+_FITS = (None,)
+_BOTH, _FIRST, _SECOND = (True, True), (True, False), (False, True)
+Direct = Callable[..., Any]
+
+
+def _read(x: Array) -> tuple[Any, Any, Any] | None:
+    """Level, value and node of an array whose tensor exists, if it is one of a reverse level around a small real ndarray."""
+    t = x._box
+    level = t._interp
+    if level.__class__ is not Reverse:
+        return None
+    low = t._value
+    v = low._value
+    if v.__class__ is not ndarray or v.size >= SMALL or v.dtype.num not in REAL_NUMS:
+        return None
+    meta(low).pinned = True
+    return level, v, t._aux
+
+
+def _result(level: Any, y: Any, node: Any, d: Any) -> Array:
+    a = _new(Array)
+    a._d = d
+    a._value = y
+    a._node = node
+    a._level = level
+    return a
+
+
+def _rule(op: Op) -> bool:
+    """Whether the rules of an op are known as straight-line code now: a test may have put others in their place."""
+    noted = op.short
+    if noted is None or noted[0] is not op.pull_rules:
+        noted = short_rule(op)
+    return noted[2] is not None
+
+
+def of_one(op: Op) -> Direct | None:
+    """An op of one array; None where it goes by tensors."""
+    body = op.plain
+    if body is None or not _rule(op):
+        return None
+
+    def run(x: Array) -> Array | None:
+        level = x._level
+        if level is not None:
+            v, n = x._value, x._node
+        else:
+            found = _read(x)
+            if found is None:
+                return None
+            level, v, n = found
+        if WATCHED.on or not level.alive or level.keep_all or level.level <= CUT.get():
+            return None
+        if op.short[0] is not op.pull_rules and not _rule(op):
+            return None
+        try:
+            y = body(v)
+        except FLOATING:
+            return None  # by the tensors, whose ops know what to do
+        if y.__class__ is not ndarray:
+            y = np.asarray(y)
+        if y.dtype is not v.dtype:
+            return None
+        keep_y, keep_x = op.keep_one or op.keeps_one()
+        a = _new(Array)
+        a._value = y
+        a._node = Lean(op, (v if keep_x else None,), y if keep_y else None, (n,), _FITS)
+        a._d = v.dtype
+        a._level = level
+        return a
+
+    return run
+
+
+def of_two(op: Op) -> Direct | None:
+    """An op of two arrays, or of one and a number or a constant array; None where it goes by tensors."""
+    body = op.plain
+    if not isinstance(body, np.ufunc) or not _rule(op):
+        return None
+
+    def run(a: Any, b: Any) -> Array | None:
+        la: Any = None
+        lb: Any = None
+        na = nb = None
+        va, vb = a, b
+        if a.__class__ is Array:
+            la = a._level
+            if la is not None:
+                va, na = a._value, a._node
+            else:
+                found = _read(a)
+                if found is None:
+                    return None
+                la, va, na = found
+        if b.__class__ is Array:
+            lb = b._level
+            if lb is not None:
+                vb, nb = b._value, b._node
+            else:
+                found = _read(b)
+                if found is None:
+                    return None
+                lb, vb, nb = found
+        if la is None:
+            level, d = lb, vb.dtype
+            va = _constant(va, d)
+            if va is None:
+                return None
+        elif lb is None:
+            level, d = la, va.dtype
+            vb = _constant(vb, d)
+            if vb is None:
+                return None
+        else:
+            level, d = la, va.dtype
+            if la is not lb or vb.dtype is not d:
+                return None
+        if WATCHED.on or not level.alive or level.keep_all or level.level <= CUT.get():
+            return None
+        if op.short[0] is not op.pull_rules and not _rule(op):
+            return None
+        try:
+            y = body(va, vb)
+        except FLOATING:
+            return None  # by the tensors, whose ops know what to do
+        if y.__class__ is not ndarray:
+            y = np.asarray(y)
+        if y.dtype is not d or y.size >= SMALL:
+            return None
+        keep_y, keep_x = op.keeps(_SECOND if na is None else _FIRST if nb is None else _BOTH)
+        shape = y.shape
+        fits = (
+            None if na is None or va.shape == shape else (va.shape, dt.FROM_NP[d]),
+            None if nb is None or vb.shape == shape else (vb.shape, dt.FROM_NP[d]),
+        )
+        if keep_x is not None:
+            va, vb = va if keep_x[0] else None, vb if keep_x[1] else None
+        return _result(level, y, Lean(op, (va, vb), y if keep_y else None, (na, nb), fits), d)
+
+    return run
+
+
+def _operand(x: Any, d: Any) -> tuple[Any, Any, Any] | None:
+    """Level, value and node of an Array of the type `d`, or of a constant array."""
+    if x.__class__ is Array:
+        return (x._level, x._value, x._node) if x._level is not None else _read(x)
+    v = _constant(x, d) if x.__class__ is ndarray else None
+    return None if v is None else (None, v, None)
+
+
+def _open(level: Any) -> bool:
+    """Whether a level records now, and nobody looks on."""
+    return level.alive and not (WATCHED.on or level.keep_all or level.level <= CUT.get())
+
+
+def product(a: Any, b: Any) -> Array | None:
+    """The product of two small matrices of one real type inside a single gradient; None for all else."""
+    d = a._d if a.__class__ is Array else b._d if b.__class__ is Array else None
+    if d is None or a.ndim != 2 or b.ndim != 2 or (x := _operand(a, d)) is None or (y := _operand(b, d)) is None:
+        return None
+    (la, va, na), (lb, vb, nb) = x, y
+    level = lb if la is None else la
+    if (la is not None and lb is not None and la is not lb) or not _open(level) or va.shape[1] != vb.shape[0]:
+        return None
+    if va.dtype is not vb.dtype or max(va.size, vb.size) >= SMALL or d.num not in REAL_NUMS:
+        return None
+    try:
+        z = np.dot(va, vb)
+    except FLOATING:
+        return None  # by the tensors, whose ops know what to do
+    if z.size >= SMALL:
+        return None
+    _, keep_x = matmul_p.keeps(_SECOND if na is None else _FIRST if nb is None else _BOTH)
+    kept = tuple([Tensor(v) if keep_x is None or keep_x[i] else None for i, v in enumerate((va, vb))])
+    fits = tuple([None if n is None else (v.shape, dt.FROM_NP[d]) for n, v in ((na, va), (nb, vb))])
+    return _result(level, z, Node(matmul_p, kept, None, (na, nb), _NONE, fits), d)
+
+
+def total(x: Any) -> Array | None:
+    """The sum of all elements of a small real array inside a single gradient; None for all else."""
+    if x.__class__ is not Array or (found := _operand(x, x._d)) is None:
+        return None
+    level, v, n = found
+    if not _open(level) or v.ndim > 7 or v.dtype.num not in REAL_NUMS:
+        return None
+    kw = {"dim": ALL_DIMS[v.ndim], "keepdim": False, "old": v.shape}
+    try:
+        y = np.asarray(sum_p.body(v, **kw))
+    except FLOATING:
+        return None  # by the tensors, whose ops know what to do
+    return _result(level, y, Node(sum_p, (None,), None, (n,), kw, ((v.shape, dt.FROM_NP[v.dtype]),)), v.dtype)
+
+
+def _constant(x: Any, d: Any) -> Any:
+    """A number, or an array of the type `d`, as a constant that nobody writes to; None for all else."""
+    k = x.__class__
+    if k is float or k is int:
+        return x
+    if k is not ndarray or x.dtype is not d:
+        return None
+    return x.copy() if x.flags.writeable else x

@@ -1,0 +1,353 @@
+"""Rows and entries by number: read, written, added to. What is added belongs to who owns the place: no atomics, one order.
+
+Arrays are ``x[a, n, b]``, indices ``i[a, m, b]`` into the middle dim; an index may repeat itself along `a` and `b` (a step of 0). Entries that are only
+moved are bits of their size. Sums are taken in double precision, in the order of the indices, and rounded once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import compiler, runtime
+from .calls import Calls, NotSupported, kernel_type
+from .lang import BY_NAME, Array, DType, Kernel, Value, bool_, f16, f32, f64, i32, i64, u8
+from .pool import empty
+
+LEAST = 1 << 12  # entries from which a compiled loop is worth its call
+PARTS = 64  # grid indices that share the rows where each needs memory of its own
+TILE = 64  # columns that one of them owns
+MOVED: dict[int, DType] = {1: u8, 2: f16, 4: i32, 8: i64}
+UNROLL = 8  # entries of a line in one turn of its loop
+
+
+def _sizes(k: Kernel) -> list[Value]:
+    return [k.size(s) for s in ("rows", "n", "m", "width", "ia", "ij", "ib")]
+
+
+def build_take(name: str, loops: str) -> Kernel:
+    """``y[a, j, b] = x[a, i[a, j, b], b]``; for `rows` the index does not depend on b, for `line` there is one b and indices are neighbours."""
+    t = BY_NAME[name]
+    k = Kernel(f"take_{loops}_{name}", f64 if t.size == 8 else f32)
+    x, i, y = k.array("x", t), k.strided("i", i64), k.array("y", t)
+    rows, n, m, width, ia, ij, ib = _sizes(k)
+    if loops == "line":
+        with k.grid(rows, cost=m * 2) as a:
+            from_, to, at, whole = a * n, a * m, a * ia, m // UNROLL * UNROLL
+            for begin, end, step in ((0, whole, UNROLL), (whole, m, 1)):
+                with k.loop(begin, end, step) as j:
+                    for r in range(step):
+                        y[to + j + r] = x.raw(from_ + i[at + j + r])
+        return k
+    if loops == "rows":
+        with k.grid(rows * m, cost=width) as g:
+            a, j = g // m, g % m
+            at = (a * n + i[a * ia + j * ij]) * width
+            with k.lanes(width, unroll=4) as b:
+                y[g * width + b] = x.raw(at + b)
+        return k
+    with k.grid(rows, cost=m * width * 2) as a, k.loop(0, m) as j, k.loop(0, width) as b:
+        y[(a * m + j) * width + b] = x.raw((a * n + i[a * ia + j * ij + b * ib]) * width + b)
+    return k
+
+
+def _owned(
+    k: Kernel, rows: Value, width: Value, work: Callable[[Value, Value, Value, Value], None], cost: Value
+) -> None:
+    """``work(a, first column, columns, which)`` for every row and tile of columns; `which` is the number of its memory."""
+    tiles = (width + (TILE - 1)) // TILE
+    each = (rows * tiles + (PARTS - 1)) // PARTS
+    with (
+        k.grid((rows * tiles + each - 1) // each, cost=each * cost) as part,
+        k.loop(part * each, k.minimum(part * each + each, rows * tiles)) as g,
+    ):
+        first = g % tiles * TILE
+        work(g // tiles, first, k.minimum(width - first, TILE), part)
+
+
+def build_add(name: str) -> Kernel:
+    """``y = x`` with ``src[a, j, b]`` added at ``[a, i[a, j, b], b]``."""
+    t = BY_NAME[name]
+    k = Kernel(f"add_each_{name}", f64)
+    x, i, src = k.array("x", t), k.strided("i", i64), k.array("src", t)
+    y, memory = k.array("y", t), k.array("memory", f64)
+    rows, n, m, width, ia, ij, ib = _sizes(k)
+
+    def work(a: Value, first: Value, columns: Value, part: Value) -> None:
+        here = part * n * k.minimum(width, TILE)
+
+        def whole(body: Callable[[Value, Value], None]) -> None:
+            """Every entry of these columns: in memory, in the array."""
+            with k.when(width.eq(columns)), k.lanes(n * width, unroll=4) as e:
+                body(here + e, a * n * width + e)
+            with k.when(width.ne(columns)), k.loop(0, n) as r, k.lanes(columns, unroll=4) as e:
+                body(here + r * columns + e, (a * n + r) * width + first + e)
+
+        def begin(mine: Value, at: Value) -> None:
+            memory[mine] = x[at]
+
+        def end(mine: Value, at: Value) -> None:
+            y[at] = memory[mine]
+
+        whole(begin)
+        with k.when(width.eq(1)), k.loop(0, m) as j:
+            at = here + i[a * ia + j * ij]
+            memory[at] = memory[at] + src[a * m + j]
+        with k.when(width > 1), k.loop(0, m) as j, k.loop(0, columns) as b:
+            at = here + i[a * ia + j * ij + (first + b) * ib] * columns + b
+            memory[at] = memory[at] + src[(a * m + j) * width + first + b]
+        whole(end)
+
+    _owned(k, rows, width, work, (n + m) * k.minimum(width, TILE))
+    return k
+
+
+def build_put(name: str) -> Kernel:
+    """``y[a, i[a, j, b], b] = src[a, j, b]``, in the order of j; y holds what stays."""
+    t = BY_NAME[name]
+    k = Kernel(f"put_each_{name}", f64 if t.size == 8 else f32)
+    i, src, y = k.strided("i", i64), k.array("src", t), k.array("y", t)
+    rows, n, m, width, ia, ij, ib = _sizes(k)
+
+    def work(a: Value, first: Value, columns: Value, part: Value) -> None:
+        with k.when(width.eq(1)), k.loop(0, m) as j:
+            y[a * n + i[a * ia + j * ij]] = src.raw(a * m + j)
+        with k.when(width > 1), k.loop(0, m) as j, k.loop(first, first + columns) as b:
+            y[(a * n + i[a * ia + j * ij + b * ib]) * width + b] = src.raw((a * m + j) * width + b)
+
+    _owned(k, rows, width, work, m * k.minimum(width, TILE))
+    return k
+
+
+def build_last() -> Kernel:
+    """``y[a, j, b]``: is no later index of the column the same; `memory` is n entries of a tile for each part."""
+    k = Kernel("last_each", f64)
+    i, y, memory = k.strided("i", i64), k.array("y", bool_), k.array("memory", i64)
+    rows, n, m, width, ia, ij, ib = _sizes(k)
+
+    def work(a: Value, first: Value, columns: Value, part: Value) -> None:
+        here = part * n * k.minimum(width, TILE)
+
+        def place(j: Value, b: Value) -> Value:
+            return here + i[a * ia + j * ij + (first + b) * ib] * columns + b
+
+        with k.loop(0, m) as j, k.loop(0, columns) as b:
+            memory[place(j, b)] = j
+        with k.loop(0, m) as j, k.loop(0, columns) as b:
+            y[(a * m + j) * width + first + b] = memory[place(j, b)].eq(j)
+
+    _owned(k, rows, width, work, m * k.minimum(width, TILE) * 2)
+    return k
+
+
+def build_order() -> Kernel:
+    """Where each of n rows begins among the sorted indices, and the positions of the indices in that order."""
+    k = Kernel("order_rows", f64)
+    i, start, place, order = k.strided("i", i64), k.array("start", i64), k.array("place", i64), k.array("order", i64)
+    n, m, step = k.size("n"), k.size("m"), k.size("step")
+    with k.grid(1, cost=m):
+        with k.loop(0, n + 1) as r:
+            start[r] = 0
+        with k.loop(0, m) as j:
+            r = i[j * step] + 1
+            start[r] = start[r] + 1
+        place[0] = 0
+        with k.loop(1, n + 1) as r:
+            start[r] = start[r] + start[r - 1]
+            place[r] = start[r]
+        with k.loop(0, m) as j:
+            r = i[j * step]
+            at = place[r]
+            order[at] = j
+            place[r] = at + 1
+    return k
+
+
+def build_count() -> Kernel:
+    """``y[r] = how many indices are r``, of all that are below n."""
+    k = Kernel("count_each", f64)
+    i, y = k.strided("i", i64), k.array("y", i64)
+    n, m, step = k.size("n"), k.size("m"), k.size("step")
+    with k.grid(1, cost=m):
+        with k.lanes(n, unroll=4) as r:
+            y[r] = k.const(0, i64)
+        with k.loop(0, m) as j:
+            r = i[j * step]
+            y[r] = y[r] + 1
+    return k
+
+
+def build_add_rows(name: str) -> Kernel:
+    """``y[r] = the sum of the rows g[order[p]] for p in start[r] .. start[r + 1]``."""
+    t = BY_NAME[name]
+    k = Kernel(f"add_rows_{name}", f64)
+    start, order = k.array("start", i64), k.array("order", i64)
+    g, y = k.array("g", t), k.array("y", t)
+    n, width = k.size("n"), k.size("width")
+    with k.grid(n, cost=width * 4) as r:
+        first, last = start[r], start[r + 1]
+        with k.lanes(width, unroll=4) as b:
+            s = k.var(f64, 0.0, varying=True)
+            with k.loop(first, last) as p:
+                s.set(s.get() + g[order[p] * width + b])
+            y[r * width + b] = s.get()
+    return k
+
+
+def build_outside() -> Kernel:
+    """1 for each block of indices of which one is below `low` or not below `high`."""
+    k = Kernel("outside", f64)
+    i, y = k.array("i", i64), k.array("y", i64)
+    n, low, high = k.size("n"), k.size("low"), k.size("high")
+    with k.grid((n + 4095) // 4096, cost=4096) as g:
+        start = g * 4096
+        s = k.acc("add")
+        with k.lanes(k.minimum(n - start, 4096), unroll=4) as j:
+            v = i.raw(start + j)
+            s.add(k.select((v < low) | (v >= high), 1.0, k.const(0.0, f64)))
+        y[g] = k.select(s.total() > 0.0, k.const(1, i64), 0)
+    return k
+
+
+BUILDERS: dict[str, Callable[..., Kernel]] = {
+    "take": build_take,
+    "add": build_add,
+    "put": build_put,
+    "last": build_last,
+    "order": build_order,
+    "count": build_count,
+    "add_rows": build_add_rows,
+    "outside": build_outside,
+}
+
+
+def _prepare(what: str, *args: Any) -> Callable[..., Any]:
+    return compiler.compile_kernel(BUILDERS[what](*args))
+
+
+_calls = Calls(_prepare)
+
+
+def _code(what: str, *args: Any) -> Callable[..., Any]:
+    f = _calls[what, *args]
+    if f is None:
+        raise NotSupported
+    return f
+
+
+def _moved(d: np.dtype) -> str:
+    t = MOVED.get(d.itemsize)
+    if t is None or d.hasobject:
+        raise NotSupported
+    return t.name
+
+
+def _floats(d: np.dtype) -> str:
+    return kernel_type(d).name
+
+
+def _steps(i: np.ndarray, shape: tuple[int, int, int]) -> tuple[int, int, int]:
+    """How far apart neighbouring indices lie along each of three dims; an index of fewer entries repeats itself."""
+    if i.dtype != np.int64 or not i.flags.aligned or any(s % 8 for s in i.strides):
+        raise NotSupported
+    return tuple([0 if n == 1 else s // 8 for n, s in zip(i.shape, i.strides, strict=True)])  # type: ignore[return-value]
+
+
+def _plain(*arrays: np.ndarray) -> None:
+    for a in arrays:
+        if not a.flags.c_contiguous or not a.flags.aligned:
+            raise NotSupported
+
+
+def _scratch(rows: int, n: int, width: int, dtype: Any) -> np.ndarray:
+    """Memory for n entries of a tile of columns, for each part of the work."""
+    tiles = -(-width // TILE)
+    each = -(-rows * tiles // PARTS)
+    return empty((-(-rows * tiles // each) * n * min(width, TILE),), dtype)
+
+
+def take(x: np.ndarray, i: np.ndarray, m: int) -> np.ndarray:
+    """``y[a, j, b] = x[a, i[a, j, b], b]`` for x[a, n, b] and an index of three dims, m of them in the middle; in range."""
+    _plain(x)
+    rows, n, width = x.shape
+    steps = _steps(i, (rows, m, width))
+    y = empty((rows, m, width), x.dtype)
+    if not y.size:
+        raise NotSupported
+    loops = ("line" if steps[1] == 1 else "each") if width == 1 else "each" if steps[2] else "rows"
+    f = _code("take", _moved(x.dtype), loops)
+    f(runtime.pool(), x, i, y, rows, n, m, width, *steps)
+    return y
+
+
+def add(x: np.ndarray, i: np.ndarray, src: np.ndarray) -> np.ndarray:
+    """`x` with ``src[a, j, b]`` added at ``[a, i[a, j, b], b]``."""
+    _plain(x, src)
+    rows, n, width = x.shape
+    m = src.shape[1]
+    if not x.size or not src.size:
+        raise NotSupported
+    f, y = _code("add", _floats(x.dtype)), empty(x.shape, x.dtype)
+    f(runtime.pool(), x, i, src, y, _scratch(rows, n, width, np.float64), rows, n, m, width, *_steps(i, src.shape))
+    return y
+
+
+def put(x: np.ndarray, i: np.ndarray, src: np.ndarray) -> np.ndarray:
+    """`x` with ``src[a, j, b]`` written to ``[a, i[a, j, b], b]``; of equal indices the last one counts."""
+    _plain(x, src)
+    rows, n, width = x.shape
+    if not x.size or not src.size or x.dtype != src.dtype:
+        raise NotSupported
+    f, y = _code("put", _moved(x.dtype)), empty(x.shape, x.dtype)
+    steps = _steps(i, src.shape)
+    np.copyto(y, x)
+    f(runtime.pool(), i, src, y, rows, n, src.shape[1], width, *steps)
+    return y
+
+
+def last(i: np.ndarray, n: int) -> np.ndarray:
+    """Where no later index of the column is the same, for an index into n entries of ``[a, m, b]``."""
+    rows, m, width = i.shape
+    if not i.size:
+        raise NotSupported
+    f, y = _code("last"), empty(i.shape, np.bool_)
+    f(runtime.pool(), i, y, _scratch(rows, n, width, np.int64), rows, n, m, width, *_steps(i, i.shape))
+    return y
+
+
+def add_rows(g: np.ndarray, i: np.ndarray, n: int) -> np.ndarray:
+    """``y[r] = the sum of g[j] with i[j] = r`` for r below n; g[m, width]."""
+    _plain(g)
+    m, width = g.shape
+    if not g.size or i.dtype != np.int64 or i.strides[0] % 8 or not i.flags.aligned:
+        raise NotSupported
+    f, sort = _code("add_rows", _floats(g.dtype)), _code("order")
+    start, place, order = (np.empty(s, np.int64) for s in (n + 1, n + 1, m))
+    sort(runtime.pool(), i, start, place, order, n, m, i.strides[0] // 8)
+    y = empty((n, width), g.dtype)
+    f(runtime.pool(), start, order, g, y, n, width)
+    return y
+
+
+def count(i: np.ndarray, n: int) -> np.ndarray:
+    """How often each of the numbers below n occurs in a vector of them."""
+    if i.dtype != np.int64 or not i.size or i.strides[0] % 8 or not i.flags.aligned:
+        raise NotSupported
+    y = empty((n,), np.int64)
+    _code("count")(runtime.pool(), i, y, n, i.size, i.strides[0] // 8)
+    return y
+
+
+def outside(i: np.ndarray, low: int, high: int) -> bool:
+    """Is an index below `low` or not below `high`."""
+    if i.dtype != np.int64 or not i.size:
+        raise NotSupported
+    _plain(i)
+    y = np.empty(-(-i.size // 4096), np.int64)
+    _code("outside")(runtime.pool(), i, y, i.size, low, high)
+    return bool(y.any())
+
+
+__all__ = ["LEAST", "Array", "add", "add_rows", "count", "last", "outside", "put", "take"]

@@ -1,0 +1,166 @@
+"""Small arrays inside a single gradient go a shorter way (interop/numpy/direct.py, core/short.py): the same results, and everything else still works."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import chainrule
+import chainrule.numpy as cnp
+from chainrule.core import walk
+from chainrule.core.op import OPS
+from chainrule.core.short import Lean, short_rule
+from chainrule.core.tensor import Tensor
+from chainrule.func import grad, hessian, jvp, vjp, vmap
+from chainrule.interop.numpy.direct import of_one, of_two
+from chainrule.interop.numpy.ufuncs import _DIRECT
+
+RNG = np.random.default_rng(0)
+X, W = RNG.uniform(0.2, 0.8, (3, 4)), RNG.uniform(0.2, 0.8, (4, 4))
+
+
+def ten_calls(x: Any) -> Any:
+    h = np.tanh(np.dot(np.sin(x), W))
+    h = np.multiply(np.exp(h), x)
+    return np.sum(np.sqrt(np.add(np.log1p(np.square(h)), 1.0)))
+
+
+def differences(f: Any, x: Any, e: float = 1e-6) -> np.ndarray:
+    eye = np.eye(x.size).reshape(x.size, *x.shape)
+    return np.array([(f(x + e * d) - f(x - e * d)) / (2 * e) for d in eye]).reshape(x.shape)
+
+
+def long_way(f: Any) -> Any:
+    """What a call gives where no array is small."""
+
+    def run(*args: Any) -> Any:
+        from chainrule.interop.numpy import direct
+
+        with pytest.MonkeyPatch.context() as m:
+            m.setattr(walk, "SMALL", 0)
+            m.setattr(direct, "SMALL", 0)
+            return f(*args)
+
+    return run
+
+
+def test_the_short_way_is_gone_and_is_right() -> None:
+    seen: list[Any] = []
+
+    def f(x: Any) -> Any:
+        y = np.sin(x)
+        seen.append(y._level is not None and type(y._node) is Lean)
+        return ten_calls(x)
+
+    np.testing.assert_allclose(grad(f)(X), differences(ten_calls, X), rtol=1e-6)
+    assert seen == [True]
+    np.testing.assert_array_equal(grad(ten_calls)(X), long_way(grad(ten_calls))(X))
+    assert grad(ten_calls)(X.astype(np.float32)).dtype == np.float32
+    np.testing.assert_allclose(grad(lambda x: np.sin(x) * 2)(np.float64(0.3)), 2 * np.cos(0.3))
+
+
+@pytest.mark.parametrize("name", sorted(u.__name__ for u in _DIRECT))
+def test_each_ufunc(name: str) -> None:
+    u = getattr(np, name)
+    programs = (
+        [lambda x: np.sum(u(x) ** 2)]
+        if u.nin == 1
+        else [
+            lambda x: np.sum(u(x, x * x) ** 2),
+            lambda x: np.sum(u(x, 1.5) ** 2),
+            lambda x: np.sum(u(2, x) ** 2),
+            lambda x: np.sum(u(x, W[:3]) ** 2),
+            lambda x: np.sum(u(x, x[:1]) ** 2),
+            lambda x: np.sum(u(W[0], x[:, :1]) ** 2),
+        ]
+    )
+    x = X + 1 if name == "arccosh" else X
+    for f in programs:
+        np.testing.assert_allclose(grad(f)(x), differences(f, x), rtol=1e-5, atol=1e-8)
+        np.testing.assert_array_equal(grad(f)(x), long_way(grad(f))(x))
+        np.testing.assert_allclose(jvp(f, (x,), (x,))[1], np.sum(grad(f)(x) * x), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(vmap(grad(f))(np.stack([x, x]))[1], grad(f)(x), rtol=1e-12)
+
+
+def test_every_order() -> None:
+    x = X[0, :3]
+    f = lambda x: np.sum(np.exp(np.sin(x) * x) * np.log1p(x))
+    np.testing.assert_allclose(
+        hessian(f)(x), np.stack([differences(lambda y, i=i: grad(f)(y)[i], x) for i in range(3)]), rtol=1e-5
+    )
+    np.testing.assert_allclose(grad(lambda x: np.sum(grad(f)(x)))(x), hessian(f)(x).sum(0), rtol=1e-9)
+    pull = vjp(lambda x: np.sin(x) * x, x)[1]
+    np.testing.assert_allclose(vmap(pull)(np.eye(3))[0], np.diag(np.cos(x) * x + np.sin(x)), rtol=1e-12)
+    np.testing.assert_array_equal(pull(np.ones(3))[0], pull(np.ones(3))[0])  # once more through the same tape
+
+
+def test_writes_leave_what_was_kept_alone() -> None:
+    w = W[:3].copy()
+
+    def f(x: Any) -> Any:
+        y = x * 1.0
+        z = np.sin(y) * w  # keeps y
+        y[0] = 7.0
+        y += 1.0
+        w[...] = 0.0  # a constant that the caller's function writes to
+        return np.sum(z) + np.sum(y * y)
+
+    before = w.copy()
+    got = grad(f)(X)
+    want = np.cos(X) * before + 2 * (X + 1)
+    want[0] = np.cos(X[0]) * before[0]
+    np.testing.assert_allclose(got, want, rtol=1e-12)
+
+    def g(x: Any) -> Any:
+        y = np.exp(x)  # keeps its own result
+        c = cnp.stop_gradient(y)
+        c[...] = 0.0
+        return np.sum(y)
+
+    np.testing.assert_allclose(grad(g)(X), np.exp(X), rtol=1e-12)
+
+
+def test_modes_hooks_and_graphs() -> None:
+    x = chainrule.tensor(X, requires_grad=True)
+    y = np.sin(x) * 2
+    seen: list[Any] = []
+    y.register_hook(lambda g: seen.append(1))
+    np.sum(y).backward(retain_graph=True)
+    np.sum(y).backward()
+    np.testing.assert_allclose(x.grad.numpy(), 4 * np.cos(X), rtol=1e-12)
+    assert len(seen) == 2
+    with chainrule.no_grad():
+        assert not np.sin(x).requires_grad
+
+    def f(x: Any) -> Any:
+        with chainrule.no_grad():
+            c = np.exp(x)
+        return np.sum(c * x)
+
+    np.testing.assert_allclose(grad(f)(X), np.exp(X), rtol=1e-12)
+    kept: list[Any] = []
+    grad(lambda x: (kept.append(np.sin(x)), np.sum(x))[1])(X)
+    with pytest.raises(RuntimeError, match="already returned"):
+        np.cos(kept[0])
+
+
+def test_a_rule_in_the_place_of_another_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    op = OPS["sin"]
+    monkeypatch.setattr(op, "pull_rules", [lambda t, y, x: t * 3])
+    monkeypatch.setattr(op, "_keeps", {})
+    monkeypatch.setattr(op, "keep_one", None)
+    np.testing.assert_array_equal(grad(lambda x: np.sum(np.sin(x)))(X), np.full(X.shape, 3.0))
+    g = grad(lambda x: x.sin().sum())(chainrule.tensor(X))
+    np.testing.assert_array_equal(g.numpy(), np.full(X.shape, 3.0))
+
+
+def test_what_has_no_place_in_straight_line_code() -> None:
+    assert of_one(OPS["relu"]) is None or short_rule(OPS["relu"])[2] is not None
+    assert of_two(OPS["pow"]) is None  # its rule asks where the base is zero
+    assert short_rule(OPS["maximum"])[1:] == (None, None)
+    node = Lean(OPS["sin"], (X,), None, (None,), (None,))
+    assert isinstance(node.args[0], Tensor) and node.y is None
+    node.release()
+    assert node.args is None
