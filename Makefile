@@ -13,7 +13,7 @@ CONFORMANCE_ARGS = $(if $(ONLY),--only $(ONLY)) $(if $(SAMPLES),--samples $(SAMP
 CONFORMANCE_HTML ?= $(if $(ONLY)$(SAMPLES)$(SHARD)$(LIB),build,docs)/conformance.html
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lowest surface format conformance conformance-errors conformance-reference programs mutants precision bench docs gallery browser dist lock clean
+.PHONY: help demo test check lowest surface format conformance conformance-errors conformance-reference programs mutants precision libraries bench docs gallery browser dist lock clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -81,6 +81,14 @@ programs: $(VENV)/.installed-test ## random mixed programs under every transform
 	@mkdir -p build
 	$(PY) -m chainrule.testing.programs --count $(or $(COUNT),1000) --seed $(or $(SEED),0) --jobs 2 --report build/programs.md
 
+# Libraries written for PyTorch, in an environment of their own; without their dependencies, so that none brings another PyTorch.
+LIBRARIES = $(VENV)-libraries
+libraries: ## programs on libraries written for PyTorch, under PyTorch and under chainrule (ONLY=gpytorch)
+	@test -x $(LIBRARIES)/bin/python || $(PYTHON) -m venv $(LIBRARIES)
+	@$(LIBRARIES)/bin/python -m pip --disable-pip-version-check --quiet install numpy scipy llvmlite ml_dtypes opt_einsum safetensors torch==2.13.0
+	@$(LIBRARIES)/bin/python -m pip --disable-pip-version-check --quiet install --no-deps -r tests/libraries/requirements.txt
+	$(LIBRARIES)/bin/python tests/libraries $(ONLY)
+
 bench: $(VENV)/.installed-bench ## the budgets, side by side with the peers in one process (BENCH="engine ...")
 	@mkdir -p build
 	@$(PY) -m benchmarks $(BENCH); status=$$?; $(if $(BENCH),,$(PY) -m benchmarks.readme;) exit $$status
@@ -104,5 +112,5 @@ lock: $(VENV)/.installed-release ## the versions that development runs on, in re
 	$(PY) -m piptools compile --quiet --strip-extras --no-emit-index-url --no-emit-trusted-host --extra test --extra docs --output-file requirements/dev.txt pyproject.toml
 
 clean: ## remove the environment and everything that was generated
-	rm -rf $(VENV) $(VENV)-lowest build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-lowest $(VENV)-libraries build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

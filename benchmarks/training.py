@@ -1,7 +1,7 @@
 """Training: a step of a convolutional network, a transformer, an LSTM and a variational autoencoder, beside PyTorch's.
 
 Each program is written once, for whichever library it is handed: forward, loss, backward and a step of Adam. `curves` runs it in both from the
-same weights over the same data, and gives the losses; `rows` measures the step, as it is and compiled as a function of parameters and state.
+same weights over the same data, and gives the losses; `rows` measures the step, as it is and compiled by `jit`.
 """
 
 from __future__ import annotations
@@ -154,51 +154,8 @@ def curves(torch: Any, name: str, steps: int = 200, lr: float = 1e-3) -> dict[st
     for who, (net, loss, draw) in both(torch, name).items():
         lib = chainrule if who == OURS else torch
         step, data = step_of(lib, net, loss, lr), batches(draw)
-        out[who] = np.array([float(step(*map(lib.tensor, next(data)))) for _ in range(steps)])
+        out[who] = np.array([step(*map(lib.tensor, next(data))).item() for _ in range(steps)])
     return out
-
-
-def compiled(net: Any, loss: Callable[..., Any], lr: float = 1e-3) -> Callable[..., Any]:
-    """The whole step as one compiled function of parameters, buffers and Adam's state, which are kept between calls."""
-    params, buffers = dict(net.named_parameters()), dict(net.named_buffers())
-    params = {k: p.detach().clone() for k, p in params.items()}
-    state = {k: (p * 0, p * 0) for k, p in params.items()}
-    count = chainrule.zeros(())
-
-    def value(params: Any, *batch: Any) -> Any:
-        return chainrule.func.functional_call(
-            _Loss(net, loss), {**{f"net.{k}": p for k, p in params.items()}, **buffers}, batch
-        )
-
-    @chainrule.jit
-    def step(params: Any, state: Any, count: Any, *batch: Any) -> Any:
-        g, value_ = chainrule.func.grad_and_value(value)(params, *batch)
-        count = count + 1
-        new, moments = {}, {}
-        for k, p in params.items():
-            m, v = state[k]
-            m, v = 0.9 * m + 0.1 * g[k], 0.999 * v + 0.001 * g[k] * g[k]
-            new[k] = p - lr * (m / (1 - 0.9**count)) / ((v / (1 - 0.999**count)).sqrt() + 1e-8)
-            moments[k] = m, v
-        return value_, new, moments, count
-
-    def run(*batch: Any) -> Any:
-        nonlocal params, state, count
-        value_, params, state, count = step(params, state, count, *batch)
-        return value_
-
-    return run
-
-
-class _Loss(chainrule.nn.Module):
-    """A network with its loss, so that functional_call gives both the parameters."""
-
-    def __init__(self, net: Any, loss: Callable[..., Any]) -> None:
-        super().__init__()
-        self.net, self.loss = net, loss
-
-    def forward(self, *batch: Any) -> Any:
-        return self.loss(self.net, *batch)
 
 
 def rows(only: str = "") -> Iterable[Row]:
@@ -219,7 +176,9 @@ def rows(only: str = "") -> Iterable[Row]:
                 work = {}
                 for who, (net, loss, draw) in pair.items():
                     lib = chainrule if who == OURS else torch
-                    step = compiled(net, loss) if how and who == OURS else step_of(lib, net, loss)
+                    step = step_of(lib, net, loss)
+                    if how and who == OURS:
+                        step = chainrule.jit(step)
                     batch = [lib.tensor(a) for a in next(batches(draw))]
                     work[who] = lambda step=step, batch=batch: step(*batch)
                 yield Row(title, best_of(work, rounds=25), {"PyTorch": budget})

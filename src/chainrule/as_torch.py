@@ -39,6 +39,7 @@ ELSEWHERE = {
     "torch._functorch.vmap": "chainrule.func",
     "torch._functorch.functional_call": "chainrule.func",
     "torch._functorch.make_functional": "chainrule.func",
+    "torch._functorch.deprecated": "chainrule.func",
     "torch._dynamo": "chainrule.world.compiler",
     "torch.func._apis": "chainrule.func",
     "torch.cpu.amp": "chainrule.amp",
@@ -217,11 +218,14 @@ def install_as_torch() -> ModuleType:
             "install_as_torch: PyTorch itself is imported already, and modules hold its names; call this first, "
             "or run `python -m chainrule as-torch script.py`"
         )
-    from .core import dtypes, overriding
+    from .core import dtypes, overriding, tensor
+    from .nn import parameter
 
     sys.meta_path.insert(0, FINDER)
     dtypes.PREFIX[0] = "torch"
     overriding.enable()
+    # Libraries tell arrays apart by the module of their class.
+    tensor.Tensor.__module__, parameter.Parameter.__module__ = "torch", "torch.nn.parameter"
     return importlib.import_module("torch")
 
 

@@ -133,3 +133,19 @@ assert c.names[:n] == ["sin", "exp", "__add__"] and len(c.names) == n, c.names
 """
     src = str(Path(cr.__file__).parent.parent)
     subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": src, "PATH": ""}, check=True, timeout=60)
+
+
+def test_a_subclass_with_a_constructor_of_its_own() -> None:
+    """``__new__`` may take what it likes, and end in _make_subclass or as_subclass."""
+
+    class Labelled(cr.Tensor):
+        def __new__(cls, data: Any, label: str = "") -> Any:
+            x: Any = cr.Tensor._make_subclass(cls, cr.tensor(data))
+            x.label = label
+            return x
+
+    a: Any = Labelled([1.0, 2.0], label="a")
+    assert type(a) is Labelled
+    assert a.label == "a"
+    assert a.tolist() == [1.0, 2.0]
+    assert type(a + 1) is Labelled

@@ -191,9 +191,15 @@ def enable_methods() -> None:
             setattr(Tensor, name, m)
 
 
+def _made(self: Any, *args: Any, **kw: Any) -> None:
+    """Of a subclass with a constructor of its own: ``__new__`` has done it, and the arguments are for that."""
+
+
 def _init_subclass(cls: type, **kw: Any) -> None:
     """A subclass of Tensor is kept by its methods, unless its ``__torch_function__`` says that it takes no part."""
     super(Tensor, cls).__init_subclass__(**kw)  # type: ignore[misc]
+    if "__new__" in vars(cls) and cls.__init__ is Tensor.__init__:  # type: ignore[misc]
+        cls.__init__ = _made  # type: ignore[misc]
     f: Any = cls.__torch_function__  # type: ignore[attr-defined]
     if getattr(f, "__func__", f) is disabled or any("_asks" in vars(b) for b in cls.__mro__):
         return

@@ -207,7 +207,7 @@ def as_subclass(self: Tensor, cls: type) -> Tensor:
     """The same value as an instance of a subclass of Tensor."""
     if not issubclass(cls, Tensor):
         raise TypeError(f"as_subclass: {cls.__name__} is no subclass of Tensor")
-    t = cls.__new__(cls)
+    t = Tensor.__new__(cls)  # the class's own constructor may well end here
     Tensor.__init__(t, self._value, self._interp, self._aux)
     return t
 

@@ -9,7 +9,7 @@ from typing import Any
 from ..core.imperative import no_grad
 from ..core.registry import PUBLIC
 from ..core.tensor import Tensor
-from .elementwise import Elementwise, Functions, counted, tensors
+from .elementwise import Elementwise, Functions, tensors, times
 from .optimizer import Optimizer, closure_value, options
 
 Betas = tuple[float | Tensor, float | Tensor]
@@ -70,7 +70,7 @@ class Adam(Elementwise):
     def coefficients(self, group: dict[str, Any], s: Any) -> dict[str, Any]:
         """What is left of the start, 0, in the running means is divided out."""
         s.step = s.step + 1
-        n, (b1, b2) = counted(s.step), group["betas"]
+        n, (b1, b2) = times(s.step), group["betas"]
         unbias = {"rate": group["lr"] / (1 - b1**n), "root": 1 / (1 - b2**n) ** 0.5}
         return means(group) | decay(group, bool(group["decoupled_weight_decay"])) | unbias
 
@@ -137,7 +137,7 @@ class Adamax(Elementwise):
     def coefficients(self, group: dict[str, Any], s: Any) -> dict[str, Any]:
         """The mean is unbiased; the maximum is."""
         s.step = s.step + 1
-        return means(group) | decay(group) | {"rate": group["lr"] / (1 - group["betas"][0] ** counted(s.step))}
+        return means(group) | decay(group) | {"rate": group["lr"] / (1 - group["betas"][0] ** times(s.step))}
 
     @staticmethod
     def rule(xp: Functions, c: Any, p: Any, g: Any, m: Any, u: Any) -> tuple[Any, ...]:
@@ -180,10 +180,11 @@ class NAdam(Elementwise):
     def coefficients(self, group: dict[str, Any], s: Any) -> dict[str, Any]:
         """The momentum of this step and of the next, and the product of those so far."""
         s.step = s.step + 1
-        n, (b1, b2), lr = counted(s.step), group["betas"], group["lr"]
+        n, (b1, b2), lr = times(s.step), group["betas"], group["lr"]
         now, then = (b1 * (1 - 0.5 * 0.96 ** (k * group["momentum_decay"])) for k in (n, n + 1))
-        s.mu_product = s.mu_product * now  # in the state's type, as the state is what is kept
-        product = counted(s.mu_product)
+        # In the state's type, as the state is what is kept.
+        s.mu_product = s.mu_product * (now.to(s.mu_product.dtype) if isinstance(now, Tensor) else now)
+        product = times(s.mu_product)
         both = {"of_g": lr * (1 - now) / (1 - product), "of_m": lr * then / (1 - product * then)}
         return means(group) | decay(group, group["decoupled_weight_decay"]) | both | {"unbias": 1 - b2**n}
 
@@ -222,7 +223,7 @@ class RAdam(Elementwise):
     def coefficients(self, group: dict[str, Any], s: Any) -> dict[str, Any]:
         """The variance of the scale, by the length that the running mean amounts to."""
         s.step = s.step + 1
-        n, (b1, b2) = counted(s.step), group["betas"]
+        n, (b1, b2) = times(s.step), group["betas"]
         left = 1 - b2**n
         most = 2 / (1 - b2) - 1
         length = most - 2 * n * b2**n / left

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..core import dtypes as dt
-from ..core.dispatch import innermost, recorder_of
+from ..core.dispatch import STACK, innermost
 from ..core.held import rebind, rows, shared_memory
 from ..core.imperative import set_grad_enabled
 from ..core.registry import PUBLIC
@@ -250,22 +250,22 @@ class Elementwise(Optimizer):
             _write(state, k, v)
 
 
-def _write(state: dict[str, Any], k: str, v: Tensor) -> None:
-    """A tensor of a state anew; while a function is recorded, in place: the recording holds the tensor that is there."""
-    if recorder_of(state[k]) is not None:
-        state[k].copy_(v)
-    else:
-        state[k] = v
-
-
-def counted(x: Any) -> Any:
-    """A number of a state as Python's; while a function is recorded, the tensor that it is."""
-    return x if isinstance(x, Tensor) and recorder_of(x) is not None else float(x)
+def times(n: Any) -> Any:
+    """A number of a state as Python's; that of a step that is being recorded as a tensor, in double precision."""
+    return n.to(dt.float64) if isinstance(n, Tensor) and n._interp is not None else float(n)
 
 
 def _number(t: Tensor) -> Any:
     """An option that is a tensor, as a number; of a transform, as it is."""
     return float(t) if _is_array(t) else t
+
+
+def _write(state: dict[str, Any], k: str, v: Tensor) -> None:
+    """Into the tensor that is there while a step is being recorded for jit: the next call finds the same one."""
+    if any(i.kind == "record" for i in STACK.get()):
+        state[k].copy_(v)
+    else:
+        state[k] = v
 
 
 def _write_number(state: dict[str, Any], k: str, v: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from ..core.dtypes import get_default_dtype
 from ..core.tensor import Tensor
 from .adam import decay, decayed
-from .elementwise import Elementwise, Functions, counted
+from .elementwise import Elementwise, Functions, times
 from .optimizer import options
 
 
@@ -88,7 +88,7 @@ class ASGD(Elementwise):
         eta, mu = (v if isinstance(v, Tensor) else float(v) for v in (s.eta, s.mu))
         now = decay(group) | {"eta": eta, "keep": 1 - group["lambd"] * eta, "mu": mu, "averages": mu != 1}
         s.step = s.step + 1
-        n, lr = counted(s.step), group["lr"]
+        n, lr = times(s.step), group["lr"]
         s.eta, s.mu = lr / (1 + group["lambd"] * lr * n) ** group["alpha"], 1 / max(1.0, n - group["t0"])
         if not isinstance(s.eta, Tensor):  # numbers of the default type, whatever type the state has: as PyTorch's
             s.eta, s.mu = map(get_default_dtype().np.type, (s.eta, s.mu))

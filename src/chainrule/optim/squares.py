@@ -6,7 +6,7 @@ from typing import Any
 
 from ..core.tensor import Tensor
 from .adam import decay, decayed
-from .elementwise import Elementwise, Functions, counted
+from .elementwise import Elementwise, Functions, times
 from .optimizer import options
 
 
@@ -44,7 +44,7 @@ class Adagrad(Elementwise):
     def coefficients(self, group: dict[str, Any], s: Any) -> dict[str, Any]:
         """A rate that falls with the steps."""
         s.step = s.step + 1
-        return decay(group) | {"lr": group["lr"] / (1 + (counted(s.step) - 1) * group["lr_decay"]), "eps": group["eps"]}
+        return decay(group) | {"lr": group["lr"] / (1 + (times(s.step) - 1) * group["lr_decay"]), "eps": group["eps"]}
 
     @staticmethod
     def rule(xp: Functions, c: Any, p: Any, g: Any, total: Any) -> tuple[Any, ...]:

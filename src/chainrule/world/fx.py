@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..nn.module import Module
 from .refusal import refuse, refused_class
 
 
@@ -20,9 +21,15 @@ class Node(Proxy):
     """Of a graph: there is none, so nothing is one."""
 
 
+class GraphModule(Module):
+    """A module made of a graph: there is none, so nothing is one."""
+
+    def __init__(self, *args: Any, **kw: Any) -> None:
+        refuse("fx.GraphModule", "fx")()
+
+
 symbolic_trace = refuse("fx.symbolic_trace", "fx")
 Tracer = refused_class("fx.Tracer", "fx")
-GraphModule = refused_class("fx.GraphModule", "fx")
 Graph = refused_class("fx.Graph", "fx")
 replace_pattern = refuse("fx.replace_pattern", "fx")
 Interpreter = Transformer = refused_class("fx.Interpreter", "fx")
