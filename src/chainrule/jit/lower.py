@@ -31,7 +31,7 @@ LONG = 60  # additions: an expression does not grow beyond
 VIEWS = {"reshape", "expand", "permute", "slice", "unsum", "alias", "diagonal", "flip"}
 SAME = {"detach", "alias"}
 PRODUCTS = {"matmul", "matvec", "vecmat", "outer", "dot"}
-OTHERS = {"sum", "unslice", "cat", "clone", "to"}
+OTHERS = {"sum", "unslice", "cat", "stack", "clone", "to"}
 
 
 def can_render(n: Node, compute: np.dtype) -> bool:
@@ -355,6 +355,16 @@ class Body:
                 raise Unrenderable("cat")
             self.nests.put(self.value(a), part)
             at += size
+        self.env[out] = target
+
+    def do_stack(self, n: Node) -> None:
+        out, dim = n.outs[0], n.kw["dim"]
+        target = self.place(out)
+        for i, a in enumerate(n.args):
+            part = viewed(target, itemgetter((..., i, *[slice(None)] * (-dim - 1))), a.shape)
+            if part is None:
+                raise Unrenderable("stack")
+            self.nests.put(self.value(a), part)
         self.env[out] = target
 
     def do_sum(self, n: Node) -> None:

@@ -28,6 +28,7 @@ VIEWS = {
     "flip",
     "to",
     "cat",
+    "stack",
 }
 LOOPS = {"scan", "while_loop", "switch", "draw", "jit_call"}
 TIMES = 8  # what is kept of a step is no more than so many times what is carried

@@ -17,7 +17,20 @@ from .values import Mem, Num, Unrenderable, apply
 TINY = 16  # elements of a value that is a set of scalars
 MOST = 4000  # scalar operations in a body
 ADD = OPS["add"]
-STRUCTURAL = {"reshape", "expand", "permute", "slice", "unslice", "cat", "unsum", "alias", "detach", "diagonal", "flip"}
+STRUCTURAL = {
+    "reshape",
+    "expand",
+    "permute",
+    "slice",
+    "unslice",
+    "cat",
+    "stack",
+    "unsum",
+    "alias",
+    "detach",
+    "diagonal",
+    "flip",
+}
 
 
 def tiny(graph: Any) -> bool:
@@ -140,6 +153,8 @@ class Scalars:
         if name in STRUCTURAL:
             if name == "cat":
                 return np.concatenate(args, axis=n.kw["dim"])
+            if name == "stack":
+                return np.stack(args, axis=n.kw["dim"])
             y = n.op.body(args[0], **n.kw)
             return y if isinstance(y, np.ndarray) else array_of([y], ())
         if name == "sum":

@@ -45,13 +45,13 @@ def _build_sum(dtype: DType, rows: int) -> Kernel:
             lines = [into + k.minimum(o * rows + r, outputs - 1) * pitch for r in range(rows)]
             with k.lanes(k.minimum(places - start, wide), unroll=vectors) as j:
                 sums = [k.var(dtype, 0.0, varying=True) for _ in lines]
-                with k.when(first > 0):
-                    for s, line in zip(sums, lines, strict=True):
-                        s.set(y[line + j])
                 with k.loop(first, last) as t:
                     v = x[base + at[t] + j]
                     for r, s in enumerate(sums):
                         s.set(k.fma(w[panel + t * rows + r], v, s.get()))
+                with k.when(first > 0):  # a sum of sums: the error of one long chain would grow with its length
+                    for s, line in zip(sums, lines, strict=True):
+                        s.set(s.get() + y[line + j])
                 # Rows past the end repeat the last one, and are written first.
                 for s, line in reversed(list(zip(sums, lines, strict=True))):
                     y[line + j] = s.get()

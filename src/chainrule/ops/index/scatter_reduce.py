@@ -17,6 +17,7 @@ from ...core.samples import Given, S, sample
 from ...core.shapes import wrap_dim, zeros
 from ...core.tensor import Tensor
 from ..elementwise.select import where
+from ..linalg.matmul import rounded_once
 from ..shape.in_each import whole_nest
 from ..shape.slices import cat
 from .along import _source, _vector
@@ -102,6 +103,7 @@ def slot_ends_p(i: Any, *, dim: int, n: int) -> Any:
     return np.moveaxis(np.where(own, count - 1, -1), -1, dim)
 
 
+@rounded_once
 def _scatter_prod(x: Tensor, dim: int, index: Tensor, src: Tensor, include: bool) -> Tensor:
     """Products of what lands in each place, by a segmented scan over the sorted entries."""
     n = x.shape[dim]
