@@ -527,7 +527,7 @@ def empty_permuted(size: Ints, physical_layout: Ints, *, dtype: DTypeLike | None
     """A dense tensor whose dims lie in memory in the order `physical_layout`."""
 def empty_strided(size: Ints, stride: Ints, *, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, pin_memory: _bool | None = None) -> Tensor:
     """A tensor of the given sizes and strides whose contents are unspecified (here: zeros)."""
-from .core.imperative import enable_grad as enable_grad
+from .core.grad_mode import enable_grad as enable_grad
 def eq(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """Where both are equal."""
 def equal(input: Tensor, other: Tensor) -> _bool:
@@ -749,7 +749,7 @@ def index_select(input: Tensor, dim: _int, index: Tensor, *, out: Tensor | None 
 def indices_copy(input: Tensor) -> Tensor:
     """A copy of ``input.indices()``."""
 inf: _float
-from .core.imperative import inference_mode as inference_mode
+from .core.grad_mode import inference_mode as inference_mode
 def initial_seed() -> _int:
     """The seed of the default generator."""
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -778,10 +778,10 @@ def is_distributed(input: Tensor) -> _bool:
     """False: a tensor is in one process."""
 def is_floating_point(input: Tensor) -> _bool:
     """Whether the type is real floating."""
-from .core.imperative import is_grad_enabled as is_grad_enabled
+from .core.grad_mode import is_grad_enabled as is_grad_enabled
 def is_inference(x: Tensor) -> _bool:
     """Whether a tensor was made in inference mode: never, such tensors are ordinary here."""
-from .core.imperative import is_inference_mode_enabled as is_inference_mode_enabled
+from .core.grad_mode import is_inference_mode_enabled as is_inference_mode_enabled
 def is_neg(input: Tensor) -> _bool:
     """Whether conjugation (or negation) is pending: never, it is applied at once."""
 def is_nonzero(input: Tensor) -> _bool:
@@ -1068,7 +1068,7 @@ newaxis: None
 def nextafter(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """The next number of this type after `input` towards `other`."""
 from . import nn as nn
-from .core.imperative import no_grad as no_grad
+from .core.grad_mode import no_grad as no_grad
 @overload
 def nonzero(input: Tensor, *, as_tuple: Literal[False] = False, out: Tensor | None = None) -> Tensor:
     """The positions of nonzero elements: a row each, or with ``as_tuple`` an index tensor for each dim."""
@@ -1291,7 +1291,7 @@ def set_float32_matmul_precision(precision: _str) -> None:
     """Remember "highest", "high" or "medium": products are always computed in the type of their arguments."""
 def set_flush_denormal(mode: _bool) -> _bool:
     """False: the processor's treatment of tiny numbers is left as it is."""
-from .core.imperative import set_grad_enabled as set_grad_enabled
+from .core.grad_mode import set_grad_enabled as set_grad_enabled
 def set_num_interop_threads(n: _int) -> None:
     """Accepted: operations follow one another."""
 def set_num_threads(n: _int) -> None:
