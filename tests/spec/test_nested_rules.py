@@ -76,7 +76,11 @@ def judge_nest(f: Callable[..., Any], nests: list[list[np.ndarray]], *dense: np.
     again = vjp(push, *xs)[1](g)
     # A rule that is wrong for nests and dense tensors alike is seen by differences of the gradient.
     step = 1e-6
-    ahead, behind = (back(*[x + s * t for x, t in zip(xs, ts, strict=True)]) for s in (step, -step))
+    moved = [[x + s * t for x, t in zip(xs, ts, strict=True)] for s in (step, -step)]
+    high, low = (unnest(run(*x), n) for x in moved)
+    for p, a, b in zip(unnest(fwd, n), high, low, strict=True):
+        same(p, (a - b) / (2 * step), "differences of the value", 1e-6)
+    ahead, behind = (back(*x) for x in moved)
     for j, (h, a, b) in enumerate(zip(hess, ahead, behind, strict=True)):
         for p, q in zip(
             unnest(h, n) if j < k else [h.numpy()],
