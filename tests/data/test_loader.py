@@ -229,8 +229,9 @@ def _env() -> dict[str, str]:
 def test_an_interrupt_ends_everything(tmp_path: Any) -> None:
     (tmp_path / "program.py").write_text(
         textwrap.dedent("""
-        import time
+        import signal, time
         from chainrule.utils.data import DataLoader
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where tests run in the background
         class Slow:
             def __len__(self): return 100
             def __getitem__(self, i):

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -105,7 +106,10 @@ def test_ctrl_c() -> None:
     p = subprocess.Popen(
         [*RUN, "-n", "2", str(HERE / "faulty.py"), "forever"],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment(), start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL) and None,
     )  # fmt: skip
+    patience = threading.Timer(120, p.kill)  # a test that fails does not wait for ever
+    patience.start()
     ready = 0
     lines: list[str] = []
     assert p.stdout is not None
@@ -116,5 +120,6 @@ def test_ctrl_c() -> None:
             os.kill(p.pid, signal.SIGINT)
             ready = 3
     p.stdout.close()
+    patience.cancel()
     assert p.wait(30) == 130
     assert sum("interrupted" in line for line in lines) == 2, lines

@@ -153,6 +153,7 @@ def test_loops_are_interrupted():
         import os, signal, threading, time
         import chainrule as cr
 
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where tests run in the background
         loops = [
             cr.jit(lambda x: cr.while_loop(lambda i, x: i >= 0, lambda i, x: (i + 1, x * 0.999), (cr.tensor(0), x))[1]),
             cr.jit(lambda x: cr.scan(lambda c, _: (c * 0.5 + 1, ()), x, None, length=10**11)[0]),

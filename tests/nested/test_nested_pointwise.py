@@ -23,7 +23,7 @@ STATIC: dict[str, dict[str, Any]] = {
     "bessel_kn": {"n": 2}, "scaled_i": {"k": 1}, "scaled_k": {"k": 1}, "spherical": {"n": 1}, "erfc_integral": {"n": 1},
     "polygamma": {"n": 1}, "zeta": {"n": 0}, "igamma_in_a": {"n": 1}, "polynomial": {"kind": "t", "k": 0},
     "elu": {"alpha": 1.0, "scale": 1.0, "rate": 1.0}, "hardtanh": {"lo": 0.3, "hi": 0.6}, "leaky_relu": {"slope": 0.1},
-    "softplus": {"beta": 2.0, "top": 20.0}, "huber": {"delta": 0.5}, "filled": {"value": 0.5}, "bell": {"scale": 0.5},
+    "softplus": {"beta": 2.0, "top": 20.0}, "huber": {"delta": 0.5}, "filled": {"value": 0.5}, "bell": {"scale": 0.5}, "rms_of_one": {"eps": 1e-3},
 }  # fmt: skip
 # The part of a real number is refused, as in PyTorch; complex nests have a test of their own.
 NOT_IN_THE_ORDER = frozenset(

@@ -202,6 +202,9 @@ def connect() -> None:
 
 def run_rank(argv: list[str]) -> None:
     """A rank: connect, then run the program as Python would."""
+    signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # also where a shell in the background ignores it: the launcher says when
     connect()
     if Watch.early is not None and not os.environ.get(PLAIN):
         sys.stdout = Marked(sys.stdout, f"[rank {Watch.early.rank}] ")

@@ -18,7 +18,7 @@ from ...core.tensor import Tensor
 from ...core.views import assign
 from ..elementwise.select import where_p
 from ..shape.functional import set_slice_p
-from ..shape.in_each import in_each
+from ..shape.in_each import all_dense, in_each
 from ..shape.slices import slice_p, unslice_p
 from .rows import add_rows_p, set_rows_p, take_rows_p, wrap_index_p
 
@@ -162,7 +162,14 @@ def _getitem(self: Tensor, key: Any) -> Tensor:
     """``x[key]``: ints, slices, None, Ellipsis, boolean masks and index tensors, mixed."""
     if type(key) is int and self.ndim:
         return self.select(0, key)
-    if type(key) is Tensor and not SEEN and not COMPOSED and key.dtype is dt.int64 and key.ndim and self.ndim:
+    if (
+        type(key) is Tensor
+        and not COMPOSED
+        and all_dense(self, key)
+        and key.dtype is dt.int64
+        and key.ndim
+        and self.ndim
+    ):
         n = self.shape[0]  # rows by number: no view to be taken before
         return take_rows_p.bind(self, wrap_index_p.bind(key, n=n, dim=0), r=self.ndim - 1, s=key.ndim, n=n)
     if SEEN and self.is_nested:

@@ -12,7 +12,6 @@ from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import wrap_dim
-from ...core.sizes import SEEN
 from ...core.tensor import Tensor
 from ...kernels.pool import empty
 from ..activation.piecewise import relu_p
@@ -22,7 +21,7 @@ from ..index.gather import gather
 from ..linalg.matmul import linear
 from ..reduce.adding import total
 from ..reduce.reductions import _soft, log_softmax_p
-from ..shape.in_each import nest_like, whole_nest
+from ..shape.in_each import all_dense, nest_like, whole_nest
 from .elements import REDUCTIONS, reduced, reduction_of
 
 # -- class indices ------------------------------------------------------------------------------------------------------
@@ -146,7 +145,7 @@ def _likelihood(
     dim = 0 if x.ndim == 1 else 1
     n = x.shape[dim]
     _check_weight(name, weight, n)
-    plain = weight is None and not smoothing and not SEEN and target.numel()
+    plain = weight is None and not smoothing and all_dense(x, target) and target.numel()
     if plain and reduction in ("none", "sum", "mean") and x.dtype.category == dt.FLOAT:
         return likelihood_p(x, target, k=target.ndim, ignore=ignore, how=reduction, name=name)
     if target.dtype is not dt.int64:

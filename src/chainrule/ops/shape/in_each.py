@@ -17,6 +17,11 @@ def same_size(a: Any, b: Any) -> bool:
     return bool(a == b) or (a.agrees(b) if is_ragged(a) else is_ragged(b) and b.agrees(a))
 
 
+def all_dense(*xs: Tensor) -> bool:
+    """Whether no tensor is nested and no size ragged; whoever never made a nest pays one comparison for it."""
+    return not SEEN or not any(x.is_nested or any(is_ragged(s) for s in x.shape) for x in xs)
+
+
 def whole_nest(x: Any) -> bool:
     """Whether `x` is a nested tensor whose nesting dim is in sight."""
     return isinstance(x, Tensor) and x.is_nested and hasattr(x.shape[0], "each")

@@ -20,7 +20,7 @@ from ...core.tensor import Tensor
 from ...core.views import write_out
 from ...kernels.copies import contiguous as copied
 from ...kernels.pool import empty
-from .in_each import same_size
+from .in_each import all_dense, same_size
 from .views import named, reshape
 
 # -- primitives: reshape, permute, expand are in core/primitives.py ---------------------------------------------------
@@ -386,7 +386,7 @@ def stack(tensors: Any, dim: int = 0) -> Tensor:
     n = len(s) + 1
     d = wrap_dim(dim, n)
     at = d + n
-    if not SEEN and all(type(x) is Tensor and x.layout is s0 for x in xs) and len({x.dtype for x in xs}) == 1:
+    if all_dense(*xs) and all(type(x) is Tensor and x.layout is s0 for x in xs) and len({x.dtype for x in xs}) == 1:
         return stack_p.bind(*xs, dim=d)
     return cat([reshape(x, *x.shape[:at], 1, *x.shape[at:]) for x in xs], d)
 

@@ -249,7 +249,7 @@ def _(x: NestedArray, *, dim: int, first: float) -> Any:
 
 
 @scan.linear_scan_p.on(NestedArray)
-def _(a: Any, b: Any, *, dim: int) -> Any:
+def _(a: Any, b: Any, *, dim: int, back: bool = False) -> Any:
     g = (a if isinstance(a, NestedArray) else b).geometry
     a, b = (
         v
@@ -257,7 +257,7 @@ def _(a: Any, b: Any, *, dim: int) -> Any:
         else NestedArray(np.ascontiguousarray(np.broadcast_to(spread_rows(v, g), g.rows)), g)
         for v in (a, b)
     )
-    return along([a, b], dim, lambda u, v, axis: scan.linear_scan_p.body(u, v, dim=axis), (0, 0))
+    return along([a, b], dim, lambda u, v, axis: scan.linear_scan_p.body(u, v, dim=axis, back=back), (0, 0))
 
 
 def _index_along(p: Any, name: str, low: bool, whole: bool) -> None:
