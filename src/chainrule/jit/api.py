@@ -68,6 +68,12 @@ class Recording:
         self.native: Any = None
         self.short: tuple[Any] | None = None  # the short way in, once it was looked for
         self.plain: list[bool] = []  # whether an output has no derivative
+        self.lasting = True  # whether a call leaves Python's objects as they are: what changed them holds for one call
+
+    def give_up(self) -> None:
+        """Take back what recording did to Python's objects: the call did not happen."""
+        if not self.lasting and self.held is not None:
+            self.held.restore()
 
 
 def _nothing(*args: Any) -> None:
@@ -116,17 +122,25 @@ class Jitted:
             with self._lock:
                 r = self._find(key) or self._record(key, args, kw, leaves, spec)
         if r.program is None or (r.writes and _overlapping(r, leaves)) or (r.program.draws and active_vmaps()):
-            return self.f(*map(_unmarked, args), **{k: _unmarked(v) for k, v in kw.items()})
+            return self._as_it_is(r, args, kw)
         try:
             y = _call(r, leaves)
-            if self.donate:
-                if not STACK.get():
-                    give_up(flatten([args[i] for i in self.donate if i < len(args)])[0], flatten(y)[0])
-            elif self._fast_for is not r:
-                self._shorten(r, leaves, spec)
-            return y
         except Unfit:
-            return self.f(*map(_unmarked, args), **{k: _unmarked(v) for k, v in kw.items()})
+            return self._as_it_is(r, args, kw)
+        except BaseException:
+            r.give_up()
+            raise
+        if self.donate:
+            if not STACK.get():
+                give_up(flatten([args[i] for i in self.donate if i < len(args)])[0], flatten(y)[0])
+        elif self._fast_for is not r and r.lasting:
+            self._shorten(r, leaves, spec)
+        return y
+
+    def _as_it_is(self, r: Recording, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
+        """The function without jit."""
+        r.give_up()
+        return self.f(*map(_unmarked, args), **{k: _unmarked(v) for k, v in kw.items()})
 
     def _shorten(self, r: Recording, leaves: list[Any], spec: Any) -> None:
         """Let calls like this one take the short way from now on."""
@@ -175,19 +189,20 @@ class Jitted:
         statics = [_unmarked(x) for x in leaves if not isinstance(x, Tensor | np.ndarray)]
         held = survey(self.f, *statics)
         try:
-            r = faithful(lambda: _recorded(self.f, leaves, spec, held))
+            r = faithful(lambda: _recorded(self.f, leaves, spec, held), held.restore)
         except NotRecorded as e:
             r = Recording()
             r.reason = f"{e} cannot be recorded"
         r.held = held
-        self._changes += not held.hold()
+        r.lasting = held.hold()
+        self._changes += not r.lasting
         if self._changes == 2:  # the first call of an optimiser makes its state
             warnings.warn(
                 f"jit: {self!r} changes Python objects that it holds (an attribute, a list, a global). It is recorded anew at every "
                 f"call for which they differ; keep what changes in tensors, or pass it as an argument.",
                 stacklevel=3,
             )
-        if not r.foreign:
+        if not r.foreign and r.lasting:
             same = self._recordings.setdefault(key, [])
             same.insert(0, r)
             del same[8:]
@@ -214,6 +229,7 @@ class Jitted:
         key = self._key(args, kw, leaves, spec)
         with self._lock:
             r = self._find(key) or self._record(key, args, kw, leaves, spec)
+            r.give_up()
         return Lowered(
             r, [x if isinstance(x, Tensor) else Tensor(x) for x in leaves if isinstance(x, Tensor | np.ndarray)]
         )
@@ -424,7 +440,8 @@ def _call(r: Recording, leaves: list[Any]) -> Any:
         if what == "value":
             _write(x, results[k])
         elif what == "new":
-            x._value, x._interp, x._aux, x._meta = results[k]._value, results[k]._interp, results[k]._aux, None
+            own = results[k].clone()  # a state may be written to in place
+            x._value, x._interp, x._aux, x._meta = own._value, own._interp, own._aux, None
         elif k < 0:
             x.grad = None
         else:

@@ -39,6 +39,7 @@ class Held:
         self._names: list[tuple[dict[str, Any], str, Any]] = []
         self._cells: list[tuple[Any, Any]] = []
         self._codes: list[tuple[FunctionType, Any, Any, Any]] = []
+        self._classes: list[tuple[type, str, Any]] = []
 
     def hold(self) -> bool:
         """Whether every reference is what it was."""
@@ -56,6 +57,28 @@ class Held:
                 if tuple(d) != keys or not all(map(_same, d.values(), vals)):
                     return False
         return all(len(x) == len(vals) and all(map(_same, x, vals)) for x, vals in self._lists)
+
+    def restore(self) -> None:
+        """Make every reference what it was: a recording that is given up leaves nothing behind."""
+        for c, v in self._cells:
+            if _content(c) is not v:
+                if v is _NOTHING:
+                    del c.cell_contents
+                else:
+                    c.cell_contents = v
+        for cls, k, v in self._classes:
+            if vars(cls).get(k, _NOTHING) is not v:
+                setattr(cls, k, v)
+        for d, k, v in self._names:
+            if isinstance(d, dict) and d.get(k, _NOTHING) is not v:
+                d[k] = v
+        for d, keys, vals in self._dicts:
+            if len(d) != len(keys) or not all(map(is_, d, keys)) or not all(map(is_, d.values(), vals)):
+                d.clear()
+                d.update(zip(keys, vals, strict=True))
+        for x, vals in self._lists:
+            if type(x) is list and (len(x) != len(vals) or not all(map(is_, x, vals))):
+                x[:] = vals
 
 
 class _Nothing:
@@ -137,6 +160,7 @@ def _class(held: Held, cls: type, queue: list[Any]) -> None:
             for k, v in list(vars(c).items()):
                 if not k.startswith("__") or isinstance(v, FunctionType):
                     held._names.append((vars(c), k, v))  # type: ignore[arg-type]
+                    held._classes.append((c, k, v))
                     queue.append(v.__func__ if isinstance(v, staticmethod | classmethod) else v)
 
 
