@@ -21,7 +21,7 @@ from ..core.tensor import Tensor
 from ..core.tree import flatten, unflatten
 from ..core.views import assign, meta
 from .donate import give_up
-from .holds import Held, survey
+from .holds import Held, gradient, looks, survey
 from .program import Program, differentiable
 from .record import JitError, NotRecorded, Recorder, example, faithful
 from .simplify import frozen, simplify
@@ -57,6 +57,10 @@ class Recording:
         self.reason = ""
         self.held: Held | None = None
         self.boxes: list[Tensor] = []  # tensors of the function: further inputs
+        self.same: list[tuple[int, int]] = []  # which arguments are tensors that the function holds too
+        self.owners: list[
+            Any
+        ] = []  # for each of them None or, of a gradient, the tensor or the argument's number whose it is
         self.foreign: list[Tensor] = []  # tensors of levels around that could be reached in no other way
         self.spec: Any = None
         self.outputs: list[
@@ -117,10 +121,10 @@ class Jitted:
             args, kw = self._mark(args, kw)
         leaves, spec = flatten((args, kw))
         key = self._key(args, kw, leaves, spec)
-        r = self._find(key)
+        r = self._find(key, leaves)
         if r is None:
             with self._lock:
-                r = self._find(key) or self._record(key, args, kw, leaves, spec)
+                r = self._find(key, leaves) or self._record(key, args, kw, leaves, spec)
         if r.program is None or (r.writes and _overlapping(r, leaves)) or (r.program.draws and active_vmaps()):
             return self._as_it_is(r, args, kw)
         try:
@@ -167,19 +171,20 @@ class Jitted:
         parts: list[Any] = [spec, dt.get_default_dtype(), grad_enabled()]
         for x in leaves:
             if isinstance(x, Tensor):
-                parts.append((sizes_of(x), x.dtype, _imperative(x), type(x)))
+                leaf = _imperative(x)
+                parts.append((sizes_of(x), x.dtype, leaf, type(x), looks(gradient(x)) if leaf else None))
             elif type(x) is np.ndarray:
                 parts.append((x.shape, x.dtype))
             else:
                 parts.append(_static_key(x))
         return tuple(parts)
 
-    def _find(self, key: Any) -> Recording | None:
+    def _find(self, key: Any, leaves: list[Any]) -> Recording | None:
         found = self._recordings.get(key)
         if found is None:
             return None
         for r in found:
-            if r.held is None or r.held.hold():
+            if r.held is None or (r.held.hold() and r.held.among(leaves) == r.same):
                 if len(self._recordings) > 1:
                     self._recordings.move_to_end(key)
                 return r
@@ -193,7 +198,7 @@ class Jitted:
         except NotRecorded as e:
             r = Recording()
             r.reason = f"{e} cannot be recorded"
-        r.held = held
+        r.held, r.same = held, held.among(leaves)
         r.lasting = held.hold()
         self._changes += not r.lasting
         if self._changes == 2:  # the first call of an optimiser makes its state
@@ -228,7 +233,7 @@ class Jitted:
         leaves, spec = flatten((args, kw))
         key = self._key(args, kw, leaves, spec)
         with self._lock:
-            r = self._find(key) or self._record(key, args, kw, leaves, spec)
+            r = self._find(key, leaves) or self._record(key, args, kw, leaves, spec)
             r.give_up()
         return Lowered(
             r, [x if isinstance(x, Tensor) else Tensor(x) for x in leaves if isinstance(x, Tensor | np.ndarray)]
@@ -319,7 +324,7 @@ def _recorded(f: Any, leaves: list[Any], spec: Any, held: Held) -> Recording:
     tensors = [Tensor(x) if type(x) is np.ndarray else x for x in leaves]
     given = [x for x in tensors if isinstance(x, Tensor)]
     mine = {id(x) for x in given if _imperative(x)}
-    for x in (*given, *held.tensors):
+    for x in (*given, *[g for x in given if (g := gradient(x)) is not None], *held.tensors):
         example(x)  # refuses other payloads before anything is changed
     with Recorder() as level:
         swapped = _Swapped(level)
@@ -345,7 +350,14 @@ def _recorded(f: Any, leaves: list[Any], spec: Any, held: Held) -> Recording:
             for x in held.tensors:
                 if id(x) not in mine:
                     r.boxes.append(x)
+                    r.owners.append(held.owners.get(id(x)))
                     swapped.enter(x)
+            for i, x in enumerate(given):
+                g = gradient(x) if id(x) in mine else None
+                if g is not None and id(g) not in mine and not any(b is g for b in r.boxes):
+                    r.boxes.append(g)
+                    r.owners.append(i)
+                    swapped.enter(g)
             args, kw = unflatten(inner, spec)
             out = f(*map(_unmarked, args), **{k: _unmarked(v) for k, v in kw.items()})
             ys, r.spec = flatten(out)
@@ -431,12 +443,14 @@ def _a_view_of(x: Tensor, ids: set[int]) -> bool:
 def _call(r: Recording, leaves: list[Any]) -> Any:
     given = [x for x in leaves if isinstance(x, Tensor | np.ndarray)]
     xs = [x if isinstance(x, Tensor) else Tensor(x) for x in given]
-    ys = r.program(*xs, *r.boxes, *r.foreign)  # type: ignore[misc]
+    boxes = _boxes(r, given)
+    ys = r.program(*xs, *boxes, *r.foreign)  # type: ignore[misc]
+    now = {id(b): t for b, t in zip(r.boxes, boxes, strict=True) if t is not b}
     results = []
     for y, plain in zip(ys, r.plain, strict=True):
         results.append(y.detach() if plain and y._interp is not None and y._interp.kind == "reverse" else y)
     for target, what, k in r.writes:
-        x: Any = given[target] if isinstance(target, int) else target
+        x: Any = given[target] if isinstance(target, int) else now.get(id(target), target)
         if what == "value":
             _write(x, results[k])
         elif what == "new":
@@ -448,17 +462,27 @@ def _call(r: Recording, leaves: list[Any]) -> Any:
             meta(x).grad = results[k].detach() if x._interp is not None else results[k]
     out = []
     for kind, v in r.outputs:
-        out.append(results[v] if kind == "out" else given[v] if kind == "arg" else v)
+        out.append(results[v] if kind == "out" else given[v] if kind == "arg" else now.get(id(v), v))
     return unflatten(out, r.spec)
+
+
+def _boxes(r: Recording, given: list[Any]) -> list[Tensor]:
+    """The tensors of the function as they are now: a gradient is the one that its tensor has."""
+    return [
+        b if x is None else gradient(given[x] if isinstance(x, int) else x)
+        for b, x in zip(r.boxes, r.owners, strict=True)
+    ]
 
 
 def _overlapping(r: Recording, leaves: list[Any]) -> bool:
     """Whether a tensor that the function writes to shares its memory with another input: then the inputs are not independent."""
     given = [x for x in leaves if isinstance(x, Tensor | np.ndarray)]
-    every = [*given, *r.boxes]
+    boxes = _boxes(r, given)
+    every = [*given, *boxes]
+    now = {id(b): t for b, t in zip(r.boxes, boxes, strict=True)}
     for target, what, _ in r.writes:
         if what == "value":
-            x = given[target] if isinstance(target, int) else target
+            x = given[target] if isinstance(target, int) else now.get(id(target), target)
             a = x if isinstance(x, np.ndarray) else innermost(x)
             for y in every:
                 b = y if isinstance(y, np.ndarray) else innermost(y)
