@@ -6,6 +6,7 @@ is noted: a recording is used as long as all of them are what they were.
 
 from __future__ import annotations
 
+from collections import deque
 from functools import partial
 from operator import is_
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
@@ -101,8 +102,9 @@ class Held:
                 d.clear()
                 d.update(zip(keys, vals, strict=True))
         for x, vals in self._lists:
-            if type(x) is list and (len(x) != len(vals) or not all(map(is_, x, vals))):
-                x[:] = vals
+            if len(x) != len(vals) or not all(map(is_, x, vals)):
+                x.clear()
+                (x.update if isinstance(x, set) else x.extend)(vals)
 
 
 class _Nothing:
@@ -145,8 +147,8 @@ def survey(*holders: Any) -> Held:
             raise RuntimeError(f"jit: the function holds more than {MOST} objects; pass what it needs as arguments")
         if isinstance(x, Tensor):
             held.tensors.append(x)
-        elif isinstance(x, list | set | frozenset | tuple):
-            if type(x) is list or not isinstance(x, tuple | frozenset | set):
+        elif isinstance(x, list | set | deque | frozenset | tuple):
+            if not isinstance(x, tuple | frozenset):
                 held._lists.append((x, tuple(x)))
             queue.extend(x)
         elif isinstance(x, dict):

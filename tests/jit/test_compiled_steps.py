@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -187,6 +188,21 @@ def test_what_changes_an_attribute_changes_it_at_every_call() -> None:
 
     f = chainrule.jit(Turn())
     assert [f(chainrule.tensor(1.0)).item() for _ in range(6)] == [2, 3, 2, 3, 2, 3]
+
+
+@pytest.mark.parametrize("kind", [list, deque, set])
+def test_what_fills_a_container_fills_it_at_every_call(kind: Any) -> None:
+    filled = kind()
+
+    def f(x: Tensor) -> Tensor:
+        filled.add(len(filled)) if kind is set else filled.append(len(filled))
+        return x + len(filled)
+
+    compiled = chainrule.jit(f)
+    assert [compiled(chainrule.tensor(0.0)).item() for _ in range(3)] == [1, 2, 3]
+    with pytest.raises(JitError):
+        chainrule.jit(lambda x: x if f(x) > 0 else -x)(chainrule.tensor(0.0))
+    assert filled == kind(range(3))
 
 
 def test_gradients_of_arguments_add_up() -> None:
