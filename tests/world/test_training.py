@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
 import chainrule
-from benchmarks.training import PROGRAMS, curves
+from benchmarks.training import PROGRAMS, batches, both, curves, step_of
 from chainrule import optim
 
 torch = pytest.importorskip("torch")
@@ -29,6 +31,19 @@ def test_the_first_steps(name: str) -> None:
 def test_two_hundred_steps(name: str) -> None:
     both_curves = curves(torch, name, 200)
     close(both_curves["chainrule"], both_curves["PyTorch"])
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_compiled_step_of_adam(name: str) -> None:
+    """The whole step in jit: recorded once more when the state exists, then never again."""
+    net, loss, draw = both(torch, name)["chainrule"]
+    step = chainrule.jit(step_of(chainrule, net, loss))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ours = [step(*map(chainrule.tensor, batch)).item() for _, batch in zip(range(8), batches(draw), strict=False)]
+    as_it_is = curves(torch, name, 8)
+    np.testing.assert_allclose(ours, as_it_is["chainrule"], rtol=1e-5)
+    np.testing.assert_allclose(ours, as_it_is["PyTorch"], rtol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["Adam", "AdamW", "Adamax", "NAdam", "Adagrad", "RMSprop", "Adadelta", "SGD"])

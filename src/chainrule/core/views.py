@@ -205,11 +205,21 @@ def _check_leaf(x: Tensor, what: str) -> None:
 def compact(new: Tensor) -> Tensor:
     """A value with memory of its own for every element: what was expanded is copied before it is adopted."""
     v = innermost(new)
-    if type(v) is np.ndarray and v.size > 1 and 0 in v.strides:
+    if type(v) is np.ndarray and v.size > 1 and 0 in v.strides and not _stand_in(new):
         from .primitives import clone_p
 
         return clone_p.bind(new, order="C")
     return new
+
+
+def _stand_in(x: Tensor) -> bool:
+    """Whether the memory of `x`, which is no view, is an example's in a recording: a large one is one number everywhere."""
+    m = x._meta
+    if m is not None and any(link is not DETACH for link in m.chain or ()):
+        return False
+    while (i := x._interp) is not None and i.kind != "record":
+        x = x._value
+    return i is not None
 
 
 def _check_overlap(x: Tensor, what: str) -> None:
@@ -218,6 +228,7 @@ def _check_overlap(x: Tensor, what: str) -> None:
         type(v) is np.ndarray
         and 0 in v.strides
         and v.size > 1
+        and not _stand_in(x)
         and any(s == 0 and n > 1 for s, n in zip(x.stride(), x.shape, strict=True))
     ):
         raise ChainruleError(

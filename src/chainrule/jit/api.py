@@ -21,7 +21,7 @@ from ..core.tensor import Tensor
 from ..core.tree import flatten, unflatten
 from ..core.views import assign, meta
 from .donate import give_up
-from .holds import Held, survey
+from .holds import Held, gradient, looks, survey
 from .program import Program, differentiable
 from .record import JitError, NotRecorded, Recorder, example, faithful
 from .simplify import frozen, simplify
@@ -57,6 +57,10 @@ class Recording:
         self.reason = ""
         self.held: Held | None = None
         self.boxes: list[Tensor] = []  # tensors of the function: further inputs
+        self.same: list[tuple[int, int]] = []  # which arguments are tensors that the function holds too
+        self.owners: list[
+            Any
+        ] = []  # for each of them None or, of a gradient, the tensor or the argument's number whose it is
         self.foreign: list[Tensor] = []  # tensors of levels around that could be reached in no other way
         self.spec: Any = None
         self.outputs: list[
@@ -68,6 +72,12 @@ class Recording:
         self.native: Any = None
         self.short: tuple[Any] | None = None  # the short way in, once it was looked for
         self.plain: list[bool] = []  # whether an output has no derivative
+        self.lasting = True  # whether a call leaves Python's objects as they are: what changed them holds for one call
+
+    def give_up(self) -> None:
+        """Take back what recording did to Python's objects: the call did not happen."""
+        if not self.lasting and self.held is not None:
+            self.held.restore()
 
 
 def _nothing(*args: Any) -> None:
@@ -111,22 +121,30 @@ class Jitted:
             args, kw = self._mark(args, kw)
         leaves, spec = flatten((args, kw))
         key = self._key(args, kw, leaves, spec)
-        r = self._find(key)
+        r = self._find(key, leaves)
         if r is None:
             with self._lock:
-                r = self._find(key) or self._record(key, args, kw, leaves, spec)
+                r = self._find(key, leaves) or self._record(key, args, kw, leaves, spec)
         if r.program is None or (r.writes and _overlapping(r, leaves)) or (r.program.draws and active_vmaps()):
-            return self.f(*map(_unmarked, args), **{k: _unmarked(v) for k, v in kw.items()})
+            return self._as_it_is(r, args, kw)
         try:
             y = _call(r, leaves)
-            if self.donate:
-                if not STACK.get():
-                    give_up(flatten([args[i] for i in self.donate if i < len(args)])[0], flatten(y)[0])
-            elif self._fast_for is not r:
-                self._shorten(r, leaves, spec)
-            return y
         except Unfit:
-            return self.f(*map(_unmarked, args), **{k: _unmarked(v) for k, v in kw.items()})
+            return self._as_it_is(r, args, kw)
+        except BaseException:
+            r.give_up()
+            raise
+        if self.donate:
+            if not STACK.get():
+                give_up(flatten([args[i] for i in self.donate if i < len(args)])[0], flatten(y)[0])
+        elif self._fast_for is not r and r.lasting:
+            self._shorten(r, leaves, spec)
+        return y
+
+    def _as_it_is(self, r: Recording, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
+        """The function without jit."""
+        r.give_up()
+        return self.f(*map(_unmarked, args), **{k: _unmarked(v) for k, v in kw.items()})
 
     def _shorten(self, r: Recording, leaves: list[Any], spec: Any) -> None:
         """Let calls like this one take the short way from now on."""
@@ -153,19 +171,20 @@ class Jitted:
         parts: list[Any] = [spec, dt.get_default_dtype(), grad_enabled()]
         for x in leaves:
             if isinstance(x, Tensor):
-                parts.append((sizes_of(x), x.dtype, _imperative(x), type(x)))
+                leaf = _imperative(x)
+                parts.append((sizes_of(x), x.dtype, leaf, type(x), looks(gradient(x)) if leaf else None))
             elif type(x) is np.ndarray:
                 parts.append((x.shape, x.dtype))
             else:
                 parts.append(_static_key(x))
         return tuple(parts)
 
-    def _find(self, key: Any) -> Recording | None:
+    def _find(self, key: Any, leaves: list[Any]) -> Recording | None:
         found = self._recordings.get(key)
         if found is None:
             return None
         for r in found:
-            if r.held is None or r.held.hold():
+            if r.held is None or (r.held.hold() and r.held.among(leaves) == r.same):
                 if len(self._recordings) > 1:
                     self._recordings.move_to_end(key)
                 return r
@@ -175,19 +194,20 @@ class Jitted:
         statics = [_unmarked(x) for x in leaves if not isinstance(x, Tensor | np.ndarray)]
         held = survey(self.f, *statics)
         try:
-            r = faithful(lambda: _recorded(self.f, leaves, spec, held))
+            r = faithful(lambda: _recorded(self.f, leaves, spec, held), held.restore)
         except NotRecorded as e:
             r = Recording()
             r.reason = f"{e} cannot be recorded"
-        r.held = held
-        self._changes += not held.hold()
+        r.held, r.same = held, held.among(leaves)
+        r.lasting = held.hold()
+        self._changes += not r.lasting
         if self._changes == 2:  # the first call of an optimiser makes its state
             warnings.warn(
                 f"jit: {self!r} changes Python objects that it holds (an attribute, a list, a global). It is recorded anew at every "
                 f"call for which they differ; keep what changes in tensors, or pass it as an argument.",
                 stacklevel=3,
             )
-        if not r.foreign:
+        if not r.foreign and r.lasting:
             same = self._recordings.setdefault(key, [])
             same.insert(0, r)
             del same[8:]
@@ -213,7 +233,8 @@ class Jitted:
         leaves, spec = flatten((args, kw))
         key = self._key(args, kw, leaves, spec)
         with self._lock:
-            r = self._find(key) or self._record(key, args, kw, leaves, spec)
+            r = self._find(key, leaves) or self._record(key, args, kw, leaves, spec)
+            r.give_up()
         return Lowered(
             r, [x if isinstance(x, Tensor) else Tensor(x) for x in leaves if isinstance(x, Tensor | np.ndarray)]
         )
@@ -303,7 +324,7 @@ def _recorded(f: Any, leaves: list[Any], spec: Any, held: Held) -> Recording:
     tensors = [Tensor(x) if type(x) is np.ndarray else x for x in leaves]
     given = [x for x in tensors if isinstance(x, Tensor)]
     mine = {id(x) for x in given if _imperative(x)}
-    for x in (*given, *held.tensors):
+    for x in (*given, *[g for x in given if (g := gradient(x)) is not None], *held.tensors):
         example(x)  # refuses other payloads before anything is changed
     with Recorder() as level:
         swapped = _Swapped(level)
@@ -329,7 +350,14 @@ def _recorded(f: Any, leaves: list[Any], spec: Any, held: Held) -> Recording:
             for x in held.tensors:
                 if id(x) not in mine:
                     r.boxes.append(x)
+                    r.owners.append(held.owners.get(id(x)))
                     swapped.enter(x)
+            for i, x in enumerate(given):
+                g = gradient(x) if id(x) in mine else None
+                if g is not None and id(g) not in mine and not any(b is g for b in r.boxes):
+                    r.boxes.append(g)
+                    r.owners.append(i)
+                    swapped.enter(g)
             args, kw = unflatten(inner, spec)
             out = f(*map(_unmarked, args), **{k: _unmarked(v) for k, v in kw.items()})
             ys, r.spec = flatten(out)
@@ -415,33 +443,46 @@ def _a_view_of(x: Tensor, ids: set[int]) -> bool:
 def _call(r: Recording, leaves: list[Any]) -> Any:
     given = [x for x in leaves if isinstance(x, Tensor | np.ndarray)]
     xs = [x if isinstance(x, Tensor) else Tensor(x) for x in given]
-    ys = r.program(*xs, *r.boxes, *r.foreign)  # type: ignore[misc]
+    boxes = _boxes(r, given)
+    ys = r.program(*xs, *boxes, *r.foreign)  # type: ignore[misc]
+    now = {id(b): t for b, t in zip(r.boxes, boxes, strict=True) if t is not b}
     results = []
     for y, plain in zip(ys, r.plain, strict=True):
         results.append(y.detach() if plain and y._interp is not None and y._interp.kind == "reverse" else y)
     for target, what, k in r.writes:
-        x: Any = given[target] if isinstance(target, int) else target
+        x: Any = given[target] if isinstance(target, int) else now.get(id(target), target)
         if what == "value":
             _write(x, results[k])
         elif what == "new":
-            x._value, x._interp, x._aux, x._meta = results[k]._value, results[k]._interp, results[k]._aux, None
+            own = results[k].clone()  # a state may be written to in place
+            x._value, x._interp, x._aux, x._meta = own._value, own._interp, own._aux, None
         elif k < 0:
             x.grad = None
         else:
             meta(x).grad = results[k].detach() if x._interp is not None else results[k]
     out = []
     for kind, v in r.outputs:
-        out.append(results[v] if kind == "out" else given[v] if kind == "arg" else v)
+        out.append(results[v] if kind == "out" else given[v] if kind == "arg" else now.get(id(v), v))
     return unflatten(out, r.spec)
+
+
+def _boxes(r: Recording, given: list[Any]) -> list[Tensor]:
+    """The tensors of the function as they are now: a gradient is the one that its tensor has."""
+    return [
+        b if x is None else gradient(given[x] if isinstance(x, int) else x)
+        for b, x in zip(r.boxes, r.owners, strict=True)
+    ]
 
 
 def _overlapping(r: Recording, leaves: list[Any]) -> bool:
     """Whether a tensor that the function writes to shares its memory with another input: then the inputs are not independent."""
     given = [x for x in leaves if isinstance(x, Tensor | np.ndarray)]
-    every = [*given, *r.boxes]
+    boxes = _boxes(r, given)
+    every = [*given, *boxes]
+    now = {id(b): t for b, t in zip(r.boxes, boxes, strict=True)}
     for target, what, _ in r.writes:
         if what == "value":
-            x = given[target] if isinstance(target, int) else target
+            x = given[target] if isinstance(target, int) else now.get(id(target), target)
             a = x if isinstance(x, np.ndarray) else innermost(x)
             for y in every:
                 b = y if isinstance(y, np.ndarray) else innermost(y)

@@ -6,6 +6,7 @@ is noted: a recording is used as long as all of them are what they were.
 
 from __future__ import annotations
 
+from collections import deque
 from functools import partial
 from operator import is_
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
@@ -29,19 +30,44 @@ def _no_tensor(a: Any) -> bool:
     return type(a) is not tuple or all(type(x) in _SIMPLE and _no_tensor(x) for x in a)
 
 
+def gradient(x: Any) -> Any:
+    """The gradient that a tensor has now, or None."""
+    m = getattr(x, "_meta", None)
+    return None if m is None else m.grad
+
+
+def looks(g: Any) -> Any:
+    """What a recording takes for granted of a gradient: that there is one, its shape, its type, and whether it has a derivative."""
+    return None if g is None else (g.shape, g.dtype, g._interp is None)
+
+
 class Held:
     """The tensors that a function holds, and the references that led to them."""
 
     def __init__(self) -> None:
         self.tensors: list[Tensor] = []
+        self.owners: dict[
+            int, Tensor
+        ] = {}  # of a tensor that is reached as a gradient alone, whose it is: calls have others there
+        self._known: frozenset[int] = frozenset()
+        self._gradients: list[tuple[Tensor, Any, Any]] = []
         self._dicts: list[tuple[dict[Any, Any], tuple[Any, ...], tuple[Any, ...]]] = []
         self._lists: list[tuple[Any, tuple[Any, ...]]] = []
         self._names: list[tuple[dict[str, Any], str, Any]] = []
         self._cells: list[tuple[Any, Any]] = []
         self._codes: list[tuple[FunctionType, Any, Any, Any]] = []
+        self._classes: list[tuple[type, str, Any]] = []
+
+    def among(self, leaves: list[Any]) -> list[tuple[int, int]]:
+        """Which of the leaves (those with derivatives, which are tensors by identity) are held too: their places, and who they are."""
+        return [(k, id(x)) for k, x in enumerate(leaves) if id(x) in self._known and x._interp is not None]
 
     def hold(self) -> bool:
         """Whether every reference is what it was."""
+        for x, g, seen in self._gradients:
+            now = gradient(x)
+            if now is not g and (looks(now) != seen or (g is not None and id(g) not in self.owners)):
+                return False
         for c, v in self._cells:
             if not _same(_content(c), v):
                 return False
@@ -56,6 +82,29 @@ class Held:
                 if tuple(d) != keys or not all(map(_same, d.values(), vals)):
                     return False
         return all(len(x) == len(vals) and all(map(_same, x, vals)) for x, vals in self._lists)
+
+    def restore(self) -> None:
+        """Make every reference what it was: a recording that is given up leaves nothing behind."""
+        for c, v in self._cells:
+            if _content(c) is not v:
+                if v is _NOTHING:
+                    del c.cell_contents
+                else:
+                    c.cell_contents = v
+        for cls, k, v in self._classes:
+            if vars(cls).get(k, _NOTHING) is not v:
+                setattr(cls, k, v)
+        for d, k, v in self._names:
+            if isinstance(d, dict) and d.get(k, _NOTHING) is not v:
+                d[k] = v
+        for d, keys, vals in self._dicts:
+            if len(d) != len(keys) or not all(map(is_, d, keys)) or not all(map(is_, d.values(), vals)):
+                d.clear()
+                d.update(zip(keys, vals, strict=True))
+        for x, vals in self._lists:
+            if len(x) != len(vals) or not all(map(is_, x, vals)):
+                x.clear()
+                (x.update if isinstance(x, set) else x.extend)(vals)
 
 
 class _Nothing:
@@ -98,10 +147,8 @@ def survey(*holders: Any) -> Held:
             raise RuntimeError(f"jit: the function holds more than {MOST} objects; pass what it needs as arguments")
         if isinstance(x, Tensor):
             held.tensors.append(x)
-            if x._meta is not None and x._meta.grad is not None:
-                queue.append(x._meta.grad)
-        elif isinstance(x, list | set | frozenset | tuple):
-            if type(x) is list or not isinstance(x, tuple | frozenset | set):
+        elif isinstance(x, list | set | deque | frozenset | tuple):
+            if not isinstance(x, tuple | frozenset):
                 held._lists.append((x, tuple(x)))
             queue.extend(x)
         elif isinstance(x, dict):
@@ -122,7 +169,25 @@ def survey(*holders: Any) -> Held:
                 _dict(held, d, queue)
             queue.extend(_in_slots(x))
             _class(held, type(x), queue)
+    _find_gradients(held, seen)
+    held._known = frozenset(map(id, held.tensors))
     return held
+
+
+def _find_gradients(held: Held, seen: set[int]) -> None:
+    """The gradients of the tensors: places, unless somebody else has the tensor that lies there too."""
+    twice: set[int] = set()
+    for x in list(held.tensors):
+        g = gradient(x)
+        held._gradients.append((x, g, looks(g)))
+        if g is not None and id(g) not in seen:
+            seen.add(id(g))
+            held.tensors.append(g)
+            held.owners[id(g)] = x
+        elif g is not None:
+            twice.add(id(g))
+    for i in twice:
+        held.owners.pop(i, None)
 
 
 def _in_slots(x: Any) -> list[Any]:
@@ -137,6 +202,7 @@ def _class(held: Held, cls: type, queue: list[Any]) -> None:
             for k, v in list(vars(c).items()):
                 if not k.startswith("__") or isinstance(v, FunctionType):
                     held._names.append((vars(c), k, v))  # type: ignore[arg-type]
+                    held._classes.append((c, k, v))
                     queue.append(v.__func__ if isinstance(v, staticmethod | classmethod) else v)
 
 

@@ -170,6 +170,6 @@ def differentiable(graph: Graph) -> list[bool]:
     """For each output whether it has a derivative in some input, as far as the ops on the way say."""
     live: set[Any] = {v for v in graph.inputs if dt.FROM_NP[v.dtype].category >= dt.FLOAT}
     for n in graph.nodes:
-        if n.op.differentiable and not live.isdisjoint(n.args):
+        if n.op.differentiable and not n.cut and not live.isdisjoint(n.args):
             live.update(v for v in n.outs if dt.FROM_NP[v.dtype].category >= dt.FLOAT)
     return [v in live for v in graph.outputs]

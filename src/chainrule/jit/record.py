@@ -91,18 +91,23 @@ def alike(a: Any) -> Any:
     return np.broadcast_to(a[(0,) * a.ndim], a.shape)
 
 
-def faithful(f: Callable[[], Any]) -> Any:
-    """``f()``, a recording; once more on the true values where the replaced ones are at fault: all rows alike make a matrix singular."""
+def faithful(f: Callable[[], Any], undo: Callable[[], None] = lambda: None) -> Any:
+    """``f()``, a recording; once more on the true values where the replaced ones are at fault: all rows alike make a matrix singular.
+
+    `undo` takes back what a recording that failed has done.
+    """
     try:
         return f()
-    except (JitError, NotRecorded):
-        raise
-    except Exception:
-        if not examples.alike:
+    except BaseException as e:
+        undo()
+        if isinstance(e, JitError | NotRecorded) or not isinstance(e, Exception) or not examples.alike:
             raise
     examples.alike = False
     try:
         return f()
+    except BaseException:
+        undo()
+        raise
     finally:
         examples.alike = True
 

@@ -192,7 +192,7 @@ class Elementwise(Optimizer):
         state, fresh = self._start(p, group)
         self._numbers(state)
         if not (_is_array(p) and _is_array(g) and all(_is_array(state[k]) for k in (*names, *self.scalars))):
-            self._step_tensor(p, group)
+            self._step_tensor(p, group, fresh)
             return None
         slot = self._slots[id(p)] = _Slot(p, g, state, names, self.scalars, fresh)
         return slot
@@ -229,9 +229,10 @@ class Elementwise(Optimizer):
             _by_numpy(rule, s.done[1], s.arrays)
 
     # -- tensors ------------------------------------------------------------------------------------------------------
-    def _step_tensor(self, p: Tensor, group: dict[str, Any]) -> None:
-        """A step that can be differentiated: the same formula on tensors, recorded."""
+    def _step_tensor(self, p: Tensor, group: dict[str, Any], made: bool = False) -> None:
+        """A step that can be differentiated: the same formula on tensors, recorded; `made`: the state was made for this step."""
         state, fresh = self._start(p, group)
+        fresh = fresh or made
         names = list(self.buffers(group))
         new, numbers = self._count(group, self._numbers(state), fresh)
         c = SimpleNamespace(**numbers)
@@ -256,13 +257,17 @@ def times(n: Any) -> Any:
 
 
 def _number(t: Tensor) -> Any:
-    """An option that is a tensor, as a number; of a transform, as it is."""
-    return float(t) if _is_array(t) else t
+    """An option that is a tensor, as a number; of a step that is being recorded in double precision, as a number is; of a transform, as it is."""
+    return float(t) if _is_array(t) else t.to(dt.float64) if _recorded() else t
+
+
+def _recorded() -> bool:
+    return any(i.kind == "record" for i in STACK.get())
 
 
 def _write(state: dict[str, Any], k: str, v: Tensor) -> None:
     """Into the tensor that is there while a step is being recorded for jit: the next call finds the same one."""
-    if any(i.kind == "record" for i in STACK.get()):
+    if _recorded():
         state[k].copy_(v)
     else:
         state[k] = v
