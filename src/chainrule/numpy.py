@@ -7,6 +7,7 @@ values raises there and ``np.zeros(n)`` cannot be written to. Here they do what 
 from __future__ import annotations
 
 import types as _types
+from builtins import any as _any  # NumPy's own is a name of this module
 from typing import Any
 
 import numpy as _np
@@ -54,7 +55,7 @@ def _listed(f: Any) -> Any:
     """A function of NumPy's that takes lists with the values of a transform in them, which NumPy's protocol does not look into."""
 
     def call(*args: Any, **kw: Any) -> Any:
-        if any(type(a) is list or type(a) is tuple for a in args) and _arrays_in([args, kw], []) and f not in _JOINING:
+        if _any(type(a) is list or type(a) is tuple for a in args) and _arrays_in([args, kw], []) and f not in _JOINING:
             args = tuple([asarray(a) if isinstance(a, list | tuple) and _arrays_in(a, []) else a for a in args])
             return _run(f, args, kw) if not isinstance(f, _np.ufunc) else f(*args, **kw)
         return f(*args, **kw)

@@ -82,8 +82,8 @@ def late_and_odd() -> None:
 def forever() -> None:
     """Waits for Ctrl-C."""
     dist.init_process_group("mpi", timeout=30)
-    print("ready", flush=True)
     try:
+        print("ready", flush=True)
         while True:
             dist.all_reduce(cr.ones(1))
             time.sleep(0.02)

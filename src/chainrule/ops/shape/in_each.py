@@ -7,6 +7,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from ...core.device import strided
+from ...core.payload import COMPOSED
 from ...core.shapes import wrap_dim
 from ...core.sizes import SEEN, is_ragged
 from ...core.tensor import Tensor
@@ -18,7 +20,9 @@ def same_size(a: Any, b: Any) -> bool:
 
 
 def all_dense(*xs: Tensor) -> bool:
-    """Whether no tensor is nested and no size ragged; whoever never made a nest pays one comparison for it."""
+    """Whether no tensor is nested or sparse and no size ragged; whoever never made such a tensor pays two comparisons for it."""
+    if COMPOSED and any(x.layout is not strided for x in xs):
+        return False
     return not SEEN or not any(x.is_nested or any(is_ragged(s) for s in x.shape) for x in xs)
 
 
