@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from .captures import tensors_of
 from .dispatch import Interpreter, innermost
 from .errors import ChainruleError, missing
-from .shapes import sizes_of
+from .shapes import broadcast_shapes, sizes_of
 from .sizes import SEEN, Ragged, has_ragged, lowered
+from .spec import led
 from .tensor import Tensor
 from .views import grow
 
@@ -149,7 +150,18 @@ def _core(op: Op, size: int, args: list[Any], flags: list[bool], kw: dict[str, A
             lift_rank(a, r + c, n + c) if f and r < n else a
             for a, f, r, c in zip(args, flags, leads, core, strict=False)
         ]
-    return op.bind(*args, **kw)
+    y = op.bind(*args, **kw)
+    return y if size != 1 or op.form != "fused" else _led(op, n + 1, y, args, core, kw)
+
+
+def _led(op: Op, n: int, ys: tuple[Tensor, ...], args: list[Any], core: Any, kw: dict[str, Any]) -> tuple[Tensor, ...]:
+    """The results with the `n` leading axes of the arguments: a kernel that counts elements does not see an axis of one."""
+    outs = op.spec.outs(**kw)
+    if all(len(sizes_of(y)) - r == n for y, r in zip(ys, outs, strict=True)):
+        return ys
+    shapes = [tuple(sizes_of(a))[: a.ndim - c] for a, c in zip(args, core, strict=False) if isinstance(a, Tensor)]
+    lead = broadcast_shapes(*shapes)
+    return tuple([led(y, lead, r) for y, r in zip(ys, outs, strict=True)])
 
 
 def _none(op: Op, size: int, args: list[Any], flags: list[bool], kw: dict[str, Any]) -> Any:

@@ -44,7 +44,7 @@ def pointwise(
     that the body takes as they are, and `other` is the body for the rest, where that needs a check.
     """
     o = Op(name, other or body, types=types, batch="aligned", differentiable=bool(rules), doc=doc)
-    o.form, o.large = "pointwise", large or LARGE.get(name)
+    o.form, o.even, o.large = "pointwise", True, large or LARGE.get(name)
     if rules:
         o.jvp(list(rules))
     if vjp is not None:

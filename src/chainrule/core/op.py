@@ -55,8 +55,8 @@ class Op:
     linear = ""
     kernel: Callable[..., Any] | None = None
     large: Any = None  # a body for operands of many elements, which may say None
-    # Whether arguments and results of equal ranks have equal leading axes: not where their core ranks differ.
-    even = True
+    # Whether arguments and results of equal ranks have equal leading axes: where all have one core rank, as pointwise ops do.
+    even = False
     effect = False  # whether it must run, in order, even where nobody reads its result
     arity = 0  # the number of operands of a pointwise op
     operator: Any = None  # `bind` as Python's operator, for pointwise ops

@@ -247,16 +247,17 @@ class Reverse(Interpreter):
         if op.view:
             _hold(low[0], y)
         yv = None if several or y._interp is not None else y._value
+        even = op.even or len(low) == 1  # the cotangent of an input that is shaped as the result is shaped so too
         fits: list[Any] = []
         kept: list[Any] = []
         for i, x in enumerate(low):
             if need[i]:
                 if yv is not None and x._interp is None:
                     xv = x._value
-                    same = xv.shape == yv.shape and xv.dtype is yv.dtype and op.even
+                    same = even and xv.shape == yv.shape and xv.dtype is yv.dtype
                     fits.append(None if same else (xv.shape, dt.FROM_NP[xv.dtype]))
                 else:
-                    plain = several or not op.even
+                    plain = several or not even
                     fits.append((sizes(x), dt.FROM_NP[innermost(x).dtype]) if plain else _fit(x, y))
                 kept.append(x if keep_x is None or keep_x[i] else None)
             else:

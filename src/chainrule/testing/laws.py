@@ -364,7 +364,81 @@ def _index_law(name: str, k: int, g: Callable[..., Any], variants: list[np.ndarr
         expect(f"vmap over index {k}", name, [y.numpy() for y in got], whole, 1e-9)
 
 
-LAWS = (check_tangent, check_dot, check_second, check_vmap, check_indices)
+def check_outside(case: Case, rng: np.random.Generator) -> None:
+    """Derivatives of vmap: those of the examples, added up for arguments that the examples share.
+
+    With as many examples as a tensor has rows or columns too, and with one: a shape must not be taken for another.
+    """
+    f, xs = outputs(case.f), case.tensors()
+
+    def slope(*a: Any) -> Any:  # examples at which there is a derivative
+        ys, pull = func.vjp(f, *a)
+        return pull(tuple(like(np.random.default_rng(0), ys)))
+
+    n, sizes = len(xs), sorted({1, 3, *(d for x in xs for d in x.shape if 1 < d <= 6)})
+    for size in sizes:
+        for picked in dict.fromkeys([(True,) * n, *(tuple(i == k for i in range(n)) for k in range(n))]):
+            dims = tuple(0 if p else None for p in picked)
+            batch = _examples(slope, xs, dims, size)[0]
+            _outside_law(f"{case}, {size} examples of {dims}", f, dims, batch, rng, size)
+        for k in range(len(case.fixed)):
+            variants = _index_examples(case, k, size)[0]
+            if variants and n:
+                fixed = [Tensor(np.stack(variants)) if i == k else Tensor(w) for i, w in enumerate(case.fixed)]
+                dims = (*[None] * n, *[0 if i == k else None for i in range(len(fixed))])
+                _outside_law(f"{case}, {size} examples of index {k}", f, dims, [*xs, *fixed], rng, size)
+
+
+def _outside_law(
+    name: str,
+    f: Callable[..., Any],
+    dims: Sequence[int | None],
+    batch: list[Tensor],
+    rng: np.random.Generator,
+    size: int,
+) -> None:
+    """``vjp(vmap(f))`` and ``jvp(vmap(f))`` in the floating arguments beside the loop over the examples."""
+    free = [i for i, b in enumerate(batch) if b.dtype.category >= dt.FLOAT]
+    xs = [batch[i] for i in free]
+
+    def whole(*a: Any) -> Any:
+        return func.vmap(f, in_dims=tuple(dims))(*_placed(batch, free, a))
+
+    def example(e: int) -> tuple[Callable[..., Any], list[Tensor]]:
+        own = [b if d is None else b.select(d, e) for b, d in zip(batch, dims, strict=True)]
+        return (lambda *a: f(*_placed(own, free, a))), [own[i] for i in free]
+
+    ys, pull = func.vjp(whole, *xs)
+    gs, ts = like(rng, ys), like(rng, xs)
+    pulled, pushed = [], []
+    for e in range(size):
+        g, own = example(e)
+        pulled.append(func.vjp(g, *own)[1](tuple(c.select(0, e) for c in gs)))
+        t = tuple(t if dims[i] is None else t.select(0, e) for i, t in zip(free, ts, strict=True))
+        pushed.append(func.jvp(g, tuple(own), t)[1])
+    want = [
+        (np.sum if dims[i] is None else np.stack)([p[k].numpy() for p in pulled], axis=0) for k, i in enumerate(free)
+    ]
+    expect("reverse mode of vmap", name, [b.numpy() for b in pull(tuple(gs))], want, 1e-9)
+    forward = func.jvp(whole, tuple(xs), tuple(ts))[1]
+    expect(
+        "forward mode of vmap",
+        name,
+        [y.numpy() for y in forward],
+        [np.stack([p[k].numpy() for p in pushed]) for k in range(len(ys))],
+        1e-9,
+    )
+
+
+def _placed(args: list[Tensor], at: list[int], values: Sequence[Any]) -> list[Any]:
+    """The arguments with these values at these places."""
+    out: list[Any] = list(args)
+    for i, v in zip(at, values, strict=True):
+        out[i] = v
+    return out
+
+
+LAWS = (check_tangent, check_dot, check_second, check_vmap, check_indices, check_outside)
 
 
 def check(case: Case, seed: int = 0) -> None:
