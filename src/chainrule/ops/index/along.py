@@ -12,7 +12,7 @@ from ...core.dispatch import values
 from ...core.errors import ChainruleError
 from ...core.registry import public
 from ...core.samples import Given, S, sample
-from ...core.shapes import broadcast_shapes, wrap_dim, zeros
+from ...core.shapes import broadcast_shapes, constant, wrap_dim, zeros
 from ...core.tensor import Tensor
 from ..elementwise.select import where, where_p
 from ..shape.in_each import in_each, same_size, whole_nest
@@ -114,7 +114,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
             raise RuntimeError(
                 f"index_fill: converting non-complex Tensor of type {input.dtype} to a complex value is not supported"
             )
-        v = Tensor(np.asarray(value).astype(input.dtype.np))
+        v = constant(np.asarray(value).astype(input.dtype.np), input)
     x = _rows_first(input, d)
     i = wrap_index_p(i, n=x.shape[0], dim=d)
     return _back(put_rows(x, i, v.expand(i.shape[0], *x.shape[1:])), input, d)
@@ -332,7 +332,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
             raise RuntimeError("one_hot: can not infer total number of classes from empty tensor; pass num_classes")
         num_classes = _classes(tensor)
     check_range_p.bind(tensor, n=num_classes, name="one_hot", dim=0)
-    classes = Tensor(np.arange(num_classes))
+    classes = constant(np.arange(num_classes), tensor)
     return (tensor.unsqueeze(-1) == classes).to(dt.int64)
 
 

@@ -14,7 +14,7 @@ from ...core import dtypes as dt
 from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
-from ...core.shapes import wrap_dim, zeros
+from ...core.shapes import constant, wrap_dim, zeros
 from ...core.tensor import Tensor
 from ..elementwise.select import where
 from ..linalg.matmul import rounded_once
@@ -109,7 +109,8 @@ def _scatter_prod(x: Tensor, dim: int, index: Tensor, src: Tensor, include: bool
     n = x.shape[dim]
     cut = tuple(slice(0, x.shape[k] if k - x.ndim == dim else index.shape[k]) for k in range(x.ndim))
     inside = x[cut]
-    slots = Tensor(np.arange(n).reshape([-1 if k - x.ndim == dim else 1 for k in range(x.ndim)])).expand(*inside.shape)
+    slots = constant(np.arange(n).reshape([-1 if k - x.ndim == dim else 1 for k in range(x.ndim)]), index, dt.int64)
+    slots = slots.expand(*inside.shape)
     ss = src if src.shape == index.shape else src[tuple(slice(0, m) for m in index.shape)]
     if include:
         entries, where_to = cat([inside, ss], dim), cat([slots, index.to(dt.int64)], dim)
@@ -292,7 +293,7 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
                 "embedding_bag: if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences."
             )
         bags, n = input.shape
-        lengths = Tensor(np.full(bags, n))
+        lengths = constant(np.full(bags, n), input, dt.int64)
         input = input.reshape(-1)
         per_sample_weights = None if per_sample_weights is None else per_sample_weights.reshape(-1)
     elif input.ndim == 1:
@@ -300,7 +301,7 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
             raise ValueError("embedding_bag: offsets has to be a 1D Tensor but got None")
         if offsets.ndim != 1:
             raise ValueError(f"embedding_bag: offsets has to be a 1D Tensor, got shape {list(offsets.shape)}")
-        ends = offsets if include_last_offset else cat([offsets, Tensor(np.array([input.shape[0]], offsets.dtype.np))])
+        ends = offsets if include_last_offset else cat([offsets, constant([input.shape[0]], offsets)])
         lengths = bag_lengths_p(ends, n=input.shape[0])
     else:
         raise ValueError(f"embedding_bag: input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")

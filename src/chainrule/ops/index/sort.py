@@ -105,7 +105,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | 
         raise RuntimeError(f"sort(): input of complex type {input.dtype} has no order")
     d = wrap_dim(dim, input.ndim)
     if input.ndim == 0:
-        return Sorted(input.clone(), Tensor(np.zeros((), np.int64)))
+        return Sorted(input.clone(), constant(0, input, dt.int64))
     return Sorted(*sort_p(input, dim=d, descending=bool(descending), old=tuple(input.shape)))
 
 
@@ -128,7 +128,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     if input.ndim == 0:
         if k not in (0, 1):
             raise RuntimeError(f"topk: selected index k={k} out of range for a 0-d input")
-        return Sorted(input.clone(), Tensor(np.zeros((), np.int64)))
+        return Sorted(input.clone(), constant(0, input, dt.int64))
     if not 0 <= k <= input.shape[d]:
         raise RuntimeError(f"topk: selected index k out of range: k={k} for dimension {d} of size {input.shape[d]}")
     if input.dtype.category == dt.COMPLEX:
@@ -326,13 +326,19 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right:
     return searchsorted(boundaries, v.reshape(-1), out_int32=out_int32, right=right).reshape(*v.shape)
 
 
+def _beside(v: Any, like: Tensor) -> Tensor:
+    """A number as a tensor of its own type, where `like` is."""
+    a = np.asarray(v)
+    return constant(a, like, dt.as_dtype(a.dtype))
+
+
 @public("isin")
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Whether each element occurs among `test_elements`."""
     if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
         raise TypeError("isin(): at least one of elements and test_elements must be a tensor")
-    e = elements if isinstance(elements, Tensor) else Tensor(np.asarray(elements))
-    t = test_elements.reshape(-1) if isinstance(test_elements, Tensor) else Tensor(np.asarray(test_elements).reshape(1))
+    e = elements if isinstance(elements, Tensor) else _beside(elements, test_elements)
+    t = (test_elements if isinstance(test_elements, Tensor) else _beside(test_elements, e)).reshape(-1)
     hit = (e.unsqueeze(-1) == t).any(-1)
     return ~hit if invert else hit
 

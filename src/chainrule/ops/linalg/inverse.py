@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...core import dtypes as dt
 from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
-from ...core.shapes import wrap_dims
+from ...core.shapes import constant, wrap_dims
 from ...core.tensor import Tensor
 from ..elementwise.select import where
 from .common import adjoint, concrete_info, floating, hermitian, mm, raise_info, same_dtype, square, widened
@@ -175,14 +176,10 @@ def tolerances(name: str, a: Tensor, atol: Any, rtol: Any) -> tuple[Tensor, Tens
             if v.dtype.is_complex:
                 raise RuntimeError(f"{name}: {what} tensor of complex type is not supported, got {v.dtype}")
             return v.detach().to(real)
-        return Tensor(np.asarray(v, real.np))
+        return constant(v, a, real)
 
     t = given(0.0 if atol is None else atol, "atol")
-    r = (
-        where(t > 0, Tensor(np.asarray(0, real.np)), Tensor(np.asarray(eps, real.np)))
-        if rtol is None
-        else given(rtol, "rtol")
-    )
+    r = where(t > 0, constant(0, a, real), constant(eps, a, real)) if rtol is None else given(rtol, "rtol")
     return t, r
 
 
@@ -253,11 +250,11 @@ def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None)
         )
     real = A.dtype.to_real()
     eps = float(np.finfo(real.np).eps) * max(m, n)
-    tol = Tensor(np.asarray(eps if rcond is None else rcond, real.np))
-    zero = Tensor(np.zeros((), real.np))
+    tol = constant(eps if rcond is None else rcond, A, real)
+    zero = constant(0, A, real)
     x = mm(pinv_p(A, zero, tol, hermitian=False), b)
-    empty = Tensor(np.zeros((0,), real.np))
-    rank, values = Tensor(np.zeros((0,), np.int64)), empty
+    empty = constant([], A, real)
+    rank, values = constant([], A, dt.int64), empty
     if driver != "gels":
         s = svdvals(A)
         rank = (s > tol * s.amax(-1, True)).sum(-1) if min(m, n) else s.sum(-1).long()

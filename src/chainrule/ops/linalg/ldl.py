@@ -15,7 +15,7 @@ from ...core import dtypes as dt
 from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import S, sample
-from ...core.shapes import broadcast_shapes
+from ...core.shapes import broadcast_shapes, constant
 from ...core.tensor import Tensor
 from ..elementwise.select import where
 from ..index.gather import gather_p
@@ -121,7 +121,7 @@ class _Blocks:
         self.low = _take(where(self.inside, ld, 0), rows)
         d, beside = diag_of(ld), diagonal(ld, -1, -2, -1)
         mirrored = beside.conj() if hermitian and ld.dtype.category == dt.COMPLEX else beside
-        here = Tensor(np.arange(ld.shape[-1]))
+        here = constant(np.arange(ld.shape[-1]), self.partner)
         up, down = self.partner > here, self.partner < here
         pad = d[..., :1] * 0
         # What stands beside the diagonal in each row of a block of two; ones elsewhere, as it is divided by.

@@ -11,7 +11,7 @@ from ...core import dtypes as dt
 from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
-from ...core.shapes import wrap_dim
+from ...core.shapes import constant, wrap_dim
 from ...core.tensor import Tensor
 from ...kernels.pool import empty
 from ..activation.piecewise import relu_p
@@ -367,7 +367,7 @@ def multi_margin_loss(
     check_classes_p.bind(t, n=n, ignore=None, name=name)
     column = t.unsqueeze(-1)
     gap = relu_p.bind(margin - gather(x, -1, column) + x)
-    each = where(column == Tensor(np.arange(n)), 0, gap if p == 1 else gap * gap)
+    each = where(column == constant(np.arange(n), column), 0, gap if p == 1 else gap * gap)
     loss = each.sum(-1) / n
     if weight is not None:
         loss = loss * class_weights(weight, t)
@@ -395,7 +395,7 @@ def multilabel_margin_loss(
     check_classes_p.bind(t, n=n, ignore=-1, name=name)
     live = (t < 0).to(dt.int64).cumsum(-1) == 0
     index = where(live, t, 0)
-    hit = (index.unsqueeze(-1) == Tensor(np.arange(n))) & live.unsqueeze(-1)
+    hit = (index.unsqueeze(-1) == constant(np.arange(n), index)) & live.unsqueeze(-1)
     other = hit.to(dt.int64).sum(-2) == 0
     gap = relu_p.bind(1 - gather(x, -1, index).unsqueeze(-1) + x.unsqueeze(-2))
     loss = where(live.unsqueeze(-1) & other.unsqueeze(-2), gap, 0).sum((-2, -1)) / n

@@ -17,7 +17,7 @@ from ...core.declare import op
 from ...core.dispatch import look, values
 from ...core.registry import public
 from ...core.samples import Given, S, sample
-from ...core.shapes import constant
+from ...core.shapes import constant, zeros_beside
 from ...core.tensor import Tensor
 from ..elementwise.elementary import exp
 from ..elementwise.select import where
@@ -169,10 +169,10 @@ _LONGEST = "ctc_loss, whose targets are cut to the longest,"
 def _padded(targets: Tensor, lengths: Tensor) -> Tensor:
     """Concatenated targets as one row an example."""
     most = int(values(lengths, _LONGEST).max(initial=0))
-    where_from = (lengths.cumsum(0) - lengths).unsqueeze(-1) + Tensor(np.arange(most))
+    where_from = (lengths.cumsum(0) - lengths).unsqueeze(-1) + constant(np.arange(most), lengths)
     n = targets.shape[0]
     if n == 0 or most == 0:
-        return Tensor(np.zeros((lengths.shape[0], most), np.int64))
+        return zeros_beside((lengths.shape[0], most), lengths)
     return gather(targets, 0, where_from.clamp(max=n - 1).reshape(-1)).reshape(lengths.shape[0], most)
 
 
@@ -234,7 +234,7 @@ def ctc_loss(
         t = _padded(t, tl)
     else:
         t = t.narrow(1, 0, int(values(tl, _LONGEST).max(initial=0)))
-    t = where(Tensor(np.arange(t.shape[1])) < tl.unsqueeze(-1), t, blank)
+    t = where(constant(np.arange(t.shape[1]), tl) < tl.unsqueeze(-1), t, blank)
     check_classes_p.bind(t, n=classes, ignore=None, name="ctc_loss")
     return _reduce(_losses(log_probs, t, il, tl, blank), tl, r, zero_infinity, single)
 
@@ -260,9 +260,9 @@ def _losses(log_probs: Tensor, t: Tensor, il: Tensor, tl: Tensor, blank: int) ->
     """One loss an example, from padded targets."""
     steps, n, _ = log_probs.shape
     s = t.shape[1]
-    edge = Tensor(np.full((n, 1), blank))
+    edge = constant(np.full((n, 1), blank), t)
     # Blanks before, between and after the labels.
-    spelled = cat([edge, stack([t, Tensor(np.full((n, s), blank))], -1).reshape(n, 2 * s)], -1)
+    spelled = cat([edge, stack([t, constant(np.full((n, s), blank), t)], -1).reshape(n, 2 * s)], -1)
     width = 2 * s + 1
     ahead = cat([spelled.narrow(-1, 0, min(2, width)), spelled.narrow(-1, 0, max(width - 2, 0))], -1)
     skip = spelled != ahead
@@ -270,7 +270,7 @@ def _losses(log_probs: Tensor, t: Tensor, il: Tensor, tl: Tensor, blank: int) ->
     a = ctc_forward_p(lp, skip)
     last = gather(a, 1, (il - 1).clamp(min=0).reshape(n, 1, 1).expand(n, 1, width)).squeeze(1)
     ends = gather(last, 1, stack([tl * 2, (tl * 2 - 1).clamp(min=0)], -1))
-    none = Tensor(np.array([False, True])) & (tl == 0).unsqueeze(-1)
+    none = constant([False, True], tl, dt.bool_) & (tl == 0).unsqueeze(-1)
     total = logsumexp(where(none, NEVER, ends), -1)
     return -where(il == 0, where(tl == 0, 0.0, NEVER).to(total.dtype), total)
 

@@ -12,7 +12,7 @@ from ...core.declare import pointwise
 from ...core.dispatch import innermost
 from ...core.registry import public
 from ...core.samples import S, sample
-from ...core.shapes import sizes_of
+from ...core.shapes import constant, sizes_of
 from ...core.tensor import Tensor
 from ...core.types import REAL_NUMS
 from ..elementwise.elementary import rsqrt
@@ -31,14 +31,14 @@ def valid_positions(name: str, x: Tensor, mask: Any, lengths: Any, dim: int) -> 
         if mask is not None:
             raise ValueError(f"{name}: give mask or lengths, not both")
         if not isinstance(lengths, Tensor):
-            lengths = Tensor(np.asarray(lengths, np.int64))
+            lengths = constant(lengths, x, dt.int64)
         if x.ndim <= dim:
             raise ValueError(f"{name}: lengths count along dim {dim} of the input, which has shape {tuple(x.shape)}")
         if lengths.ndim != 1 or lengths.shape[0] != x.shape[0]:
             raise ValueError(
                 f"{name}: lengths must have one entry for each of the {x.shape[0]} examples, got shape {tuple(lengths.shape)}"
             )
-        at = Tensor(np.arange(x.shape[dim]).reshape((-1,) + (1,) * (x.ndim - dim - 1)))
+        at = constant(np.arange(x.shape[dim]).reshape((-1,) + (1,) * (x.ndim - dim - 1)), lengths)
         return at < lengths.reshape(-1, *(1,) * (x.ndim - 1))
     if mask is None:
         return None

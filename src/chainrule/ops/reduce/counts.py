@@ -11,7 +11,7 @@ from ...core import dtypes as dt
 from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
-from ...core.shapes import sizes, wrap_dim
+from ...core.shapes import constant, sizes, wrap_dim
 from ...core.tensor import Tensor
 from ..elementwise.select import where
 from ..linalg.matmul import product
@@ -222,7 +222,7 @@ def cov(
     real = x.dtype.to_real()
     if w is None:
         mean, left, c = sum(x, 1, True) / (n or float("nan")), n - correction, x
-        free = Tensor(np.asarray(left if left > 0 else 0, real.np))
+        free = constant(left if left > 0 else 0, x, real)
     else:
         total = sum(w)
         mean = sum(x * w, 1, True) / total

@@ -254,7 +254,7 @@ def repeat(self: Tensor, *sizes_: Any, repeats: Any = None) -> Tensor:
         raise RuntimeError(f"repeat: repeats must be non-negative, got {list(times)}")
     if SEEN and times and times[0] != 1 and len(times) == self.ndim and hasattr(self.shape[0], "each"):
         n = int(self.shape[0])  # the components of a nested tensor, again and again
-        return self[Tensor(np.tile(np.arange(n), times[0]))].repeat(1, *times[1:])
+        return self[constant(np.tile(np.arange(n), times[0]), self, dt.int64)].repeat(1, *times[1:])
     have = (1,) * (len(times) - self.ndim) + tuple(self.shape)
     if all(k == 1 for k in times):
         return clone_p.bind(reshape(self, have), order="C")
@@ -296,7 +296,7 @@ def repeat_interleave(
         x, d = reshape(x, 1), -1
     n = x.shape[d]
     if isinstance(repeats, list | tuple):
-        repeats = Tensor(np.asarray(repeats, np.int64))
+        repeats = constant(repeats, x, dt.int64)
     if isinstance(repeats, Tensor) and repeats.ndim == 1 and repeats.shape[0] != 1:
         if repeats.shape[0] != n:
             raise RuntimeError(
@@ -317,7 +317,7 @@ def repeat_interleave(
         )
     s, at = tuple(x.shape), d + x.ndim
     if SEEN and hasattr(n, "each"):  # the components of a nested tensor, each several times
-        return x[Tensor(np.repeat(np.arange(int(n)), repeats))]
+        return x[constant(np.repeat(np.arange(int(n)), repeats), x, dt.int64)]
     y = expand(reshape(x, *s[: at + 1], 1, *s[at + 1 :]), *s[: at + 1], repeats, *s[at + 1 :])
     return _fresh(reshape(y, *s[:at], n * repeats, *s[at + 1 :]), input)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...core import dtypes as dt
 from ...core.registry import public
+from ...core.shapes import constant
 from ...core.sizes import has_ragged
 from ...core.tensor import Tensor
 from ...core.views import write_out
@@ -25,7 +26,7 @@ def _moving_range(args: tuple[Any, ...], start: Any, end: Any, step: Any, dtype:
     k = arange(*map(number, args), start=number(start), end=number(end), step=number(step), dtype=dtype)
     first = args[0] if len(args) > 1 else start
     by = args[2] if len(args) > 2 else step
-    n = Tensor(np.arange(len(k)).astype(k.dtype.np))
+    n = constant(np.arange(len(k)), k)
     for v, times in ((first, 1), (by, n)):
         if varies(v):
             k = k + (v - v.detach()) * times  # the value is that of the range

@@ -13,6 +13,7 @@ from ...core.dispatch import look
 from ...core.primitives import expand_p, permute_p
 from ...core.registry import public
 from ...core.samples import Given, S, sample
+from ...core.shapes import constant
 from ...core.tensor import Tensor
 from ..conv.windows import refold_p, unfold_p
 from ..elementwise.arithmetic import need_tensors
@@ -187,7 +188,7 @@ def istft(
         frames = c2c_p(z, dims=(-1,), norm=scale, forward=False)
     else:
         frames = c2r_p(z if half else narrow(z, -1, 0, n_fft // 2 + 1), dims=(-1,), norm=scale, n=n_fft)
-    square: Tensor = Tensor(np.ones(n_fft, z.dtype.to_real().np))
+    square: Tensor = constant(np.ones(n_fft), z, z.dtype.to_real())
     if w is not None:
         frames, square = frames * w, w * w
     fold = {"dim": -1, "size": n_fft, "step": hop, "gap": 1, "n": total}
