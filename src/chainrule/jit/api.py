@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes as dt
-from ..core.dispatch import CUT, STACK, active_vmaps, grad_enabled, innermost, recorder
+from ..core.dispatch import CUT, STACK, grad_enabled, innermost, recorder
 from ..core.errors import Unfit
 from ..core.reverse import Leaf, imperative
 from ..core.shapes import sizes_of
@@ -125,11 +125,11 @@ class Jitted:
         if r is None:
             with self._lock:
                 r = self._find(key, leaves) or self._record(key, args, kw, leaves, spec)
-        if r.program is None or (r.writes and _overlapping(r, leaves)) or (r.program.draws and active_vmaps()):
+        if r.program is None or (r.writes and _overlapping(r, leaves)):
             return self._as_it_is(r, args, kw)
         try:
             y = _call(r, leaves)
-        except Unfit:
+        except (Unfit, NotRecorded):
             return self._as_it_is(r, args, kw)
         except BaseException:
             r.give_up()

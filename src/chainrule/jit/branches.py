@@ -13,6 +13,7 @@ from ..core.derive import jvp_through, vjp_through
 from ..core.op import Op
 from ..core.shapes import zeros_like_tensor
 from ..core.tensor import Tensor
+from .draws import refuse
 from .loops import _like, batched_body, is_float, zero
 from .program import Program, _replayer
 
@@ -33,6 +34,7 @@ def _made(b: Program, key: Any, f: Any, examples: list[Any]) -> Program:
 
 @SWITCH.jvp(sparse=True)
 def _(ts: Any, y: Any, index: Any, *xs: Any, branches: tuple[Program, ...]) -> Any:
+    refuse(*branches)
     have = [i for i in range(len(xs)) if ts[i + 1] is not None]
     outs = branches[0].graph.outputs
     moved = [i for i, v in enumerate(outs) if is_float(v)]
@@ -59,6 +61,7 @@ def _(ts: Any, y: Any, index: Any, *xs: Any, branches: tuple[Program, ...]) -> A
 
 @SWITCH.vjp(sparse=True, keep=(False, None))
 def _(g: Any, y: Any, index: Any, *xs: Any, branches: tuple[Program, ...], need: Any) -> Any:
+    refuse(*branches)
     have = [i for i in range(len(g)) if g[i] is not None]
     ins, outs = branches[0].graph.inputs, branches[0].graph.outputs
     wanted = [bool(need[i + 1]) and is_float(v) for i, v in enumerate(ins)]

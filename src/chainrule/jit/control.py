@@ -16,6 +16,7 @@ from ..core.dispatch import recorder, recorder_of
 from ..core.tensor import Tensor
 from ..core.tree import flatten, unflatten
 from .branches import SWITCH
+from .draws import apart, draw_steps_p
 from .graph import Graph, Var
 from .loops import SCAN, WHILE
 from .program import Program, capture
@@ -291,7 +292,25 @@ def _recorded_scan(step: Any, carry: list[Tensor], xs: list[Tensor], n: int, rev
     firsts = [Tensor(e[0] if len(e := example(x)) else np.zeros(e.shape[1:], e.dtype)) for x in xs]
     program, foreign = capture(step, [*[Tensor(example(c)) for c in carry], *firsts], "scan")
     _check_carry("scan", program, len(carry))
+    if program.draws:
+        program, rows = _draws_before(program, len(carry) + len(xs), n, reverse)
+        xs = [*xs, *rows]
     return list(SCAN.bind(*carry, *xs, *foreign, body=program, nc=len(carry), nx=len(xs), length=n, reverse=reverse))
+
+
+def _draws_before(program: Program, k: int, n: int, reverse: bool) -> tuple[Program, list[Tensor]]:
+    """A body that takes its random numbers after its first `k` inputs, and those of all steps; as it is where they depend on the rest."""
+    parts = apart(program.graph)
+    if parts is None or any(m.op.name not in ("draw", "draw_steps") for m in parts[0]):
+        return program, []
+    nodes, g = parts
+    draws = tuple(m.kw for m in nodes)
+    rows = recorder().note(draw_steps_p, (), {"draws": draws, "length": n, "reverse": reverse})
+    m = len(program.graph.inputs)
+    new = Program(Graph([*g.inputs[:k], *g.inputs[m:], *g.inputs[k:m]], g.nodes, g.outputs), program.name)
+    shown = [np.zeros(v.shape, v.dtype) for v in g.inputs[m:]]
+    new.examples = [*program.examples[:k], *shown, *program.examples[k:]]
+    return new, list(rows)
 
 
 def _segment(n: int, checkpoint: int | str | None) -> int:

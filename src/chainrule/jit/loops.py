@@ -19,6 +19,7 @@ from ..core.op import Op
 from ..core.shapes import zeros, zeros_like_tensor
 from ..core.tensor import Tensor
 from ..core.views import grow
+from .draws import refuse
 from .graph import Graph, Var, replay
 from .program import Program, _replayer
 from .residuals import kept
@@ -67,6 +68,7 @@ def _split(a: Any, *counts: int) -> list[list[Any]]:
 
 @SCAN.jvp(sparse=True)
 def _(ts: Any, y: Any, *args: Any, body: Program, nc: int, nx: int, length: int, reverse: bool) -> Any:
+    refuse(body)
     carry, xs, consts = _split(args, nc, nx)
     have = tuple([t is not None for t in ts])
     moving = [i for i in range(nc) if is_float(body.graph.inputs[i])]
@@ -120,6 +122,7 @@ def _(ts: Any, y: Any, *args: Any, body: Program, nc: int, nx: int, length: int,
 
 @SCAN.vjp(sparse=True, keep=(False, None))
 def _(g: Any, y: Any, *args: Any, body: Program, nc: int, nx: int, length: int, reverse: bool, need: Any) -> Any:
+    refuse(body)
     _, xs, consts = _split(args, nc, nx)
     ins, outs = body.graph.inputs, body.graph.outputs
     moving = [i for i in range(nc) if is_float(ins[i])]
@@ -241,6 +244,7 @@ WHILE = Op("while_loop", _while, batch=lambda op, size, args, flags, kw: _while_
 
 @WHILE.jvp(sparse=True)
 def _(ts: Any, y: Any, *args: Any, test: Program, body: Program, nc: int, nt: int) -> Any:
+    refuse(test, body)
     carry, tk, bk = _split(args, nc, nt)
     ins = body.graph.inputs
     moving = [i for i in range(nc) if is_float(ins[i])]

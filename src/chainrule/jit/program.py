@@ -16,11 +16,12 @@ import numpy as np
 from ..core import dtypes as dt
 from ..core.batching import Batching
 from ..core.derive import jvp_through, vjp_through
-from ..core.dispatch import CUT, living
+from ..core.dispatch import CUT, active_vmaps, living, recorder
 from ..core.op import Op
 from ..core.tensor import Tensor
 from ..core.views import grow
-from .graph import Graph, replay
+from .draws import apart, drawn, is_random
+from .graph import Graph, Node, replay
 from .record import JitError, NotRecorded, Recorder, example, faithful
 from .simplify import simplify
 
@@ -34,12 +35,24 @@ class Program:
         self.base: Program | None = None  # the same without further outputs
         self.examples: list[np.ndarray] = []  # of the inputs, where the program is a part of another
         self._lock = threading.RLock()
-        self.draws = any(n.op.name == "draw" for n in graph.nodes)
+        self.draws = any(map(is_random, graph.nodes))
+        self._apart: tuple[list[Node], Program] | None = None
         self._run: Callable[..., Any] | None = None
 
     def __call__(self, *xs: Any) -> tuple[Any, ...]:
         """The outputs on tensors of any level."""
+        if self.draws and recorder() is None and (active_vmaps() or any(x._interp is not None for x in xs)):
+            if (parts := self.apart()) is not None:
+                nodes, rest = parts
+                return CALL.bind(*xs, *drawn(nodes), program=rest)
+            raise NotRecorded("the derivative of a loop or branch that draws random numbers")
         return CALL.bind(*xs, program=self)
+
+    def apart(self) -> tuple[list[Node], Program] | None:
+        """The nodes that draw, and the program that takes what they gave; None where they depend on the rest."""
+        if self._apart is None and (parts := apart(self.graph)) is not None:
+            self._apart = parts[0], Program(parts[1], self.name)
+        return self._apart
 
     def arrays(self, *xs: Any) -> tuple[np.ndarray, ...]:
         """The outputs on arrays."""

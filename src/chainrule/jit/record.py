@@ -12,6 +12,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,8 @@ def look_p(x: Any, *, check: Any) -> Any:
 
 
 look_p.effect = True
+CONTROL = frozenset(("scan", "while_loop", "switch"))
+LATER = frozenset(("debug_print", "generator_seed", "generator_set_state"))
 
 
 def example(x: Tensor) -> np.ndarray:
@@ -203,18 +206,21 @@ class Recorder(Interpreter):
         return tuple(new) if node.several else new[0]
 
     def _run(self, op: Any, low: list[Any], kw: dict[str, Any]) -> Any:
-        if op.name == "draw":  # the generator stays where it is: the call that follows draws
-            state = kw["source"].get_state()
-            try:
-                return Tensor(np.asarray(kw["sample"](kw["source"].rng, kw["shape"])))
-            finally:
-                kw["source"].set_state(state)
-        if op is look_p or op.name == "debug_print":  # so does what is looked at, or printed
+        from .draws import sampled, untouched
+
+        if op.name in ("draw", "draw_steps"):
+            with untouched(kw):
+                ys = tuple([Tensor(v) for v in sampled((kw,))])
+                return ys[0] if op.name == "draw" else ys
+        if op is look_p or op.name in LATER:  # so does what is looked at, printed, or done to a generator
             return Tensor(np.zeros((), bool))
         was, compiler.paused.on = compiler.paused.on, True
         loud, examples.quiet = examples.quiet, True
         try:
-            return self._pointwise(op, low, kw) if op.form == "pointwise" else op.bind(*low, **kw)
+            if op.form == "pointwise":
+                return self._pointwise(op, low, kw)
+            with untouched(kw) if op.name in CONTROL else nullcontext():
+                return op.bind(*low, **kw)
         finally:
             compiler.paused.on, examples.quiet = was, loud
 
@@ -243,13 +249,6 @@ class Recorder(Interpreter):
             f"jit: {what} needs the elements of a tensor while the function is being recorded, at\n    {user_line()}\n"
             f"What they are now would hold for every later call. Use where(), cond() or masked arithmetic instead of Python control "
             f"flow on values, name the argument in static_argnums if it is a Python number, or do this outside of jit."
-        )
-
-    def not_repeated(self, what: str) -> JitError:
-        """The error for what would happen while a function is recorded, and at no later call."""
-        return JitError(
-            f"jit: {what} while the function is being recorded, at\n    {user_line()}\n"
-            f"would happen now and at no later call, which draws new random numbers. Do this before the function is called."
         )
 
     def restore(self, boxes: list[Tensor], failed: bool) -> None:

@@ -32,7 +32,7 @@ class Generator:
         kind = getattr(device, "type", str(device).split(":")[0])
         if kind != "cpu":
             raise RuntimeError(f"Generator: random numbers are made on the CPU; device {device!r} is not available")
-        self.manual_seed(_fresh_seed())
+        self._start(_fresh_seed())
 
     @property
     def device(self) -> Any:
@@ -48,6 +48,12 @@ class Generator:
             raise RuntimeError(
                 f"manual_seed: Overflow when unpacking long, seed must be in [-2**63, 2**64), got {seed}"
             )
+        if (level := recorder()) is not None:  # what is recorded starts anew at every call
+            level.note(seed_p, (), {"source": self, "seed": seed})
+            return self
+        return self._start(seed)
+
+    def _start(self, seed: int) -> Generator:
         self._seed = seed % 2**64
         self.__dict__.pop("rng", None)
         return self
@@ -67,17 +73,31 @@ class Generator:
 
     def get_state(self) -> Tensor:
         """The state as a tensor of bytes, to be given to ``set_state``."""
+        if (level := recorder()) is not None:
+            state: Tensor = level.note(state_p, (), {"source": self})
+            return state
+        return Tensor(self.bytes())
+
+    def bytes(self) -> np.ndarray:
+        """The state as it is now."""
         d: Any = self.rng.bit_generator.state
         values = {**d, **d["state"], "seed": self._seed}
         parts = [int(values[k]).to_bytes(n, "little") for k, n in _LAYOUT]
-        return Tensor(np.frombuffer(b"".join(parts), np.uint8).copy())
+        return np.frombuffer(b"".join(parts), np.uint8).copy()
 
     def set_state(self, new_state: Tensor) -> Generator:
         """Return to a state."""
         if not isinstance(new_state, Tensor) or new_state.dtype is not dt.uint8:
             kind = new_state.dtype if isinstance(new_state, Tensor) else type(new_state).__name__
             raise TypeError(f"set_state: expected a ByteTensor (what get_state() gives), but got {kind}")
-        raw = bytes(np.asarray(new_state.concrete("set_state()")))
+        if (level := recorder()) is not None:
+            level.note(set_state_p, (new_state,), {"source": self})
+            return self
+        return self.set_bytes(np.asarray(new_state.concrete("set_state()")))
+
+    def set_bytes(self, new_state: np.ndarray) -> Generator:
+        """Return to a state that `bytes` gave."""
+        raw = new_state.tobytes()
         if len(raw) != sum(n for _, n in _LAYOUT):
             raise RuntimeError(f"set_state: RNG state is wrong size, {len(raw)} bytes: is it another library's?")
         values, at = {}, 0
@@ -102,10 +122,10 @@ class Generator:
         return self.set_state(state.get_state())
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"state": self.get_state().numpy()}
+        return {"state": self.bytes()}
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
-        self.manual_seed(0).set_state(Tensor(kept["state"]))
+        self._start(0).set_bytes(kept["state"])
 
     def __deepcopy__(self, memo: Any) -> Generator:
         return self.clone_state()
@@ -124,8 +144,6 @@ default_generator = Generator()
 @public("manual_seed random.manual_seed", out=False)
 def manual_seed(seed: int) -> Generator:
     """Seed the default generator."""
-    if (level := recorder()) is not None:
-        raise level.not_repeated("manual_seed()")
     return default_generator.manual_seed(seed)
 
 
@@ -208,7 +226,28 @@ def draw_p(*, name: str, shape: tuple[int, ...], sample: Any, source: Generator)
     return draw(name, shape, sample, source)
 
 
-draw_p.effect = True
+@op("generator_seed", differentiable=False)
+def seed_p(*, source: Generator, seed: int) -> Any:
+    """Starts a generator anew, whenever it runs."""
+    source._start(seed)
+    return np.zeros((), bool)
+
+
+@op("generator_state", differentiable=False)
+def state_p(*, source: Generator) -> Any:
+    """The state of a generator when it runs."""
+    return source.bytes()
+
+
+@op("generator_set_state", differentiable=False)
+def set_state_p(state: Any, *, source: Generator) -> Any:
+    """Returns a generator to a state, whenever it runs."""
+    source.set_bytes(state)
+    return np.zeros((), bool)
+
+
+for _p in (draw_p, seed_p, state_p, set_state_p):
+    _p.effect = True
 
 
 def split_levels(t: Tensor, lead: list[Any]) -> Tensor:
