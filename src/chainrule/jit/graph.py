@@ -139,11 +139,11 @@ def replay(graph: Graph, inputs: Iterable[Any]) -> list[Any]:
         if node.cut:
             token = CUT.set(len(STACK.get()) + 0.5)
             try:
-                y = node.op.bind(*args, **node.kw)
+                y = (node.op.anew or node.op.bind)(*args, **node.kw)
             finally:
                 CUT.reset(token)
         else:
-            y = node.op.bind(*args, **node.kw)
+            y = (node.op.anew or node.op.bind)(*args, **node.kw)
         if node.several:
             env.update(zip(node.outs, y, strict=True))
         else:

@@ -17,6 +17,7 @@ from ..core import dtypes as dt
 from ..core.batching import Batching
 from ..core.derive import jvp_through, vjp_through
 from ..core.dispatch import CUT, active_vmaps, living, recorder
+from ..core.errors import Unfit
 from ..core.op import Op
 from ..core.tensor import Tensor
 from ..core.views import grow
@@ -70,7 +71,10 @@ class Program:
             program, pattern = self.made(key, f, xs)
         except NotRecorded:
             return tuple(f(*xs))
-        it = iter(program(*xs))
+        try:
+            it = iter(program(*xs))
+        except Unfit:  # compiled for distinct eigenvalues, say
+            return tuple(f(*xs))
         return tuple([next(it) if p else None for p in pattern])
 
     def made(self, key: Any, f: Callable[..., Any], xs: list[Any]) -> tuple[Program, tuple[bool, ...]]:

@@ -106,8 +106,15 @@ def _uplo(name: str, uplo: Any) -> str:
 def eigh(A: Tensor, UPLO: str = "L") -> Eig:
     """``A = V diag(L) V^H`` of a Hermitian matrix, L real and ascending, read from its lower (or upper) triangle."""
     square("linalg.eigh", A)
-    w, v = eigh_p(A, uplo=_uplo("linalg.eigh", UPLO), turn=moving(A))
-    return Eig(split(w) if moving(A) else w, v)
+    return Eig(*_eigh(A, uplo=_uplo("linalg.eigh", UPLO)))
+
+
+def _eigh(a: Tensor, *, uplo: str, turn: bool = False) -> tuple[Tensor, Tensor]:
+    w, v = eigh_p(a, uplo=uplo, turn=moving(a))
+    return split(w) if moving(a) else w, v
+
+
+eigh_p.anew = _eigh
 
 
 @public("linalg.eigvalsh")
@@ -193,8 +200,15 @@ def _(g: Any, y: Any, a: Any, *, turn: bool) -> Any:
 def eig(A: Tensor) -> Eig:
     """``A V = V diag(L)`` of a square matrix; L and V are complex, the columns of V have norm 1."""
     square("linalg.eig", A)
-    w, v = eig_p(A, turn=moving(A))
-    return Eig(split(w, SLACK) if moving(A) else w, v)
+    return Eig(*_eig(A))
+
+
+def _eig(a: Tensor, *, turn: bool = False) -> tuple[Tensor, Tensor]:
+    w, v = eig_p(a, turn=moving(a))
+    return split(w, SLACK) if moving(a) else w, v
+
+
+eig_p.anew = _eig
 
 
 @public("linalg.eigvals")

@@ -178,9 +178,12 @@ def _(g: Any, y: Any, a: Any, *, full: bool, turn: bool) -> Any:
     return (pulled(ga, of, gu, gvh),)
 
 
-def _svd(a: Tensor, full: bool) -> tuple[Tensor, Tensor, Tensor]:
+def _svd(a: Tensor, full: bool, turn: bool = False) -> tuple[Tensor, Tensor, Tensor]:
     u, s, vh = svd_p(a, full=full, turn=moving(a))
     return u, split(s, zeros=True) if moving(a) else s, vh
+
+
+svd_p.anew = _svd
 
 
 @public("linalg.svd")
