@@ -23,10 +23,11 @@ import numpy as np
 
 from .core import dtypes as dt
 from .core.declare import op
+from .core.dispatch import CUT
 from .core.errors import ChainruleError
 from .core.registry import house, public
 from .core.tensor import Meta, Tensor
-from .core.views import DETACH, meta, root_of
+from .core.views import DETACH, Unseen, meta, root_of
 from .ops.shape.slices import slice_p
 from .payloads.nested import bodies as _bodies  # noqa: F401  (declares how ops run on nests)
 from .payloads.nested.array import NestedArray, flat, padded, unpad
@@ -502,8 +503,14 @@ def _register_components(x: Tensor, cs: tuple[Tensor, ...], shape: tuple[Any, ..
     """Make each component a view of the nest: `register_view` for all at once."""
     root = root_of(x)
     links = x._meta.chain if x._meta is not None else ()
-    if cs[0]._interp is not x._interp and x._interp is not None:
-        links = (*links, DETACH)
+    if x._interp is not None:
+        links = (
+            (*links, Unseen(CUT.get()))
+            if CUT.get() >= 0
+            else (*links, DETACH)
+            if cs[0]._interp is not x._interp
+            else links
+        )
     family = links, shape
     for i, c in enumerate(cs):
         c._meta = _ComponentMeta(root, i, family)

@@ -23,6 +23,20 @@ from .tensor import Meta, Tensor
 DETACH = object()
 
 
+class Unseen:
+    """A link of a chain: the view op that follows was called while levels up to `cut` recorded nothing."""
+
+    __slots__ = ("cut",)
+
+    def __init__(self, cut: float) -> None:
+        self.cut = cut
+
+
+def is_detached(chain: tuple[Any, ...]) -> bool:
+    """Whether derivatives of the base do not reach the view at the end of the chain, at some level at least."""
+    return any(link is DETACH or type(link) is Unseen for link in chain)
+
+
 class Scatter(NamedTuple):
     """How a write reaches the base of a view: the numbers of a tensor's elements, and a tensor with those at some numbers replaced."""
 
@@ -54,8 +68,11 @@ def register_view(op: Any, base: Tensor, y: Any, kw: dict[str, Any]) -> None:
     root = root_of(base)
     chain = base._meta.chain if base._meta is not None else ()
     link: tuple[Any, ...] = ((op, kw),)
-    if y._interp is not base._interp and base._interp is not None:
-        link = (DETACH, *link)
+    if base._interp is not None:
+        if CUT.get() >= 0:
+            link = (Unseen(CUT.get()), *link)
+        elif y._interp is not base._interp:
+            link = (DETACH, *link)
     m = meta(y)
     m.base, m.chain = root, chain + link
     r = meta(root)
@@ -80,8 +97,19 @@ def register_detached(x: Tensor, y: Tensor) -> Tensor:
 def replay(root: Tensor, chain: tuple[Any, ...]) -> Tensor:
     """The view of `root` that a chain describes."""
     x = root
+    token = None
     for link in chain:
-        x = _strip(x) if link is DETACH else link[0].bind(x, **link[1])
+        if link is DETACH:
+            x = _strip(x)
+        elif type(link) is Unseen:
+            token = CUT.set(link.cut)
+        else:
+            try:
+                x = link[0].bind(x, **link[1])
+            finally:
+                if token is not None:
+                    CUT.reset(token)
+                    token = None
     return x
 
 
@@ -165,7 +193,7 @@ def assign(x: Tensor, new: Any, what: str = "in-place write") -> Tensor:
         adopt(root, _with_history(root, new))
     refresh(root)
     root._meta.pinned = False  # type: ignore[union-attr]  # the family has moved to memory that nobody saved
-    if DETACH in m.chain and new._interp is not x._interp:
+    if new._interp is not None and is_detached(m.chain):
         adopt(x, new)  # the base got the value alone
     return x
 
@@ -215,7 +243,7 @@ def compact(new: Tensor) -> Tensor:
 def _stand_in(x: Tensor) -> bool:
     """Whether the memory of `x`, which is no view, is an example's in a recording: a large one is one number everywhere."""
     m = x._meta
-    if m is not None and any(link is not DETACH for link in m.chain or ()):
+    if m is not None and any(type(link) is tuple for link in m.chain or ()):
         return False
     while (i := x._interp) is not None and i.kind != "record":
         x = x._value
@@ -244,11 +272,22 @@ def _with_history(x: Tensor, new: Tensor) -> Tensor:
     was. A level that does not (``no_grad``) sees another value and the same history; so a leaf stays a leaf.
     """
     i, j = x._interp, new._interp
-    if i is None or (j is not None and j.level > i.level):
+    if i is None:
         return new
+    if j is not None and j.level > i.level:
+        if CUT.get() < 0 or j.kind not in ("vmap", "jvp", "reverse"):
+            return new
+        below = _grown(x, j.size) if j.kind == "vmap" else x  # type: ignore[attr-defined]
+        return Tensor(_with_history(below, new._value), j, new._aux)
+    if i.kind == "record":
+        return i.write_past(x, new, forward=True) if i.level <= CUT.get() else new  # type: ignore[attr-defined]
     if i.kind != "reverse":
         if j is not i:
-            return new
+            if CUT.get() < 0 or i.kind not in ("vmap", "jvp"):
+                return new
+            if i.kind == "jvp":
+                return _with_history(x._value, new)
+            new = Tensor(grow(new, i.size), i)  # type: ignore[attr-defined]
         aux = new._aux if i.kind != "jvp" or x._aux is None or new._aux is None else _with_history(x._aux, new._aux)
         return Tensor(_with_history(x._value, new._value), i, aux)
     if i.level <= CUT.get() and i.off():  # type: ignore[attr-defined]
@@ -258,6 +297,15 @@ def _with_history(x: Tensor, new: Tensor) -> Tensor:
     from .primitives import overwrite_p
 
     return overwrite_p.bind(x, new)
+
+
+def _grown(x: Tensor, size: int) -> Tensor:
+    """`grow`, recorded whatever the mode is."""
+    token = CUT.set(-1.0)
+    try:
+        return grow(x, size)
+    finally:
+        CUT.reset(token)
 
 
 def _saved_below(x: Tensor) -> bool:
@@ -304,20 +352,28 @@ def _write_memory(x: Tensor, value: Any) -> None:
 
 def _write_through(root: Tensor, chain: tuple[Any, ...], new: Tensor) -> None:
     """Write `new` to the place of `root` that the chain of views selects."""
+    steps = tuple(c for c in chain if type(c) is tuple)
     if DETACH in chain:
-        steps = tuple(c for c in chain if c is not DETACH)
-        adopt(root, _with_value(root, scatter_view(_strip(root), steps, _strip(new))))
-        return
-    adopt(root, _with_history(root, scatter_view(root, chain, new)))
+        adopt(root, with_value(root, scatter_view(_strip(root), steps, _strip(new))))
+    elif len(steps) < len(chain):
+        token = CUT.set(max(CUT.get(), *[c.cut for c in chain if type(c) is Unseen]))
+        try:
+            adopt(root, _with_history(root, scatter_view(root, steps, new)))
+        finally:
+            CUT.reset(token)
+    else:
+        adopt(root, _with_history(root, scatter_view(root, chain, new)))
 
 
-def _with_value(x: Tensor, new: Tensor) -> Tensor:
+def with_value(x: Tensor, new: Tensor) -> Tensor:
     """`x` with another value and, at every level, the derivative it had."""
     i = x._interp
     if i is None:
         return new
+    if i.kind == "record":
+        return i.write_past(x, new, forward=False)  # type: ignore[attr-defined]
     below = new._value if new._interp is i else new if i.kind != "vmap" else grow(new, i.size)  # type: ignore[attr-defined]
-    return Tensor(_with_value(x._value, below), i, x._aux)
+    return Tensor(with_value(x._value, below), i, x._aux)
 
 
 def scatter_view(root: Tensor, chain: tuple[Any, ...], new: Tensor) -> Tensor:

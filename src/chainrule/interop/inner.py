@@ -6,7 +6,7 @@ from typing import Any
 
 from ..core.registry import prop, public
 from ..core.tensor import Tensor
-from ..core.views import DETACH, root_of
+from ..core.views import is_detached, root_of
 
 
 @public("", methods="untyped_storage", out=False)
@@ -56,7 +56,7 @@ def _version(self: Tensor) -> int:
 def _base(self: Tensor) -> Tensor | None:
     """The tensor that this one is a view of."""
     m = self._meta
-    return None if m is None or m.base is None or DETACH in m.chain else m.base
+    return None if m is None or m.base is None or is_detached(m.chain) else m.base
 
 
 @public("", methods="_is_view", out=False)

@@ -22,7 +22,7 @@ from ..core.tree import flatten, unflatten
 from ..core.views import assign, meta
 from .donate import give_up
 from .holds import Held, gradient, looks, survey
-from .program import Program, differentiable
+from .program import Program, differentiable, only_base
 from .record import JitError, NotRecorded, Recorder, example, faithful
 from .simplify import frozen, simplify
 
@@ -71,8 +71,15 @@ class Recording:
         ] = []  # (an argument's number or a tensor, "value" or "grad", the output)
         self.native: Any = None
         self.short: tuple[Any] | None = None  # the short way in, once it was looked for
-        self.plain: list[bool] = []  # whether an output has no derivative
+        self._plain: dict[tuple[bool, ...], list[bool]] = {}
         self.lasting = True  # whether a call leaves Python's objects as they are: what changed them holds for one call
+
+    def plain(self, xs: list[Tensor]) -> list[bool]:
+        """For each output whether it has no derivative in those of the inputs that belong to a level."""
+        tracked = tuple([x._interp is not None for x in xs])
+        if (found := self._plain.get(tracked)) is None:
+            found = self._plain[tracked] = [not d for d in differentiable(self.program.graph, tracked)]  # type: ignore[union-attr]
+        return found
 
     def give_up(self) -> None:
         """Take back what recording did to Python's objects: the call did not happen."""
@@ -401,7 +408,6 @@ def _recorded(f: Any, leaves: list[Any], spec: Any, held: Held) -> Recording:
     order = _input_order(level, tensors, r)
     graph.inputs = order
     r.program = Program(graph, getattr(f, "__name__", type(f).__name__))
-    r.plain = [not d for d in differentiable(graph)]
     return r
 
 
@@ -425,8 +431,10 @@ def _refuse_lost(level: Recorder, ys: list[Any], known: set[int]) -> None:
 
     returned = {id(y) for y in ys if isinstance(y, Tensor)}
     above = level.imperative.touched if level.imperative is not None else None
-    for x in [*living(level.touched), *living(above)]:
-        if id(x) not in known and id(x) not in returned and not _a_view_of(x, returned | known):
+    boxes = [*living(level.touched), *living(above)]
+    boxes = [x for x in boxes if id(x) not in known and id(x) not in returned]
+    for x in boxes:
+        if not _a_view_of(x, returned | known) and not only_base(x, ys, boxes):
             raise JitError(
                 f"jit: a tensor of shape {tuple(x.shape)} that the function neither got nor visibly holds was written to, or holds what "
                 f"was computed: this would happen once, while the function is recorded. Pass the tensor as an argument or return it."
@@ -447,8 +455,10 @@ def _call(r: Recording, leaves: list[Any]) -> Any:
     ys = r.program(*xs, *boxes, *r.foreign)  # type: ignore[misc]
     now = {id(b): t for b, t in zip(r.boxes, boxes, strict=True) if t is not b}
     results = []
-    for y, plain in zip(ys, r.plain, strict=True):
-        results.append(y.detach() if plain and y._interp is not None and y._interp.kind == "reverse" else y)
+    for y, plain in zip(ys, r.plain([*xs, *boxes, *r.foreign]), strict=True):
+        while plain and y._interp is not None and y._interp.kind == "reverse":  # forward mode sees what no_grad hides
+            y = y._value
+        results.append(y)
     for target, what, k in r.writes:
         x: Any = given[target] if isinstance(target, int) else now.get(id(target), target)
         if what == "value":

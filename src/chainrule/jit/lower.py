@@ -17,6 +17,7 @@ from ..kernels.recurrent import blas
 from .elements import element, kinds_of
 from .graph import Graph, Node, Var
 from .nests import Nests, prod
+from .simplify import bodies
 from .small_matrices import SMALL_MATRICES, small_matrix
 from .values import Ex, Mem, Num, Pad, Unrenderable, broadcast, padded, resolved, viewed
 
@@ -86,12 +87,6 @@ def _can_switch(n: Node, compute: np.dtype) -> bool:
 
 
 LOOPS = {"scan": _can_scan, "while_loop": _can_while, "switch": _can_switch}
-
-
-def bodies(n: Node) -> list[Graph]:
-    """The graphs inside a node."""
-    got = [n.kw[k] for k in ("body", "test") if k in n.kw] if n.op.name in LOOPS else []
-    return [p.graph for p in (*got, *(n.kw["branches"] if n.op.name == "switch" else ()))]
 
 
 def is_range(a: np.ndarray) -> bool:

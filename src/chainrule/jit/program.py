@@ -6,9 +6,11 @@ becomes a part of that one.
 
 from __future__ import annotations
 
+import gc
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from sys import getrefcount
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -120,8 +122,9 @@ def capture(f: Callable[..., Any], xs: list[Any], name: str) -> tuple[Program, l
         ys = list(f(*args))
         returned = {id(y) for y in ys}
         graph = level.graph([level.settle(y) for y in ys])
-        for x in living(level.touched):
-            if id(x) not in boxes | returned and getrefcount(x) > 3:
+        touched = living(level.touched)
+        for x in touched:
+            if id(x) not in boxes | returned and getrefcount(x) > 3 and not only_base(x, ys, touched):
                 raise JitError(
                     f"{name}: a tensor of shape {tuple(x.shape)} from outside was written to in its body. Carry it: pass it in and "
                     f"return its new value."
@@ -129,6 +132,13 @@ def capture(f: Callable[..., Any], xs: list[Any], name: str) -> tuple[Program, l
     program = Program(simplify(graph), name)
     program.examples = [example(x) for x in (*xs, *level.foreign)]
     return program, level.foreign
+
+
+def only_base(x: Tensor, ys: Any, listed: list[Tensor]) -> bool:
+    """Whether `x` (an element of `listed`) is there as the base of returned views alone: nobody sees it."""
+    base = id(x)  # no cell of our own may hold x
+    views = {id(y._meta) for y in ys if isinstance(y, Tensor) and y._meta is not None and id(y._meta.base) == base}
+    return bool(views) and all(r is listed or id(r) in views or isinstance(r, FrameType) for r in gc.get_referrers(x))
 
 
 def _body(*xs: Any, program: Program) -> Any:
@@ -183,9 +193,11 @@ def _batch(size: int, args: list[Any], flags: list[bool], program: Program) -> A
     return program.derived(("vmap", size, tuple(flags)), mapped, args)
 
 
-def differentiable(graph: Graph) -> list[bool]:
-    """For each output whether it has a derivative in some input, as far as the ops on the way say."""
-    live: set[Any] = {v for v in graph.inputs if dt.FROM_NP[v.dtype].category >= dt.FLOAT}
+def differentiable(graph: Graph, tracked: Sequence[bool]) -> list[bool]:
+    """For each output whether it has a derivative in one of these inputs, as far as the ops on the way say."""
+    live: set[Any] = {
+        v for v, t in zip(graph.inputs, tracked, strict=True) if t and dt.FROM_NP[v.dtype].category >= dt.FLOAT
+    }
     for n in graph.nodes:
         if n.op.differentiable and not n.cut and not live.isdisjoint(n.args):
             live.update(v for v in n.outs if dt.FROM_NP[v.dtype].category >= dt.FLOAT)

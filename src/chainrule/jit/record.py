@@ -236,6 +236,24 @@ class Recorder(Interpreter):
             return op.bind(*low, **kw)
         return Tensor(np.broadcast_to(y._value, shape))
 
+    def write_past(self, x: Tensor, new: Tensor, forward: bool) -> Tensor:
+        """`new` as the value of `x`, whose history it keeps: a write that whoever differentiates what is recorded must not see.
+
+        A write under ``no_grad`` is seen by forward mode all the same, one to a detached view is not.
+        """
+        from .writes import write_past_p
+
+        if new.shape != x.shape:
+            raise JitError(
+                f"jit: a tensor of shape {tuple(x.shape)} gets the shape {tuple(new.shape)} and keeps its derivative, at\n    "
+                f"{user_line()}\nThat cannot be recorded. Make a new tensor instead of setting .data."
+            )
+        token = CUT.set(-1.0)
+        try:
+            return write_past_p.bind(x, new, forward=forward)
+        finally:
+            CUT.reset(token)
+
     def look(self, x: Tensor, check: Any) -> None:
         """Let every call look at the elements of `x`, of this level or one above."""
         while x._interp is not self:

@@ -38,9 +38,13 @@ def has_effect(n: Node) -> bool:
     """Whether a node must run even where nobody reads its result: it prints or checks, or a loop or branch inside it does."""
     if n.op.effect:
         return True
+    return any(has_effect(m) for g in bodies(n) for m in g.nodes)
+
+
+def bodies(n: Node) -> list[Graph]:
+    """The graphs inside a node: bodies of loops, and branches."""
     inner = [n.kw[k] for k in ("body", "test", "branches") if k in n.kw] if n.op.name in _LOOPS else []
-    programs = [p for x in inner for p in (x if isinstance(x, tuple) else (x,))]
-    return any(has_effect(m) for p in programs for m in p.graph.nodes)
+    return [p.graph for x in inner for p in (x if isinstance(x, tuple) else (x,))]
 
 
 def frozen(v: Any) -> Any:
@@ -177,8 +181,11 @@ def scalings(g: Graph) -> Graph:
         found = _scaled(n)
         if found is not None:
             x, c = found
+            if n.cut:  # what was computed under no_grad is a value of its own: its factor is no part of a derivative
+                nodes.append(n)
+                continue
             before = made.get(x)
-            if before is not None and not n.cut:
+            if before is not None:
                 y, b = before
                 both = b * c
                 if (_power_of_two(b) or _power_of_two(c)) and 1e-30 < abs(both) < 1e30:

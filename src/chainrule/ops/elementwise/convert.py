@@ -11,7 +11,7 @@ from ...core.declare import pointwise
 from ...core.primitives import clone_p, detach_p, overwrite_p  # noqa: F401
 from ...core.registry import public
 from ...core.tensor import Tensor
-from ...core.views import register_detached
+from ...core.views import adopt, register_detached, with_value
 
 # How C converts floats that do not fit: through a wider integer, whose high bits are dropped.
 _THROUGH = {np.dtype(np.int8): np.int32, np.dtype(np.int16): np.int32, np.dtype(np.int32): np.int32}
@@ -92,10 +92,10 @@ def _data(self: Tensor) -> Tensor:
 
 def _set_data(self: Tensor, new: Tensor) -> None:
     inner = detach_p.bind(new)
-    if self._interp is not None:
-        self._value = inner
-    else:
+    if self._interp is None and inner._interp is None:
         self._value = inner._value
+    else:
+        adopt(self, with_value(self, inner))
 
 
 Tensor.data = property(_data, _set_data)  # type: ignore[method-assign, assignment]
