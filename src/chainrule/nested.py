@@ -16,7 +16,7 @@ import gc
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
@@ -488,13 +488,18 @@ def components(x: Tensor) -> tuple[Tensor, ...]:
 class _ComponentMeta(Meta):
     """The Meta of one of many components, which finds the view op that leads to it when asked: few ever are."""
 
-    def __init__(self, root: Tensor, number: int, family: tuple[Any, ...]) -> None:
-        self.base, self.number, self.family = root, number, family
+    def __init__(self, number: int, family: tuple[Any, ...]) -> None:
+        self.number, self.family = number, family
+
+    @lazy
+    def base(self) -> Tensor:  # type: ignore[override]
+        """The root of the views."""
+        return self.family[0]
 
     @lazy
     def chain(self) -> tuple[Any, ...]:
         """The links from the root to the nest, and the slice of this component."""
-        links, shape = self.family
+        _, links, shape = self.family
         return (*links, (slice_p, {"key": (self.number, *(slice(None),) * (len(shape) - 1)), "old": shape}))
 
 
@@ -504,9 +509,9 @@ def _register_components(x: Tensor, cs: tuple[Tensor, ...], shape: tuple[Any, ..
     links = x._meta.chain if x._meta is not None else ()
     if cs[0]._interp is not x._interp and x._interp is not None:
         links = (*links, DETACH)
-    family = links, shape
-    for i, c in enumerate(cs):
-        c._meta = _ComponentMeta(root, i, family)
+    # Loops in C: a component takes little more than its tensor and its array.
+    for c, k in zip(cs, map(_ComponentMeta, range(len(cs)), repeat((root, links, shape))), strict=True):
+        c._meta = k
     m = meta(root)
     m.views = [*(w for w in m.views or () if w() is not None), *map(weakref.ref, cs)]
 
