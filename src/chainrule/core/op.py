@@ -198,9 +198,9 @@ class Op:
                         other = v
                 vals.append(v)
         if other is not None:
-            body = PAYLOADS[type(other)].body(self)
+            body = PAYLOADS[type(other)].body_for(self, vals, kw)
         elif SEEN and self.sizes and (r := first_ragged(self.sizes, kw)) is not None:
-            body = r.payload.body(self)
+            body = r.payload.body_for(self, vals, kw)
         try:
             y = body(*vals, **kw)
         except FLOATING:

@@ -112,7 +112,7 @@ class RaggedInt(Ragged):
         return self._with(o, np.add)
 
     def __mul__(self, o: Any) -> Any:
-        return Nest(o.each * self.values) if type(o) is Nest else self._with(o, np.multiply)
+        return Nest(self.many(o.each)) if type(o) is Nest else self._with(o, np.multiply)
 
     __radd__, __rmul__ = __add__, __mul__
 
@@ -168,6 +168,10 @@ class RaggedInt(Ragged):
             f"a function that branches on a ragged size needs the same answer for all components. Use where(), masks or slices, "
             f"which stop at each component's end, or sort the components into nests that agree."
         )
+
+    def many(self, each: ndarray) -> ndarray:
+        """The number of elements where each of `each` has this size: of each component."""
+        return each * self.values
 
     @property
     def most(self) -> int:
@@ -228,6 +232,7 @@ class Nest(int):
 
     each: ndarray
     columns: tuple[Any, ...] | None
+    deep_infer: Any = None  # the same for nests of nests, which declare it
 
     def __new__(cls, each: ndarray, columns: tuple[Any, ...] | None = None) -> Nest:
         n = super().__new__(cls, int(each.sum()) if columns is None else len(each))
@@ -242,15 +247,17 @@ class Nest(int):
             return self
         if type(o) is Nest:
             return Nest(self.each * o.each)
-        if isinstance(o, int | RaggedInt):
-            return Nest(self.each * plain(o))
-        return int.__mul__(self, o)
+        if isinstance(o, RaggedInt):
+            return Nest(o.many(self.each))
+        return Nest(self.each * o) if isinstance(o, int) else int.__mul__(self, o)
 
     __rmul__ = __mul__
 
     def infer_size(self, shape: tuple[Any, ...], have: Any) -> tuple[Any, ...]:
         """`shape` with its -1 replaced: in front it stands for all components' rows, elsewhere for a size of its own in each."""
-        at = next((i for i, s in enumerate(shape) if type(s) is not RaggedInt and s == -1), None)
+        if self.deep_infer is not None and (found := self.deep_infer(shape, have)) is not None:
+            return found
+        at = next((i for i, s in enumerate(shape) if not isinstance(s, RaggedInt) and s == -1), None)
         here = next((i for i, s in enumerate(shape) if type(s) is Nest), 0)
         if here and at is None and type(have[0]) is Nest and all(s == 1 for s in shape[:here]):
             return (*shape[:here], *self.infer_size(shape[here:], have))
@@ -298,7 +305,7 @@ class Nest(int):
 
 def is_ragged(shape: Any) -> bool:
     """Whether a shape has a ragged size."""
-    return any(type(s) is RaggedInt for s in shape)
+    return any(isinstance(s, RaggedInt) for s in shape)
 
 
 class Packing:
