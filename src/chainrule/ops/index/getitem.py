@@ -89,7 +89,7 @@ class Plan:
                 n = shape[axis]
                 new.append(n.sliced(k) if is_ragged(n) else len(range(*k.indices(n))))
                 axis += 1
-                if is_ragged(n) and k != slice(None):
+                if type(n) is not int and k != slice(None):
                     shape = _left(shape, axis, k)
             elif isinstance(k, int | np.integer):
                 n = shape[axis]
@@ -100,7 +100,7 @@ class Plan:
                     )
                 basic.append(int(k))
                 axis += 1
-                if is_ragged(n):
+                if type(n) is not int:
                     shape = _left(shape, axis, int(k))
             elif k.dtype is dt.bool_:
                 for j, m in enumerate(k.shape):
@@ -201,7 +201,7 @@ def _getitem(self: Tensor, key: Any) -> Tensor:
 
 
 def _left(shape: Any, axis: int, k: Any) -> list[Any]:
-    """A shape whose sizes from `axis` on may depend on the dim in front, of which `k` is taken."""
+    """A shape whose ragged sizes from `axis` on may depend on the dim in front, of which `k` is taken."""
     return [*shape[:axis], *[s.chosen(shape[axis - 1], k) if is_ragged(s) else s for s in shape[axis:]]]
 
 

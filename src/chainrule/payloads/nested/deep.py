@@ -141,6 +141,8 @@ class DeepArray:
 
 
 def _rebuild(inner: NestedArray, counts: ndarray) -> DeepArray:
+    if int(counts.sum()) != inner.geometry.n or (counts < 0).any():
+        raise ChainruleError(f"a nest of nests of {counts.tolist()} components does not fit a nest of {inner.geometry.n}")
     return DeepArray(inner, packing_of((RaggedInt(counts),), len(counts)))
 
 
@@ -263,6 +265,11 @@ def _fused(op: Op, vals: tuple[Any, ...], kw: dict[str, Any]) -> Any:
     return tuple([y._value for y in op.spec(*[v if v is None else Tensor(v) for v in vals], **kw)])
 
 
+def _speaks(s: Any) -> bool:
+    """Whether an entry of static data is, or has, a size of a nest of nests."""
+    return type(s) is DeepInt or (type(s) is slice and DeepInt in (type(s.start), type(s.stop)))
+
+
 class Deep(Payload):
     """Nests of nests as what tensors hold."""
 
@@ -286,7 +293,7 @@ class Deep(Payload):
             return True
         for n in op.sizes:
             v = kw.get(n)
-            if type(v) is DeepInt or (type(v) is tuple and is_deep(v)) or (type(v) is Nest and is_deep(v.columns or ())):
+            if type(v) is DeepInt or (type(v) is tuple and any(map(_speaks, v))) or (type(v) is Nest and is_deep(v.columns or ())):
                 return True
         return False
 

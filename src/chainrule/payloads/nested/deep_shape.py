@@ -14,7 +14,7 @@ from ...ops.reduce import reductions as reduce
 from ...ops.shape import slices
 from .array import NestedArray, pick, pointwise_nested
 from .deep import DeepArray, _pointwise, aligned, deep_of, lifted
-from .deep_sizes import is_deep
+from .deep_sizes import inner_size, is_deep
 from .shape import Window, _cat_components, _front_key, reshaped
 from .sizes import Geometry, Nest, RaggedInt, packing_of
 
@@ -134,14 +134,22 @@ def _parts(x: DeepArray, key: tuple[Any, ...]) -> Any:
 
 @slices.slice_p.on(DeepArray)
 def _(x: Any, *, key: tuple[Any, ...], old: tuple[Any, ...]) -> Any:
-    if not isinstance(x, DeepArray):
-        raise ChainruleError("a slice of a dense tensor with the sizes of a nest of nests is not possible")
-    return _parts(x, key)
+    if isinstance(x, DeepArray):
+        return _parts(x, key)
+    # Rows of one size for each inner component, of which each takes a part of its own.
+    return DeepArray(slices.slice_p.bodies[NestedArray](x.rows, key=_inner_key(key), old=old), x.geometry.packing)
+
+
+def _inner_key(key: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(slice(inner_size(k.start), inner_size(k.stop), k.step) if isinstance(k, slice) else k for k in key)
 
 
 @slices.unslice_p.on(DeepArray)
 def _(c: Any, *, key: tuple[Any, ...], old: tuple[Any, ...]) -> Any:
     full = (*c.shape[: c.ndim - sum(isinstance(k, slice) for k in key)], *old)
+    if not is_deep(full):
+        y = slices.unslice_p.bodies[NestedArray](c.inner, key=_inner_key(key), old=old)
+        return NestedArray(y, Geometry(c.outer, y.shape[len(c.lead) + 1 :]))
     at = next(i for i, s in enumerate(full) if isinstance(s, RaggedInt))
     shape = _count(full, at)
     places = _parts(deep_of(np.arange(int(np.prod(shape))).reshape(shape), full), key)

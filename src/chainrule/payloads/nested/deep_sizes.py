@@ -14,20 +14,23 @@ ndarray = np.ndarray
 
 
 class DeepInt(RaggedInt):
-    """A size with one value for each inner component; `outer` says how many of these each outer component has."""
+    """A size with one value for each inner component; `outer` says how many of these each outer component has.
 
-    __slots__ = ("outer",)
+    Inside a map over the inner components `level` is that one, and `under` the one that maps over the outer ones.
+    """
 
-    def __init__(self, values: Any, outer: ndarray, level: Any = None, at: int = 0) -> None:
+    __slots__ = ("outer", "under")
+
+    def __init__(self, values: Any, outer: ndarray, level: Any = None, at: int = 0, under: Any = None) -> None:
         super().__init__(values, level, at)
-        self.outer = outer
+        self.outer, self.under = outer, under
         nests: Any = RaggedInt.payload
         if not nests.deep:
             nests.deep.append(DeepInt.payload)
 
     def lowered(self, level: Any) -> DeepInt:
         if self.level is level:
-            return DeepInt(self.values, self.outer)
+            return DeepInt(self.values, self.outer, self.under)
         return self.moved(1) if self.level is None else self
 
     def raised(self, level: Any, own: bool) -> DeepInt:
@@ -35,15 +38,30 @@ class DeepInt(RaggedInt):
             return self
         return DeepInt(self.values, self.outer, level) if own else self.moved(-1)
 
+    def entered(self, level: Any) -> DeepInt:
+        if self.under is not None:
+            return self
+        return DeepInt(self.values, self.outer, level, self.at, self.level)
+
     def moved(self, by: int) -> DeepInt:
-        return DeepInt(self.values, self.outer, self.level, self.at + by)
+        return DeepInt(self.values, self.outer, self.level, self.at + by, self.under)
+
+    def like(self, values: ndarray) -> DeepInt:
+        return DeepInt(values, self.outer, self.level, self.at, self.under)
+
+    def whole(self) -> tuple[Any, ...]:
+        full = (RaggedInt(self.outer), self)
+        return (Nest(np.ones(len(self.outer), np.int64), full), *full)
 
     def as_tensor(self, others: list[Tensor]) -> Tensor:
         from .array import NestedArray
 
-        nd = max(t.ndim for t in others) - (2 if self.level is None else 1)
+        # Behind the dims of the components and the inner ones, as many of these as are in sight, stand ones.
+        nd = 0 if self.under is not None else max(t.ndim for t in others) - (2 if self.level is None else 1)
         v = self.values.astype(others[0].dtype.np) if self.values.dtype.kind == "f" else self.values
         nest = NestedArray(v.reshape((-1, *(1,) * nd)), geometry_of((RaggedInt(self.outer), *(1,) * nd), len(self.outer)))
+        if self.under is not None:
+            return Tensor(Tensor(Tensor(nest), self.under), self.level)
         return Tensor(nest) if self.level is None else Tensor(Tensor(nest), self.level)
 
     def __repr__(self) -> str:
@@ -67,7 +85,9 @@ class DeepInt(RaggedInt):
             o = np.repeat(other.values, self.outer)
         with np.errstate(divide="ignore", invalid="ignore"):
             y = np.asarray(f(self.values, o))
-        return DeepInt(y, self.outer, self.level or getattr(other, "level", None), self.at)
+        if self.level is None and getattr(other, "level", None) is not None:
+            return DeepInt(y, self.outer, other.level, self.at, getattr(other, "under", None))
+        return self.like(y)
 
     def __mul__(self, o: Any) -> Any:
         if type(o) is RaggedInt:
@@ -77,14 +97,18 @@ class DeepInt(RaggedInt):
     __rmul__ = __mul__
 
     def __neg__(self) -> DeepInt:
-        return DeepInt(-self.values, self.outer, self.level, self.at)
+        return self.like(-self.values)
 
     def many(self, each: ndarray) -> ndarray:
         # Of `each` entries the inner components are a factor: instead of each of these stand its own entries.
         ends = np.concatenate([[0], np.cumsum(self.values)])[np.concatenate([[0], np.cumsum(self.outer)])]
         return each // np.maximum(self.outer, 1) * np.diff(ends)
 
-    def chosen(self, size: Any, key: Any) -> RaggedInt:
+    def chosen(self, size: Any, key: Any) -> Any:
+        if type(size) is Nest and self.level is None:
+            members = np.atleast_1d(np.arange(len(self.outer))[key])
+            v = self.values[packing_of((RaggedInt(self.outer),), len(self.outer)).rows_of(members)]
+            return DeepInt(v, self.outer[members], None, self.at) if isinstance(key, slice) else RaggedInt(v, None, self.at)
         if type(size) is not RaggedInt or not np.array_equal(size.values, self.outer):
             return self
         p = packing_of((RaggedInt(self.outer),), len(self.outer))
@@ -99,10 +123,10 @@ class DeepInt(RaggedInt):
 
     @property
     def none(self) -> DeepInt:
-        return DeepInt((self.values == 0).astype(np.int64), self.outer, self.level, self.at)
+        return self.like((self.values == 0).astype(np.int64))
 
     def sliced(self, key: slice) -> DeepInt:
-        return DeepInt(super().sliced(key).values, self.outer, self.level, self.at)
+        return self.like(super().sliced(key).values)
 
 
 def is_deep(shape: Any) -> bool:

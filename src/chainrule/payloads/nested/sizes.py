@@ -169,6 +169,19 @@ class RaggedInt(Ragged):
             f"which stop at each component's end, or sort the components into nests that agree."
         )
 
+    def chosen(self, size: Any, key: Any) -> Any:
+        if type(size) is not Nest or self.level is not None:
+            return self
+        return RaggedInt(self.values[key], None, self.at) if isinstance(key, slice) else int(self.values[key])
+
+    def like(self, values: ndarray) -> RaggedInt:
+        """Another size of the same components."""
+        return RaggedInt(values, self.level, self.at)
+
+    def whole(self) -> tuple[Any, ...]:
+        """The shape of a nest of vectors of this size."""
+        return geometry_of((self,), len(self.values)).shape
+
     def many(self, each: ndarray) -> ndarray:
         """The number of elements where each of `each` has this size: of each component."""
         return each * self.values
