@@ -202,7 +202,7 @@ def as_nested_tensor(
 
 def _nests(parts: list[Any]) -> list[Tensor] | None:
     """The components as nests, where some of them are: nested tensors, or lists of components of different sizes."""
-    if not any(isinstance(c, Tensor) and c.is_nested or _is_nest(c) for c in parts):
+    if not any((isinstance(c, Tensor) and c.is_nested) or _is_nest(c) for c in parts):
         return None
     out = []
     for i, c in enumerate(parts):
@@ -524,7 +524,9 @@ def nested_sizes(self: Tensor) -> Tensor:
     """
     shape = _whole(self, "sizes")
     if is_deep(shape):
-        raise ChainruleError("the sizes of a nest of nests are no matrix: take those of each nest, x[i]._nested_tensor_size()")
+        raise ChainruleError(
+            "the sizes of a nest of nests are no matrix: take those of each nest, x[i]._nested_tensor_size()"
+        )
     return Tensor(geometry_of(shape[1:], int(shape[0])).sizes.copy())
 
 
@@ -550,7 +552,7 @@ class _ComponentMeta(Meta):
         self.number, self.family = number, family
 
     @lazy
-    def base(self) -> Tensor:  # type: ignore[override]
+    def base(self) -> Tensor:
         """The root of the views."""
         return self.family[0]
 

@@ -197,9 +197,7 @@ def test_making():
     ):
         assert nested.nested_tensor(other, dtype=cr.float32).tolist() == words
     assert [[s.tolist() for s in d] for d in x.numpy()] == words
-    assert repr(x) == (
-        "nested_tensor([\n  [\n    [1., 2., 3.],\n    [4.]\n  ],\n  [\n    [5., 6.]\n  ]\n])"
-    )
+    assert repr(x) == ("nested_tensor([\n  [\n    [1., 2., 3.],\n    [4.]\n  ],\n  [\n    [5., 6.]\n  ]\n])")
     # Lists of numbers of one size in each component stay what they were.
     assert nested.nested_tensor([[[1, 2], [3, 4]], [[5, 6]]]).ndim == 3
     assert nested.nested_tensor([[[1, 2], [3, 4]], [[5, 6]]]).shape[2] == 2
@@ -207,7 +205,9 @@ def test_making():
 
 def test_taking_apart():
     x = nested.nested_tensor([[[1.0, 2.0, 3.0], [4.0]], [[5.0, 6.0]]])
-    assert x[0].tolist() == [[1.0, 2.0, 3.0], [4.0]] and x[0][1].tolist() == [4.0] and x[0, 0].tolist() == [1.0, 2.0, 3.0]
+    assert (
+        x[0].tolist() == [[1.0, 2.0, 3.0], [4.0]] and x[0][1].tolist() == [4.0] and x[0, 0].tolist() == [1.0, 2.0, 3.0]
+    )
     assert [c.tolist() for c in x] == x.tolist() == [c.tolist() for c in x.unbind()]
     assert x[:, 0].tolist() == [[1.0, 2.0, 3.0], [5.0, 6.0]] and x[:, -1].tolist() == [[4.0], [5.0, 6.0]]
     assert x[:, 1:].tolist() == [[[4.0]], []] and x[:, :, -1].tolist() == [[3.0, 4.0], [6.0]]
@@ -241,7 +241,9 @@ def test_padding_and_files():
     assert x.to_padded_tensor(-1.0).tolist() == [[[1, 2, 3], [4, -1, -1]], [[5, 6, -1], [-1, -1, -1]]]
     assert x.to_padded_tensor(0.0, (2, 3, 4)).shape == (2, 3, 4)
     t = cr.randn(2, 2, 3)
-    assert cr.allclose(grad(lambda x: (x.to_padded_tensor(2.0) * t).sum())(x).to_padded_tensor(0.0), t * (x.to_padded_tensor(0.0) > 0))
+    assert cr.allclose(
+        grad(lambda x: (x.to_padded_tensor(2.0) * t).sum())(x).to_padded_tensor(0.0), t * (x.to_padded_tensor(0.0) > 0)
+    )
     file = io.BytesIO()
     cr.save({"x": x}, file)
     file.seek(0)
@@ -271,7 +273,9 @@ def test_writes():
 def test_hessians_and_steps():
     x = nested.nested_tensor([[[1.0, 2.0], [3.0]], [[4.0]]], dtype=cr.float64)
     assert hessian(lambda x: (x**3).sum())(x).shape[0] == x.numel()
-    m = cr.nn.Sequential(cr.nn.Linear(2, 3), cr.nn.ReLU(), cr.nn.LayerNorm(3), cr.nn.Dropout(0.5), cr.nn.Linear(3, 1)).double()
+    m = cr.nn.Sequential(
+        cr.nn.Linear(2, 3), cr.nn.ReLU(), cr.nn.LayerNorm(3), cr.nn.Dropout(0.5), cr.nn.Linear(3, 1)
+    ).double()
     pairs = nested.nested_tensor([[cr.randn(2, 2), cr.randn(1, 2)], [cr.randn(3, 2)]], dtype=cr.float64)
     m.eval()
     whole = m(pairs)
@@ -288,7 +292,8 @@ def test_words_to_vectors():
     table = cr.tensor(RNG.normal(size=(4, 3)))
     f = lambda t, i: F.embedding(i, t).sum(-2).tanh()
     same(f(table, ids), [f(table, d) for d in ids.unbind()])
-    same(grad(lambda t: number(f(t, ids)))(table), sum(grad(lambda t: number(f(t, d)))(table) for d in ids.unbind()))
+    slope = lambda ids: grad(lambda t: number(f(t, ids)))(table)
+    same(slope(ids), sum(slope(d) for d in ids.unbind()))
 
 
 def test_refusals():
@@ -308,3 +313,13 @@ def test_refusals():
     ):
         with pytest.raises((ChainruleError, IndexError, RuntimeError), match=text):
             f()
+
+
+def test_joins_of_equal_and_ragged():
+    x = nested.nested_tensor([[[1.0, 2.0, 3.0], [4.0]], [[5.0, 6.0]]])
+    first = x[:, :, :1]
+    one = first.sum(-1, keepdim=True)  # a nest of rows of one entry
+    assert not any(type(s).__name__ == "DeepInt" for s in one.shape)
+    assert cr.cat([one, x], -1).tolist() == [[[1.0, 1.0, 2.0, 3.0], [4.0, 4.0]], [[5.0, 5.0, 6.0]]]
+    assert cr.cat([one, x], 1).tolist() == [[[1.0], [4.0], [1.0, 2.0, 3.0], [4.0]], [[5.0], [5.0, 6.0]]]
+    assert cr.cat([x, one]).tolist() == [*x.tolist(), [[1.0], [4.0]], [[5.0]]]

@@ -61,7 +61,8 @@ class Nested(Payload):
         return x.numpy()
 
 
-NESTED = register(Nested())
+NESTED = Nested()
+register(NESTED)
 RaggedInt.payload = NESTED
 
 

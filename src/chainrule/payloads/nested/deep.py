@@ -15,6 +15,7 @@ import numpy as np
 from ...core.errors import ChainruleError
 from ...core.op import Op
 from ...core.payload import Payload, register
+from ...core.sizes import ragged_in
 from ...core.tensor import Tensor
 from .array import NestedArray, pointwise_nested
 from .bodies import NESTED, _axes
@@ -142,7 +143,9 @@ class DeepArray:
 
 def _rebuild(inner: NestedArray, counts: ndarray) -> DeepArray:
     if int(counts.sum()) != inner.geometry.n or (counts < 0).any():
-        raise ChainruleError(f"a nest of nests of {counts.tolist()} components does not fit a nest of {inner.geometry.n}")
+        raise ChainruleError(
+            f"a nest of nests of {counts.tolist()} components does not fit a nest of {inner.geometry.n}"
+        )
     return DeepArray(inner, packing_of((RaggedInt(counts),), len(counts)))
 
 
@@ -194,7 +197,9 @@ def rows_of(v: Any, outer: Packing, k: int, what: str) -> Any:
     """An operand beside a nest of nests as the nest of all inner components (with `k` dims) takes it."""
     if isinstance(v, DeepArray):
         if v.outer is not outer and not np.array_equal(v.counts, outer.counts):
-            raise ChainruleError(f"{what}: the nests of nests have {v.counts.tolist()} and {outer.counts.tolist()} components")
+            raise ChainruleError(
+                f"{what}: the nests of nests have {v.counts.tolist()} and {outer.counts.tolist()} components"
+            )
         return v.inner
     if isinstance(v, NestedArray):
         g = v.geometry
@@ -231,27 +236,37 @@ def aligned(v: Any, outer: Packing, k: int, name: str) -> Any:
 
 def lifted(op: Op, vals: tuple[Any, ...], kw: dict[str, Any]) -> Any:
     """An op along dims of the inner components, on all of them as one nest."""
-    x = next((v for v in vals if isinstance(v, DeepArray)), None)
-    if x is None:
-        raise ChainruleError(f"{op.name}: not known for dense tensors beside sizes of a nest of nests")
-    k, outer = x.inner.geometry.k, x.outer
+    deep = [v for v in vals if isinstance(v, DeepArray)]
+    low = {n: _within(v) if n in op.sizes else v for n, v in kw.items()}
+    if deep:
+        outer = deep[0].outer
+    else:
+        counts = next(s.outer for n in op.sizes for s in ragged_in(kw.get(n)) if type(s) is DeepInt)
+        outer = packing_of((RaggedInt(counts),), len(counts))
     axes = _axes(op, kw)
-    if axes is not None and any(d < -k for d in axes):
+    k = max(
+        [v.inner.geometry.k for v in deep] + [len(v) for n, v in low.items() if n in op.sizes and type(v) is tuple],
+        default=0,
+    )
+    if deep and axes is not None and any(d < -k for d in axes):
         raise ChainruleError(
-            f"{op.name}: along the dims of a nest of nests in front of those of the inner components (shape {list(x.shape)}) is not "
-            f"possible; take the last {k} dim{'s' * (k > 1)}, map over the nests, or join them: cat(x.unbind())"
+            f"{op.name}: along the dims of a nest of nests in front of those of the inner components (shape {list(deep[0].shape)}) is "
+            f"not possible; take the last {k} dim{'s' * (k > 1)}, map over the nests, or join them: cat(x.unbind())"
         )
-    low = {n: _within(v, k) if n in op.sizes else v for n, v in kw.items()}
-    y = NESTED.body(op)(*[rows_of(v, outer, k, op.name) for v in vals], **low)
-    lead = max(len(v.lead) for v in vals if isinstance(v, DeepArray))
+    xs = [rows_of(v, outer, k, op.name) for v in vals]
+    y = NESTED.body(op)(*xs, **low)
+    if all(x is v for x, v in zip(xs, vals, strict=True)):
+        return y  # nothing here differs between the inner components
+    lead = max(len(v.lead) for v in vals if isinstance(v, DeepArray | NestedArray))
     return tuple([grouped(v, outer, lead) for v in y]) if isinstance(y, tuple) else grouped(y, outer, lead)
 
 
-def _within(v: Any, k: int) -> Any:
+def _within(v: Any) -> Any:
     """Static sizes as the nest of all inner components has them: without the dims in front of these."""
-    if type(v) is tuple:
-        return tuple(map(inner_size, v[max(len(v) - k, 0) :]))
-    return inner_size(v)
+    if type(v) is not tuple:
+        return inner_size(v)
+    front = max((i + 1 for i, s in enumerate(v) if type(s) is RaggedInt), default=0)
+    return tuple(map(inner_size, v[front:]))
 
 
 def _fused(op: Op, vals: tuple[Any, ...], kw: dict[str, Any]) -> Any:
@@ -293,7 +308,11 @@ class Deep(Payload):
             return True
         for n in op.sizes:
             v = kw.get(n)
-            if type(v) is DeepInt or (type(v) is tuple and any(map(_speaks, v))) or (type(v) is Nest and is_deep(v.columns or ())):
+            if (
+                type(v) is DeepInt
+                or (type(v) is tuple and any(map(_speaks, v)))
+                or (type(v) is Nest and is_deep(v.columns or ()))
+            ):
                 return True
         return False
 

@@ -55,4 +55,3 @@ for _p in (
     extrema.amax_p, extrema.amin_p, norms.vector_norm_p,
 ):  # fmt: skip
     _reduces(_p)
-

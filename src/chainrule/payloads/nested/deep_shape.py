@@ -16,7 +16,7 @@ from .array import NestedArray, pick, pointwise_nested
 from .deep import DeepArray, _pointwise, aligned, deep_of, lifted
 from .deep_sizes import inner_size, is_deep
 from .shape import Window, _cat_components, _front_key, reshaped
-from .sizes import Geometry, Nest, RaggedInt, packing_of
+from .sizes import Geometry, Nest, RaggedInt, geometry_of, packing_of
 
 ndarray = np.ndarray
 add: Any = add_rows_p.body
@@ -69,7 +69,9 @@ def broadcast(x: Any, full: tuple[Any, ...]) -> Any:
     v = aligned(x, like.outer, k, "expand")
     inner = pointwise_nested(lambda a, b: a, [v, like.inner], "expand")
     if inner.rows.shape != like.inner.rows.shape or inner.rows.strides != like.inner.rows.strides:
-        inner = NestedArray(np.ascontiguousarray(np.broadcast_to(inner.rows, like.inner.rows.shape)), like.inner.geometry)
+        inner = NestedArray(
+            np.ascontiguousarray(np.broadcast_to(inner.rows, like.inner.rows.shape)), like.inner.geometry
+        )
     return DeepArray(inner, like.outer)
 
 
@@ -188,12 +190,16 @@ def _(c: Any, i: Any, *, n: Any, r: int, s: int) -> Any:
 
 @slices.cat_p.on(DeepArray)
 def _(*xs: Any, dim: int, ns: Any) -> Any:
-    bad = next((x for x in xs if not isinstance(x, DeepArray)), None)
+    k = next(x for x in xs if isinstance(x, DeepArray)).inner.geometry.k
+    bad = next((x for x in xs if isinstance(x, ndarray) or x.ndim != xs[0].ndim), None)
     if bad is not None:
-        raise ChainruleError(f"cat: nests of nests are joined with nests of nests, but one operand has the shape {list(bad.shape)}")
-    k = xs[0].inner.geometry.k
+        raise ChainruleError(
+            f"cat: nests of nests are joined with nests of nests, but one operand has the shape {list(bad.shape)}"
+        )
     if dim + k >= 0:
         return lifted(slices.cat_p, xs, {"dim": dim, "ns": ns})
+    ragged = [any(isinstance(s, RaggedInt) for s in sizes) for sizes in zip(*[x.shape[-k:] for x in xs], strict=True)]
+    xs = tuple([_ragged_in(x, ragged) for x in xs])
     inner = _cat_components([x.inner for x in xs])
     counts = [x.counts for x in xs]
     if dim + k == -2:
@@ -203,6 +209,23 @@ def _(*xs: Any, dim: int, ns: Any) -> Any:
     order = np.argsort(np.concatenate([x.outer.owner for x in xs]), kind="stable")
     total = np.sum(counts, axis=0)
     return DeepArray(pick(inner, order), packing_of((RaggedInt(total),), len(total)))
+
+
+def _ragged_in(x: Any, ragged: list[bool]) -> DeepArray:
+    """A nest of components of equal sizes, or a nest of nests, as a nest of nests that is ragged in these dims of the inner components."""
+    k, deep = len(ragged), isinstance(x, DeepArray)
+    sizes = x.inner.geometry.columns if deep else x.shape[-k:]
+    if deep and all((type(s) is RaggedInt) == r for s, r in zip(sizes, ragged, strict=True)):
+        return x
+    outer = x.outer if deep else x.geometry.packing
+    cols = tuple(
+        [
+            RaggedInt(np.full(outer.total, s)) if r and type(s) is not RaggedInt else s
+            for s, r in zip(sizes, ragged, strict=True)
+        ]
+    )
+    g = geometry_of(cols, outer.total)
+    return DeepArray(NestedArray(x.rows.reshape((*x.lead, *g.rows)), g), outer)
 
 
 def padded_deep(x: DeepArray, value: float, size: tuple[int, ...] | None, pad: Any) -> ndarray:
@@ -219,5 +242,3 @@ def unpadded_deep(a: ndarray, full: tuple[Any, ...], unpad: Any) -> DeepArray:
     k = like.inner.geometry.k
     mid = unpad(a, Geometry(like.outer, a.shape[a.ndim - k :]))
     return DeepArray(unpad(mid.rows, like.inner.geometry), like.outer)
-
-

@@ -59,14 +59,18 @@ class DeepInt(RaggedInt):
         # Behind the dims of the components and the inner ones, as many of these as are in sight, stand ones.
         nd = 0 if self.under is not None else max(t.ndim for t in others) - (2 if self.level is None else 1)
         v = self.values.astype(others[0].dtype.np) if self.values.dtype.kind == "f" else self.values
-        nest = NestedArray(v.reshape((-1, *(1,) * nd)), geometry_of((RaggedInt(self.outer), *(1,) * nd), len(self.outer)))
+        nest = NestedArray(
+            v.reshape((-1, *(1,) * nd)), geometry_of((RaggedInt(self.outer), *(1,) * nd), len(self.outer))
+        )
         if self.under is not None:
             return Tensor(Tensor(Tensor(nest), self.under), self.level)
         return Tensor(nest) if self.level is None else Tensor(Tensor(nest), self.level)
 
     def __repr__(self) -> str:
         ends = np.cumsum(self.outer)[:3]
-        parts = ["/".join(map(str, v[:4].tolist())) + ("/…" if len(v) > 4 else "") for v in np.split(self.values, ends)[:3]]
+        parts = [
+            "/".join(map(str, v[:4].tolist())) + ("/…" if len(v) > 4 else "") for v in np.split(self.values, ends)[:3]
+        ]
         return "j(" + ", ".join(parts[: len(self.outer)]) + (", …" if len(self.outer) > 3 else "") + ")"
 
     def __eq__(self, other: object) -> bool:
@@ -90,25 +94,37 @@ class DeepInt(RaggedInt):
         return self.like(y)
 
     def __mul__(self, o: Any) -> Any:
-        if type(o) is RaggedInt:
-            return RaggedInt(self.many(o.values), o.level or self.level, max(o.at, self.at))
-        return Nest(self.many(o.each)) if type(o) is Nest else self._with(o, np.multiply)
+        if type(o) is Nest:
+            return o * self
+        if type(o) is not RaggedInt:
+            return self._with(o, np.multiply)
+        each, within = self.many(o.values, o.within)
+        y = RaggedInt(each, o.level or self.level, max(o.at, self.at))
+        y.within = within
+        return y
 
     __rmul__ = __mul__
 
     def __neg__(self) -> DeepInt:
         return self.like(-self.values)
 
-    def many(self, each: ndarray) -> ndarray:
+    def many(self, each: ndarray, within: ndarray | None) -> tuple[ndarray, ndarray]:
         # Of `each` entries the inner components are a factor: instead of each of these stand its own entries.
-        ends = np.concatenate([[0], np.cumsum(self.values)])[np.concatenate([[0], np.cumsum(self.outer)])]
-        return each // np.maximum(self.outer, 1) * np.diff(ends)
+        if within is None:
+            within = np.repeat(each // np.maximum(self.outer, 1), self.outer)
+        within = within * self.values
+        ends = np.concatenate([[0], np.cumsum(within)])[np.concatenate([[0], np.cumsum(self.outer)])]
+        return np.diff(ends), within
 
     def chosen(self, size: Any, key: Any) -> Any:
         if type(size) is Nest and self.level is None:
             members = np.atleast_1d(np.arange(len(self.outer))[key])
             v = self.values[packing_of((RaggedInt(self.outer),), len(self.outer)).rows_of(members)]
-            return DeepInt(v, self.outer[members], None, self.at) if isinstance(key, slice) else RaggedInt(v, None, self.at)
+            return (
+                DeepInt(v, self.outer[members], None, self.at)
+                if isinstance(key, slice)
+                else RaggedInt(v, None, self.at)
+            )
         if type(size) is not RaggedInt or not np.array_equal(size.values, self.outer):
             return self
         p = packing_of((RaggedInt(self.outer),), len(self.outer))

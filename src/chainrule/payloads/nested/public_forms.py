@@ -20,7 +20,7 @@ from ...ops.shape.slices import slice_p, take_slice
 from ...ops.shape.views import broadcast_tensors
 from .array import NestedArray
 from .deep_sizes import DeepInt, inner_size, is_deep
-from .sizes import Nest, RaggedInt, geometry_of
+from .sizes import Nest, RaggedInt
 
 
 def draw_ragged(shape: tuple[Any, ...], sample: Callable[..., Any], rng: Any, levels: list[Any]) -> Tensor:
@@ -95,7 +95,9 @@ def _slice_deep(x: Tensor, items: tuple[Any, ...], size: DeepInt) -> Tensor:
     from ...nested import nest_p, unnest_p
 
     if any(_bounds(k) for k in items[1:]) or not _bounds(items[0]):
-        raise ChainruleError("a slice with one bound for each inner component of a nest of nests takes the first dim: x[:sizes]")
+        raise ChainruleError(
+            "a slice with one bound for each inner component of a nest of nests takes the first dim: x[:sizes]"
+        )
     part = slice(*[inner_size(v) for v in (items[0].start, items[0].stop)])
     y = slice_dense(x, part)
     shape = tuple(y.shape)  # type: ignore[union-attr]

@@ -41,10 +41,11 @@ class RaggedInt(Ragged):
     `at` is the axis of the components in the arrays that the size speaks of: other vmaps put theirs in front.
     """
 
-    __slots__ = ("at", "level", "values")
+    __slots__ = ("at", "level", "values", "within")
 
     def __init__(self, values: Any, level: Any = None, at: int = 0) -> None:
         self.values, self.level, self.at = values, level, at
+        self.within: ndarray | None = None  # of a number of elements of nests of nests: that of each inner component
         if not SEEN:
             SEEN.append(True)
 
@@ -112,7 +113,12 @@ class RaggedInt(Ragged):
         return self._with(o, np.add)
 
     def __mul__(self, o: Any) -> Any:
-        return Nest(self.many(o.each)) if type(o) is Nest else self._with(o, np.multiply)
+        if type(o) is Nest:
+            return o * self
+        y = self._with(o, np.multiply)
+        if self.within is not None and isinstance(o, int):
+            y.within = self.within * o
+        return y
 
     __radd__, __rmul__ = __add__, __mul__
 
@@ -182,9 +188,9 @@ class RaggedInt(Ragged):
         """The shape of a nest of vectors of this size."""
         return geometry_of((self,), len(self.values)).shape
 
-    def many(self, each: ndarray) -> ndarray:
-        """The number of elements where each of `each` has this size: of each component."""
-        return each * self.values
+    def many(self, each: ndarray, within: ndarray | None) -> tuple[ndarray, ndarray | None]:
+        """The number of elements where each of `each` has this size: of each component, and of each inner one where these differ."""
+        return each * self.values, None
 
     @property
     def most(self) -> int:
@@ -245,6 +251,7 @@ class Nest(int):
 
     each: ndarray
     columns: tuple[Any, ...] | None
+    within: ndarray | None = None
     deep_infer: Any = None  # the same for nests of nests, which declare it
 
     def __new__(cls, each: ndarray, columns: tuple[Any, ...] | None = None) -> Nest:
@@ -260,9 +267,15 @@ class Nest(int):
             return self
         if type(o) is Nest:
             return Nest(self.each * o.each)
-        if isinstance(o, RaggedInt):
-            return Nest(o.many(self.each))
-        return Nest(self.each * o) if isinstance(o, int) else int.__mul__(self, o)
+        if not isinstance(o, int | RaggedInt):
+            return int.__mul__(self, o)
+        # Nests of nests count what each inner component has, to be multiplied by its own sizes.
+        each, within = o.many(self.each, self.within) if isinstance(o, RaggedInt) else (self.each * o, None)
+        if self.within is not None and isinstance(o, int):
+            within = self.within * o
+        y = Nest(each)
+        y.within = within
+        return y
 
     __rmul__ = __mul__
 
