@@ -322,4 +322,7 @@ def test_joins_of_equal_and_ragged():
     assert not any(type(s).__name__ == "DeepInt" for s in one.shape)
     assert cr.cat([one, x], -1).tolist() == [[[1.0, 1.0, 2.0, 3.0], [4.0, 4.0]], [[5.0, 5.0, 6.0]]]
     assert cr.cat([one, x], 1).tolist() == [[[1.0], [4.0], [1.0, 2.0, 3.0], [4.0]], [[5.0], [5.0, 6.0]]]
+    other = nested.nested_tensor([[[7.0]], [[8.0, 9.0], [1.0]]])
+    joined = [[*a, *b] for a, b in zip(x.tolist(), other.tolist(), strict=True)]
+    assert cr.cat([x, other], 1).tolist() == vmap(lambda a, b: cr.cat([a, b]))(x, other).tolist() == joined
     assert cr.cat([x, one]).tolist() == [*x.tolist(), [[1.0], [4.0]], [[5.0]]]

@@ -198,7 +198,8 @@ def _(*xs: Any, dim: int, ns: Any) -> Any:
         )
     if dim + k >= 0:
         return lifted(slices.cat_p, xs, {"dim": dim, "ns": ns})
-    ragged = [any(isinstance(s, RaggedInt) for s in sizes) for sizes in zip(*[x.shape[-k:] for x in xs], strict=True)]
+    sizes = zip(*[x.shape[-k:] for x in xs], strict=True)
+    ragged = [any(isinstance(s, RaggedInt) or s != cs[0] for s in cs) for cs in sizes]
     xs = tuple([_ragged_in(x, ragged) for x in xs])
     inner = _cat_components([x.inner for x in xs])
     counts = [x.counts for x in xs]

@@ -158,7 +158,7 @@ def inner_size(s: Any) -> Any:
 def deep_infer(shape: tuple[Any, ...], have: Any) -> tuple[Any, ...] | None:
     """`shape` of a nest of nests with a -1 behind the inner components replaced, by a size of its own in each; None where there is none."""
     at = next((i for i, s in enumerate(shape) if type(s) is int and s == -1), 0)
-    if at < 2 or not is_deep(have) or type(shape[1]) is not RaggedInt or not shape[1] == have[1]:
+    if at < 2 or not is_deep(have) or type(shape[1]) is not RaggedInt or shape[1] != have[1]:
         return None
     outer = have[1].values
     m = int(outer.sum())
