@@ -13,10 +13,11 @@ chainrule.Size([2])
 from __future__ import annotations
 
 import gc
+import math
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,9 @@ from .core.views import DETACH, Unseen, meta, root_of
 from .ops.shape.slices import slice_p
 from .payloads.nested import bodies as _bodies  # noqa: F401  (declares how ops run on nests)
 from .payloads.nested.array import NestedArray, flat, padded, unpad
+from .payloads.nested.deep import DeepArray, deep_of, deep_shape_of, joined
+from .payloads.nested.deep_shape import padded_deep, unpadded_deep
+from .payloads.nested.deep_sizes import DeepInt, is_deep
 from .payloads.nested.exchange import from_arrow, from_awkward, to_arrow, to_awkward
 from .payloads.nested.graphs import segment_max, segment_mean, segment_min, segment_softmax, segment_sum
 from .payloads.nested.sizes import Nest, Packing, RaggedInt, geometry_of, lazy
@@ -97,6 +101,8 @@ def unnest_p(x: Any, *, shape: tuple[Any, ...]) -> Any:
 
 for _p in (nest_p, unnest_p):
     _p.on(NestedArray)(_p.body)
+nest_p.on(DeepArray)(lambda values, *, shape: deep_of(values, (*values.shape[:-1], *shape)))
+unnest_p.on(DeepArray)(lambda x, *, shape: flat(x.inner, len(x.lead)))
 nest_p.jvp([lambda t, y, v, *, shape: nest_p.bind(t, shape=shape)])
 nest_p.vjp([lambda g, y, v, *, shape: unnest_p.bind(g, shape=shape)])
 unnest_p.vjp([lambda g, y, x, *, shape: nest_p.bind(g, shape=shape)])
@@ -129,6 +135,8 @@ def join_nest_p(*xs: Any, shape: tuple[Any, ...]) -> Any:
 
 for _p in (unbind_nest_p, join_nest_p):
     _p.on(NestedArray)(_p.body)
+unbind_nest_p.on(DeepArray)(lambda x, *, shape: tuple(x.components()))
+join_nest_p.on(DeepArray)(lambda *xs, shape: joined(xs, shape))
 
 
 @join_nest_p.jvp
@@ -180,11 +188,9 @@ def as_nested_tensor(
         plain = _joined(parts) if parts else None
     if plain is not None:
         return plain if dtype is None else plain.to(dtype)
-    if any(isinstance(c, Tensor) and c.is_nested for c in parts):
-        raise ChainruleError(
-            "nested_tensor: components must be dense, but some are nested themselves. Join them, x = cat(nests), and keep how many each has: "
-            "what is one row for each component of x is a nest again by nested_tensor_from_jagged(rows, lengths=counts)"
-        )
+    nests = _nests(parts)
+    if nests is not None:
+        return _of_nests(nests, dtype)
     blank = [isinstance(c, list | tuple) and not len(c) for c in parts]  # an empty list says nothing of a type
     parts = [_as_tensor(c, dtype) for c in parts]
     shape = _shape([tuple(p.shape) for p in parts])
@@ -193,6 +199,42 @@ def as_nested_tensor(
         return nest_p(Tensor(np.zeros(0, d.np)), shape=shape)
     d = dt.result_of((p.dtype, p.ndim) for p, b in zip(parts, blank, strict=True) if not b or all(blank))
     return join_nest_p(*[p if p.dtype is d else p.to(d) for p in parts], shape=shape)
+
+
+def _nests(parts: list[Any]) -> list[Tensor] | None:
+    """The components as nests, where some of them are: nested tensors, or lists of components of different sizes."""
+    if not any((isinstance(c, Tensor) and c.is_nested) or _is_nest(c) for c in parts):
+        return None
+    out = []
+    for i, c in enumerate(parts):
+        if isinstance(c, Tensor) and not c.is_nested:
+            raise ChainruleError(
+                f"nested_tensor: component {i} is dense, of shape {list(c.shape)}, but others are nested; write nested_tensor(...) of it, "
+                "which makes it a nest of its entries"
+            )
+        out.append(c if isinstance(c, Tensor) else as_nested_tensor(c))
+    return out
+
+
+def _is_nest(c: Any) -> bool:
+    """Whether a list lists components: tensors or arrays with dims, or lists that make no array."""
+    if not isinstance(c, list | tuple) or not len(c):
+        return False
+    if any(isinstance(v, Tensor | np.ndarray) for v in c):
+        return all(isinstance(v, Tensor | np.ndarray | list | tuple) and (not hasattr(v, "ndim") or v.ndim) for v in c)
+    if not all(isinstance(v, list | tuple) for v in c):
+        return False
+    return len({len(v) for v in c}) > 1 or any(map(_is_nest, c))
+
+
+def _of_nests(nests: list[Tensor], dtype: Any) -> Tensor:
+    if any(type(s) is DeepInt for t in nests for s in t.shape):
+        raise ChainruleError(
+            "nested_tensor: nests of nests of nests are not possible; join the innermost ones, cat(nests), and keep how many each has"
+        )
+    d = dt.result_of((t.dtype, t.ndim) for t in nests) if dtype is None else dt.as_dtype(dtype)
+    shape = deep_shape_of([tuple(_whole(t, "a component of a nested tensor")) for t in nests])
+    return join_nest_p(*[t if t.dtype is d else t.to(d) for t in nests], shape=shape)
 
 
 def _joined(parts: list[Any]) -> Tensor | None:
@@ -344,6 +386,8 @@ def unpad_nest_p(a: Any, *, shape: tuple[Any, ...], size: tuple[int, ...] | None
 
 for _p in (pad_nest_p, unpad_nest_p):
     _p.on(NestedArray)(_p.body)
+pad_nest_p.on(DeepArray)(lambda x, *, shape, size, value: padded_deep(x, value, size, padded))
+unpad_nest_p.on(DeepArray)(lambda a, *, shape, size: unpadded_deep(a, shape, unpad))
 pad_nest_p.jvp([lambda t, y, x, *, shape, size, value: pad_nest_p(t, shape=shape, size=size, value=0.0)])
 pad_nest_p.vjp([lambda g, y, x, *, shape, size, value: unpad_nest_p(g, shape=shape, size=tuple(g.shape))])
 unpad_nest_p.jvp([lambda t, y, a, *, shape, size: unpad_nest_p(t, shape=shape, size=size)])
@@ -418,7 +462,19 @@ def _whole(x: Tensor, what: str) -> tuple[Any, ...]:
 
 def _packing(x: Tensor, what: str) -> Packing:
     shape = _whole(x, what)
+    if is_deep(shape):
+        return _pattern(shape).flattened().geometry.packing
     return geometry_of(shape[1:], int(shape[0])).packing
+
+
+def _pattern(shape: tuple[Any, ...]) -> DeepArray:
+    """Something of the shape of a nest of nests."""
+    return deep_of(np.zeros(int(math.prod(shape[1:], start=shape[0])), np.bool_), shape)
+
+
+def _rows(shape: tuple[Any, ...]) -> tuple[int, ...]:
+    """The shape of the packed rows of a nest."""
+    return _pattern(shape).rows.shape if is_deep(shape) else geometry_of(shape[1:], int(shape[0])).rows
 
 
 def values(self: Tensor) -> Tensor:
@@ -428,7 +484,7 @@ def values(self: Tensor) -> Tensor:
     tensor([1., 2., 3.])
     """
     shape = _whole(self, "values()")
-    return unnest_p(self, shape=shape).reshape(geometry_of(shape[1:], int(shape[0])).rows)
+    return unnest_p(self, shape=shape).reshape(_rows(shape))
 
 
 @public("", methods="offsets", out=False)
@@ -468,6 +524,10 @@ def nested_sizes(self: Tensor) -> Tensor:
     [[1, 2], [1, 1]]
     """
     shape = _whole(self, "sizes")
+    if is_deep(shape):
+        raise ChainruleError(
+            "the sizes of a nest of nests are no matrix: take those of each nest, x[i]._nested_tensor_size()"
+        )
     return Tensor(geometry_of(shape[1:], int(shape[0])).sizes.copy())
 
 
@@ -489,13 +549,18 @@ def components(x: Tensor) -> tuple[Tensor, ...]:
 class _ComponentMeta(Meta):
     """The Meta of one of many components, which finds the view op that leads to it when asked: few ever are."""
 
-    def __init__(self, root: Tensor, number: int, family: tuple[Any, ...]) -> None:
-        self.base, self.number, self.family = root, number, family
+    def __init__(self, number: int, family: tuple[Any, ...]) -> None:
+        self.number, self.family = number, family
+
+    @lazy
+    def base(self) -> Tensor:
+        """The root of the views."""
+        return self.family[0]
 
     @lazy
     def chain(self) -> tuple[Any, ...]:
         """The links from the root to the nest, and the slice of this component."""
-        links, shape = self.family
+        _, links, shape = self.family
         return (*links, (slice_p, {"key": (self.number, *(slice(None),) * (len(shape) - 1)), "old": shape}))
 
 
@@ -511,9 +576,9 @@ def _register_components(x: Tensor, cs: tuple[Tensor, ...], shape: tuple[Any, ..
             if cs[0]._interp is not x._interp
             else links
         )
-    family = links, shape
-    for i, c in enumerate(cs):
-        c._meta = _ComponentMeta(root, i, family)
+    # Loops in C: a component takes little more than its tensor and its array.
+    for c, k in zip(cs, map(_ComponentMeta, range(len(cs)), repeat((root, links, shape))), strict=True):
+        c._meta = k
     m = meta(root)
     m.views = [*(w for w in m.views or () if w() is not None), *map(weakref.ref, cs)]
 

@@ -81,6 +81,8 @@ class Batching(Interpreter):
         if SEEN and has_ragged(shape):
             # Where this level maps over the components of a nest, the ragged sizes are its own.
             own = hasattr(full[0], "each")
+            if isinstance(full[0], Ragged):
+                shape = tuple([s.entered(self) if isinstance(s, Ragged) else s for s in shape])
             shape = tuple([s.raised(self, own) if isinstance(s, Ragged) else s for s in shape])
         return shape
 

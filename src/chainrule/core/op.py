@@ -201,9 +201,9 @@ class Op:
                         other = v
                 vals.append(v)
         if other is not None:
-            body = PAYLOADS[type(other)].body(self)
+            body = PAYLOADS[type(other)].body_for(self, vals, kw)
         elif SEEN and self.sizes and (r := first_ragged(self.sizes, kw)) is not None:
-            body = r.payload.body(self)
+            body = r.payload.body_for(self, vals, kw)
         try:
             y = body(*vals, **kw)
         except FLOATING:
@@ -215,10 +215,7 @@ class Op:
         if type(y) is ndarray and rounded is None:
             return Tensor(y)
         if type(y) is tuple:
-            out = []
-            for v in y:
-                out.append(Tensor(v if type(v) is ndarray else as_payload(v)))
-            return tuple(out)
+            return tuple(map(Tensor, y if len(y) > 8 and set(map(type, y)) == {ndarray} else map(as_payload, y)))
         if rounded is None:
             return Tensor(np.asarray(y) if isinstance(y, np.generic) else as_payload(y))
         if (narrow := dt.NARROW[rounded.np].get(y.dtype)) is not None:

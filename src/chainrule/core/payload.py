@@ -33,6 +33,10 @@ class Payload:
         """How `op` runs on arrays of this type: the body declared for it, or by default the op's own."""
         return op.bodies.get(self.array) or op.body
 
+    def body_for(self, op: Op, vals: Any, kw: dict[str, Any]) -> Callable[..., Any]:
+        """`body`, for these operands and static data: where arrays of another type are among them, that type's may come first."""
+        return self.body(op)
+
     def zeros(self, like: Any, shape: tuple[Any, ...], dtype: np.dtype[Any]) -> Any:
         """Zeros of a shape, where `like` is."""
         return np.zeros(shape, dtype)

@@ -32,6 +32,14 @@ class Ragged:
         """The size as `level` sees it; `own` says that the level maps over the components."""
         raise NotImplementedError(f"{type(self).__name__}.raised")
 
+    def entered(self, level: Any) -> Ragged:
+        """The size as `level` sees it, which maps over a ragged dim in front."""
+        return self
+
+    def chosen(self, size: Any, key: Any) -> Any:
+        """What is left of the size where of a dim of `size` in front of it `key` (an int or a slice) is taken."""
+        return self
+
     def as_tensor(self, others: list[Tensor]) -> Tensor:
         """The size as an operand beside other tensors: a number for each component."""
         raise NotImplementedError(f"{type(self).__name__}.as_tensor")

@@ -37,7 +37,7 @@ class _Safe(pickle.Unpickler):
         ours = (module, name) in {
             ("chainrule.core.tensor", "_rebuild"), ("chainrule.core.tensor", "Tensor"), ("chainrule.core.tensor", "Size"),
             ("chainrule.core.dtypes", "_by_name"), ("chainrule.nn.parameter", "Parameter"), ("chainrule.payloads.nested.array", "_rebuild"),
-            ("chainrule.payloads.sparse.array", "_rebuild"),
+            ("chainrule.payloads.sparse.array", "_rebuild"), ("chainrule.payloads.nested.deep", "_rebuild"),
         }  # fmt: skip
         arrays = (
             module.startswith("numpy") and name in ("_reconstruct", "ndarray", "dtype", "scalar", "_frombuffer")

@@ -72,7 +72,8 @@ class Plan:
         self.dims: list[int] = []
         self.tensors: list[Tensor] = []
         axis = 0
-        shape = x.shape
+        shape: Any = x.shape
+        self.shape = tuple(shape)
         for k in items:
             if k is None:
                 new.append(1)
@@ -88,6 +89,8 @@ class Plan:
                 n = shape[axis]
                 new.append(n.sliced(k) if is_ragged(n) else len(range(*k.indices(n))))
                 axis += 1
+                if type(n) is not int and k != slice(None):
+                    shape = _left(shape, axis, k)
             elif isinstance(k, int | np.integer):
                 n = shape[axis]
                 if not (n.covers(max(k + 1, -k)) if is_ragged(n) else -n <= k < n):
@@ -97,6 +100,8 @@ class Plan:
                     )
                 basic.append(int(k))
                 axis += 1
+                if type(n) is not int:
+                    shape = _left(shape, axis, int(k))
             elif k.dtype is dt.bool_:
                 for j, m in enumerate(k.shape):
                     if m != shape[axis + j]:
@@ -123,7 +128,6 @@ class Plan:
                 axis += 1
         self.basic = tuple(basic)
         self.viewed = tuple(new)
-        self.shape = tuple(shape)
 
     def view(self, x: Tensor) -> Tensor:
         """The basic part applied."""
@@ -194,6 +198,11 @@ def _getitem(self: Tensor, key: Any) -> Tensor:
         k, n = len(s), y.ndim
         y = permute_p(y, dims=tuple(d - n for d in [*range(k, k + at), *range(k), *range(k + at, n)]))
     return y
+
+
+def _left(shape: Any, axis: int, k: Any) -> list[Any]:
+    """A shape whose ragged sizes from `axis` on may depend on the dim in front, of which `k` is taken."""
+    return [*shape[:axis], *[s.chosen(shape[axis - 1], k) if is_ragged(s) else s for s in shape[axis:]]]
 
 
 def places(x: Tensor) -> Tensor:

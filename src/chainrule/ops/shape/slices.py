@@ -330,13 +330,18 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
                 f"cat: tensors must have same number of dimensions: got {n} and {len(s)} (tensor number {i})"
             )
         # Whole components go one after the other, whatever their sizes.
-        whole = d == -n and SEEN and (hasattr(ref[0], "each") or hasattr(s[0], "each"))
+        whole = SEEN and (d == -n and (hasattr(ref[0], "each") or hasattr(s[0], "each")) or _inner(ref, s, d))
         if not whole and any(not same_size(a, b) for k, (a, b) in enumerate(zip(ref, s, strict=True)) if k - n != d):
             raise RuntimeError(
                 f"cat: sizes of tensors must match except in dimension {d + n}. Expected {list(ref)} but got {list(s)} for tensor number {i} in the list"
             )
     y = cat_p(*kept, dim=d, ns=tuple([x.shape[d] for x in kept]))
     return y if y.dtype is want else y.to(want)
+
+
+def _inner(ref: Any, s: Any, d: int) -> bool:
+    """Whether whole inner components of nests of nests are joined: the sizes behind depend on this dim."""
+    return is_ragged(ref[d]) and not hasattr(ref[d], "outer") and any(hasattr(m, "outer") for m in (*ref, *s))
 
 
 def _check_out(out: Tensor, tensors: Any) -> None:

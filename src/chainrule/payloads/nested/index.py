@@ -258,13 +258,20 @@ def _(x: Any, i: Any, v: Any, *, r: int, s: int) -> Any:
 
 @last_writes_p.on(NestedArray)
 def _(i: NestedArray, *, s: int) -> NestedArray:
-    # Every index notes its place; of repeated ones of a component the last note stays.
+    # Every index notes its place; of repeated ones of a component (in the dims in front of its own, of an entry) the last note stays.
     g = i.geometry
+    if g.u <= g.k - s:
+        return NestedArray(last_writes_p.body(i.rows, s=s), g)
     at = flat(i, len(i.lead))
     top = int(at.max(initial=0)) + 1
-    at = at + np.repeat(g.packing.owner, g.width) * top
+    group, count = np.repeat(g.packing.owner, g.width), g.n
+    if g.k > s:
+        owner, coords = g.elements()
+        kinds, group = np.unique(np.stack([owner, *coords[: g.k - s]]), axis=1, return_inverse=True)
+        group, count = group.reshape(-1), kinds.shape[1]
+    at = at + group * top
     order = np.broadcast_to(np.arange(at.shape[-1]), at.shape)
-    note = np.empty((*i.lead, g.n * top), np.int64)
+    note = np.empty((*i.lead, count * top), np.int64)
     np.put_along_axis(note, at, order, -1)
     return NestedArray((np.take_along_axis(note, at, -1) == order).reshape(i.rows.shape), g)
 

@@ -15,10 +15,12 @@ from ...core.dtypes import DType, bool_, get_default_dtype
 from ...core.errors import ChainruleError
 from ...core.shapes import zeros
 from ...core.tensor import Tensor
+from ...ops.index.rows import take_rows_p, wrap_index_p
 from ...ops.shape.slices import slice_p, take_slice
 from ...ops.shape.views import broadcast_tensors
 from .array import NestedArray
-from .sizes import Nest, RaggedInt, geometry_of
+from .deep_sizes import DeepInt, inner_size, is_deep
+from .sizes import Nest, RaggedInt
 
 
 def draw_ragged(shape: tuple[Any, ...], sample: Callable[..., Any], rng: Any, levels: list[Any]) -> Tensor:
@@ -40,15 +42,14 @@ def draw_ragged(shape: tuple[Any, ...], sample: Callable[..., Any], rng: Any, le
 def arange_ragged(start: Any, end: Any, step: Any, d: DType) -> Tensor:
     """``start, start + step, ...`` up to but not including `end`, which differ between the components."""
     n = -((start - end) // step)
-    level = n.level
-    n = RaggedInt(np.maximum(n.values, 0).astype(np.int64), level)
+    n = n.like(np.maximum(n.values, 0).astype(np.int64))
     # Outside of a map over the components the result has a dim for them.
-    shape = (n,) if level is not None else geometry_of((n,), len(n.values)).shape
+    shape = (n,) if n.level is not None else n.whole()
     return ((zeros(shape, d) + 1).cumsum(-1) - 1) * step + start
 
 
 def _bounds(k: Any) -> list[RaggedInt]:
-    return [v for v in (k.start, k.stop) if type(v) is RaggedInt] if isinstance(k, slice) else []
+    return [v for v in (k.start, k.stop) if isinstance(v, RaggedInt)] if isinstance(k, slice) else []
 
 
 def slice_dense(x: Tensor, key: Any) -> Tensor | None:
@@ -69,6 +70,8 @@ def slice_dense(x: Tensor, key: Any) -> Tensor | None:
             "a slice with a ragged bound takes whole dims in front of it: x[:, :sizes]; index these afterwards"
         )
     n = len(sizes[0].values)
+    if type(sizes[0]) is DeepInt and sizes[0].level is None:
+        return _slice_deep(x, items, sizes[0])
     if sizes[0].level is None:
         if _bounds(items[0]):
             x = x.unsqueeze(0).expand(n, *x.shape)
@@ -87,6 +90,23 @@ def slice_dense(x: Tensor, key: Any) -> Tensor | None:
     return y[rest if sizes[0].level is not None else (slice(None), *rest)]
 
 
+def _slice_deep(x: Tensor, items: tuple[Any, ...], size: DeepInt) -> Tensor:
+    """``x[:sizes]`` for each inner component of a nest of nests."""
+    from ...nested import nest_p, unnest_p
+
+    if any(_bounds(k) for k in items[1:]) or not _bounds(items[0]):
+        raise ChainruleError(
+            "a slice with one bound for each inner component of a nest of nests takes the first dim: x[:sizes]"
+        )
+    part = slice(*[inner_size(v) for v in (items[0].start, items[0].stop)])
+    y = slice_dense(x, part)
+    shape = tuple(y.shape)  # type: ignore[union-attr]
+    whole = (*DeepInt(shape[1].values, size.outer).whole(), *shape[2:])
+    full = (Nest(np.ones(len(size.outer), np.int64), whole[1:]), *whole[1:])
+    z = nest_p(unnest_p(y, shape=shape), shape=full)
+    return z if len(items) == 1 else z[(slice(None), slice(None), slice(None), *items[1:])]
+
+
 # -- x[...] ---------------------------------------------------------------------------------------------------------------
 
 
@@ -102,6 +122,8 @@ def index_nested(x: Tensor, key: Any) -> Tensor | None:
     """``x[key]`` where tensors index dims of the components, which they do in each by itself; None where the dense way will do."""
     items = key if type(key) is tuple else (key,)
     shape = tuple(x.shape)
+    if items and is_deep(shape) and (y := _one_index(x, items)) is not None:
+        return y
     if not items or type(shape[0]) is not Nest:
         return None
     first = items[0]
@@ -127,6 +149,21 @@ def index_nested(x: Tensor, key: Any) -> Tensor | None:
     if _is_index(first):
         return _paired(x, items)
     return None
+
+
+def _one_index(x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
+    """``x[..., i, ...]`` of a nest of nests with one list of numbers, beside whole dims; None for other indices."""
+    at = [p for p, k in enumerate(items) if not isinstance(k, slice) and k is not Ellipsis]
+    if len(at) != 1 or not _is_index(items[at[0]]) or any(isinstance(k, slice) and not _whole(k) for k in items):
+        return None
+    i = items[at[0]] if isinstance(items[at[0]], Tensor) else Tensor(np.asarray(items[at[0]]))
+    if i.dtype is bool_ or i.ndim != 1 or i.is_nested:
+        return None
+    behind = Ellipsis in [k for k in items[: at[0]] if not isinstance(k, Tensor)]
+    d = at[0] - len(items) if behind else at[0] - x.ndim
+    size = x.shape[d]
+    i = wrap_index_p(i, n=size, dim=d + x.ndim)
+    return take_rows_p(x, i, r=-d - 1, s=1, n=size)
 
 
 def _masked(x: Tensor, mask: Tensor, items: tuple[Any, ...]) -> Tensor:

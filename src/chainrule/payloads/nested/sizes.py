@@ -41,10 +41,11 @@ class RaggedInt(Ragged):
     `at` is the axis of the components in the arrays that the size speaks of: other vmaps put theirs in front.
     """
 
-    __slots__ = ("at", "level", "values")
+    __slots__ = ("at", "level", "values", "within")
 
     def __init__(self, values: Any, level: Any = None, at: int = 0) -> None:
         self.values, self.level, self.at = values, level, at
+        self.within: ndarray | None = None  # of a number of elements of nests of nests: that of each inner component
         if not SEEN:
             SEEN.append(True)
 
@@ -112,7 +113,12 @@ class RaggedInt(Ragged):
         return self._with(o, np.add)
 
     def __mul__(self, o: Any) -> Any:
-        return Nest(o.each * self.values) if type(o) is Nest else self._with(o, np.multiply)
+        if type(o) is Nest:
+            return o * self
+        y = self._with(o, np.multiply)
+        if self.within is not None and isinstance(o, int):
+            y.within = self.within * o
+        return y
 
     __radd__, __rmul__ = __add__, __mul__
 
@@ -168,6 +174,23 @@ class RaggedInt(Ragged):
             f"a function that branches on a ragged size needs the same answer for all components. Use where(), masks or slices, "
             f"which stop at each component's end, or sort the components into nests that agree."
         )
+
+    def chosen(self, size: Any, key: Any) -> Any:
+        if type(size) is not Nest or self.level is not None:
+            return self
+        return RaggedInt(self.values[key], None, self.at) if isinstance(key, slice) else int(self.values[key])
+
+    def like(self, values: ndarray) -> RaggedInt:
+        """Another size of the same components."""
+        return RaggedInt(values, self.level, self.at)
+
+    def whole(self) -> tuple[Any, ...]:
+        """The shape of a nest of vectors of this size."""
+        return geometry_of((self,), len(self.values)).shape
+
+    def many(self, each: ndarray, within: ndarray | None) -> tuple[ndarray, ndarray | None]:
+        """The number of elements where each of `each` has this size: of each component, and of each inner one where these differ."""
+        return each * self.values, None
 
     @property
     def most(self) -> int:
@@ -228,6 +251,8 @@ class Nest(int):
 
     each: ndarray
     columns: tuple[Any, ...] | None
+    within: ndarray | None = None
+    deep_infer: Any = None  # the same for nests of nests, which declare it
 
     def __new__(cls, each: ndarray, columns: tuple[Any, ...] | None = None) -> Nest:
         n = super().__new__(cls, int(each.sum()) if columns is None else len(each))
@@ -242,15 +267,23 @@ class Nest(int):
             return self
         if type(o) is Nest:
             return Nest(self.each * o.each)
-        if isinstance(o, int | RaggedInt):
-            return Nest(self.each * plain(o))
-        return int.__mul__(self, o)
+        if not isinstance(o, int | RaggedInt):
+            return int.__mul__(self, o)
+        # Nests of nests count what each inner component has, to be multiplied by its own sizes.
+        each, within = o.many(self.each, self.within) if isinstance(o, RaggedInt) else (self.each * o, None)
+        if self.within is not None and isinstance(o, int):
+            within = self.within * o
+        y = Nest(each)
+        y.within = within
+        return y
 
     __rmul__ = __mul__
 
     def infer_size(self, shape: tuple[Any, ...], have: Any) -> tuple[Any, ...]:
         """`shape` with its -1 replaced: in front it stands for all components' rows, elsewhere for a size of its own in each."""
-        at = next((i for i, s in enumerate(shape) if type(s) is not RaggedInt and s == -1), None)
+        if self.deep_infer is not None and (found := self.deep_infer(shape, have)) is not None:
+            return found
+        at = next((i for i, s in enumerate(shape) if not isinstance(s, RaggedInt) and s == -1), None)
         here = next((i for i, s in enumerate(shape) if type(s) is Nest), 0)
         if here and at is None and type(have[0]) is Nest and all(s == 1 for s in shape[:here]):
             return (*shape[:here], *self.infer_size(shape[here:], have))
@@ -298,7 +331,7 @@ class Nest(int):
 
 def is_ragged(shape: Any) -> bool:
     """Whether a shape has a ragged size."""
-    return any(type(s) is RaggedInt for s in shape)
+    return any(isinstance(s, RaggedInt) for s in shape)
 
 
 class Packing:

@@ -11,7 +11,8 @@ from ... import func, nested
 from ...core.tensor import Tensor
 from ...core.tree import flatten
 from ...ops.shape.create import tensor
-from ...payloads.nested.sizes import RaggedInt, geometry_of
+from ...payloads.nested.deep_sizes import DeepInt
+from ...payloads.nested.sizes import Nest, RaggedInt, geometry_of
 from .program import Program, Value
 
 
@@ -361,12 +362,61 @@ def ensemble_of_maps(c: Case) -> None:
                     close(parts(member), [w[q].numpy() for w in want], f"{name}: output {q}")
 
 
-ONE = {mapped_value, first_mapped, second_mapped, per_component, per_component_second, hessians, ensemble_of_maps}
+def documents(c: Case) -> None:
+    """The components in groups, as a nest of nests: a map over the groups of a map over their components."""
+    n, rng = c.p.n, c.rng
+    cuts = np.sort(rng.integers(0, n + 1, int(rng.integers(0, 3))))
+    counts = np.diff([0, *cuts, n])
+    deep = lambda xs: [_grouped(x, counts) for x in xs]
+    k = len(c.p.nests)
+    a = (*deep(c.x.nests), *c.x.dense)
+    twice = lambda f: func.vmap(func.vmap(f, in_dims=c.dims), in_dims=c.dims)
+    got = twice(c.p.on_one)(*a)
+    for j, (y, want) in enumerate(zip(got, c.p.on_lists(*c.x.b), strict=True)):
+        close(_members_of(y), [w.numpy() for w in want], f"documents: output {j}")
+    slopes = grad(c.g, c.k)(*c.x.b)
+    mine = grad(lambda *a: total(twice(c.p.on_one)(*a)), c.k)(*a)
+    for j, (d, w) in enumerate(zip(mine, slopes, strict=True)):
+        close(_members_of(d) if j < k else arrays(d), arrays(w), f"documents: grad of argument {j}")
+    for d, x in zip(mine[:k], a[:k], strict=True):
+        assert d.shape == x.shape, f"documents: a derivative of shape {d.shape} for {x.shape}"
+    each = twice(grad(c.h, c.k))(*a)
+    for j in range(k):
+        close(_members_of(each[j]), arrays(slopes[j]), f"documents: grad inside, argument {j}")
+    t = (*deep(c.t.nests), *c.t.dense)
+    push_twice = func.jvp(lambda *a: total(twice(c.p.on_one)(*a)), a, t)[1]
+    close(arrays(push_twice), arrays(push(c.g, c.t.b)(*c.x.b)), "documents: jvp")
+
+
+def _grouped(x: Tensor, counts: np.ndarray) -> Tensor:
+    """The components of a nest as those of a nest of nests."""
+    shape = (RaggedInt(counts), *[DeepInt(s.values, counts) if type(s) is RaggedInt else s for s in x.shape[1:]])
+    full = (Nest(np.ones(len(counts), np.int64), shape), *shape)
+    return nested.nest_p(nested.values(x).reshape(-1), shape=full)
+
+
+def _members_of(y: Tensor) -> list[np.ndarray]:
+    """The inner components of a result on nests of nests."""
+    return [
+        part for group in y.unbind() for part in (parts(group) if group.is_nested else list(group.numpy(force=True)))
+    ]
+
+
+ONE = {
+    documents,
+    mapped_value,
+    first_mapped,
+    second_mapped,
+    per_component,
+    per_component_second,
+    hessians,
+    ensemble_of_maps,
+}
 MODES: dict[str, Callable[[Case], None]] = {
     f.__name__: f
     for f in (
         value, mapped_value, first, first_mapped, backward, second, second_mapped, per_component, per_component_second, hessians,
-        differences, ensemble, ensemble_first, ensemble_second, ensemble_of_maps,
+        differences, ensemble, ensemble_first, ensemble_second, ensemble_of_maps, documents,
     )
 }  # fmt: skip
 
