@@ -251,3 +251,14 @@ def test_a_missing_rule_names_the_op() -> None:
     bare = Op("bare_test_op", lambda x: x + 1)
     with pytest.raises(cr.MissingRuleError, match="bare_test_op has no reverse-mode rule"):
         grad(lambda v: bare(v).sum())(cr.ones(2))
+
+
+def test_jacobians_of_inputs_without_elements() -> None:
+    """Nothing to move is no column, in either mode."""
+    x = cr.zeros(0, 3)
+    for make, shape in ((jacfwd, (2, 0, 3)), (jacrev, (2, 0, 3)), (hessian, (2, 0, 3, 0, 3))):
+        assert make(lambda x: cr.ones(2) * x.sum())(x).shape == shape
+    parts = jacfwd(lambda p: p["a"].sum() * p["b"])({"a": cr.zeros(0), "b": cr.ones(2)})
+    assert parts["a"].shape == (2, 0) and parts["b"].shape == (2, 2)
+    assert jacfwd(lambda x: (x.sum(), x * 2), has_aux=True)(x)[1].shape == (0, 3)
+    assert vmap(jacfwd(lambda x: x.sum() * cr.ones(2)))(cr.zeros(4, 0)).shape == (4, 2, 0)

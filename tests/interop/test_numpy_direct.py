@@ -164,3 +164,38 @@ def test_what_has_no_place_in_straight_line_code() -> None:
     assert isinstance(node.args[0], Tensor) and node.y is None
     node.release()
     assert node.args is None
+
+
+PRODUCTS: list[Any] = [
+    lambda x: np.sum(np.dot(x, W)),
+    lambda x: np.sum(np.exp(np.dot(W[:3].T, x)) * 2.0),
+    lambda x: np.sum(np.dot(np.sin(x), x.T) ** 2),
+    lambda x: np.sum(np.dot(np.dot(x, W), np.dot(x, W).T * x[:, 0])) * np.sum(x),
+    lambda x: np.sum(1.0 - np.sum(x) * np.sum(np.sum(x) + x)),
+]
+
+
+@pytest.mark.parametrize("f", PRODUCTS)
+def test_products_and_sums(f: Any) -> None:
+    """Rules that are written by hand for small arrays give what the ops' rules give."""
+    g = grad(f)
+    np.testing.assert_allclose(g(X), differences(f, X), rtol=1e-5)
+    np.testing.assert_allclose(g(X), long_way(g)(X), rtol=1e-13)
+    assert g(X.astype(np.float32)).dtype == np.float32
+    eye = np.eye(12).reshape(12, 3, 4)
+    np.testing.assert_allclose(
+        [np.sum(jvp(g, (X,), (d,))[1]) for d in eye], differences(lambda x: np.sum(g(x)), X).reshape(-1), rtol=1e-5
+    )
+    np.testing.assert_allclose(vmap(g)(np.stack([X, X]))[1], g(X), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["matmul", "sum"])
+def test_a_rule_in_the_place_of_one_written_by_hand_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    op = OPS[name]
+    f = lambda x: np.sum(np.dot(x, W))
+    want = grad(f)(X)
+    assert op.straight[0] is op.pull_rules
+    rules = [lambda *args, r=r, **kw: r(*args, **kw) * 3 for r in op.pull_rules]
+    monkeypatch.setattr(op, "pull_rules", rules)
+    monkeypatch.setattr(op, "_keeps", {})
+    np.testing.assert_array_equal(grad(f)(X), want * 3)

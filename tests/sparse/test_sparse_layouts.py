@@ -339,3 +339,39 @@ def test_what_is_saved_is_read_without_trust(layout: str) -> None:
     with pytest.raises(RuntimeError, match=r"inconsistent|must lie|must rise"):
         rebuild(v, name, shape, bad, *rest)
     assert pickle.loads(pickle.dumps(values)).pattern.nnz == values.pattern.nnz
+
+
+ZEROS: dict[str, Any] = {
+    "dense": lambda s, x: (s @ x).sin().sum(),
+    "from the left": lambda s, x: (x.mT @ s.t()).sin().sum(),
+    "sparse": lambda s, x: (s @ s.t()).to_dense().pow(2).sum(),
+    "vector": lambda s, x: (s @ x.sum(1)).pow(2).sum(),
+    "sums": lambda s, x: (s + s * s).sum(),
+    "joined": lambda s, x: cr.cat([s, s]).to_dense().pow(2).sum(),
+}
+
+
+@pytest.mark.parametrize("name", ZEROS)
+@pytest.mark.parametrize("sizes", [(3, 4, 2, 0), (3, 4, 0, 4), (0, 4, 2, 0), (3, 0, 2, 0), (0, 0, 0, 0)])
+def test_no_numbers_no_rows_no_columns(name: str, sizes: tuple[int, int, int, int]) -> None:
+    m, n, k, count = sizes
+    v = cr.linspace(0.5, 1.5, count, dtype=cr.float64)
+    x = cr.ones(n, k, dtype=cr.float64)
+    index = cr.tensor(np.stack([np.arange(count) % max(m, 1), np.arange(count) % max(n, 1)]))
+    for by_rows in (False, True):
+
+        def f(v: Any, by_rows: bool = by_rows) -> Any:
+            s = cr.sparse_coo_tensor(index, v, (m, n))
+            return ZEROS[name](s.to_sparse_csr() if by_rows else s, x)
+
+        got = cr.func.grad(f)(v)
+        assert got.shape == v.shape
+        np.testing.assert_allclose(cr.func.vmap(cr.func.grad(f))(cr.stack([v, v])).numpy(), [got.numpy()] * 2)
+        h = cr.func.hessian(f)(v)
+        assert h.shape == (count, count)
+        np.testing.assert_allclose(cr.func.jacrev(cr.func.jacrev(f))(v).numpy(), h.numpy(), atol=1e-12)
+        s = cr.sparse_coo_tensor(index, v, (m, n))
+        many = cr.stack([x, x * 2])
+        np.testing.assert_allclose(
+            cr.func.vmap(lambda x, s=s: s @ x)(many).numpy(), np.stack([(s @ y).numpy() for y in many])
+        )

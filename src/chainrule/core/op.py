@@ -65,6 +65,9 @@ class Op:
     operator: Any = None  # `bind` as Python's operator, for pointwise ops
     plain: Any = None  # the body of a pointwise op that takes arrays of real floats as they are
     short: Any = None  # the reverse rules, and what computes them on small arrays (see `short.py`)
+    straight: Any = (
+        None  # the reverse rules, and the same written by hand on small arrays, for ops that are not pointwise
+    )
 
     def __init__(
         self,

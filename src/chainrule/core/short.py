@@ -19,7 +19,7 @@ from .reverse import _NONE, Node, _count
 from .tensor import Tensor
 
 ndarray = np.ndarray
-Short = Callable[[Any, Any, Any], Any]
+Short = Callable[..., Any]
 
 
 class _Unfit(Exception):
@@ -83,15 +83,15 @@ class Lean(Node):
     __slots__ = ("raw", "kept")
     raw: Any
     kept: Any
+    rare: Any = False  # in the __dict__ of those few that are
+    kw: Any = _NONE
 
     def __init__(self, op: Op, raw: Any, kept: Any, parents: Any, fits: Any) -> None:
         self.op = op
         self.raw = raw
         self.kept = kept
         self.parents = parents
-        self.kw = _NONE
         self.fits = fits
-        self.rare = False
         self.seq = _count()
 
     @property
@@ -116,11 +116,10 @@ class Lean(Node):
 def _written(op: Op, rules: Any, lean: bool = False) -> Short:
     """``short(node, g, array of g)``: the cotangents of the inputs, or None where the node has something else than small real arrays.
 
-    Of a lean node, which keeps arrays of one type and numbers: ``short(kept inputs, kept result, parents, array of g)``, in arrays; the one of an op
-    of one input by itself.
+    Of a lean node, which keeps arrays of one type and numbers: ``short(node, array of g)``, in arrays; the one of an op of one input by itself.
     """
     names: dict[str, Any] = {"ndarray": ndarray, "Tensor": Tensor, "asarray": np.asarray}
-    head = ["def short(xs, y0, parents, gv):", "    d = gv.dtype"]
+    head = ["def short(n, gv):", "    d, xs, parents = gv.dtype, n.raw, n.parents"]
     text = head if lean else ["def short(n, g, gv):", "    d, xs, parents = gv.dtype, n.args, n.parents"]
     out = []
     for i, rule in enumerate(rules):
@@ -138,7 +137,7 @@ def _written(op: Op, rules: Any, lean: bool = False) -> Short:
             pad = "        "
         if lean and not ufuncs and len(rules) > 1:
             raise _Unfit  # an operand may be a number
-        stored = "y0" if lean else "n.y"
+        stored = "n.kept" if lean else "n.y"
         for name, saved, on in [("y", stored, reads[0]), *[(f"x{k}", f"xs[{k}]", r) for k, r in enumerate(reads[1])]]:
             if not on:
                 continue
@@ -179,7 +178,9 @@ def short_rule(op: Op) -> tuple[Any, Short | None, Short | None]:
     rules = op.pull_rules
     made: Short | None = None
     lean: Short | None = None
-    if op.form == "pointwise" and op.conjugated and type(rules) is list and 1 <= len(rules) <= 2:
+    if op.straight is not None and op.straight[0] is rules:
+        lean = op.straight[1]
+    elif op.form == "pointwise" and op.conjugated and type(rules) is list and 1 <= len(rules) <= 2:
         try:
             with np.errstate(all="ignore"):
                 made = _written(op, rules)

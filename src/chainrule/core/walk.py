@@ -240,21 +240,26 @@ def _quickly(n: Any, grads: dict[Node, Any], heap: list[tuple[int, Node]]) -> No
                     if (short := noted[1]) is not None:
                         gs = short(n, g if g is not None else Tensor(v), v)
                 elif (short := noted[2]) is not None:
-                    out = short(args, n.kept, n.parents, v)
+                    out = short(n, v)
             except FLOATING:
                 gs = None  # by the rules, whose ops know what to do
             if out is not None:
                 n.raw = n.kept = None
                 grads.pop(n, None)
-                if out.__class__ is ndarray:
-                    p = n.parents[0]
-                    if p.__class__ is Lean and p not in grads and (not heap or -heap[0][0] < p.seq):
+                p, fit = n.parents[0], n.fits[0]
+                if out.__class__ is tuple:
+                    # Where one operand is a number or a constant, the op has one input like any other.
+                    gs = out
+                    if p is None:
+                        out, p, fit = out[1], n.parents[1], n.fits[1]
+                    else:
+                        out = out[0] if n.parents[1] is None else None
+                if p.__class__ is Lean and out is not None and fit is None:
+                    if p not in grads and (not heap or -heap[0][0] < p.seq):
                         # Nothing that was made later is left: this is all that comes together for the next node.
                         n, v, g = p, out, None
                         continue
-                    gs = (Tensor(out),)
-                else:
-                    gs = [None if r is None else Tensor(r) for r in out]
+                gs = (Tensor(out),) if gs is None else [None if r is None else Tensor(r) for r in gs]
         if gs is None:
             if g is None:
                 g = Tensor(v)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any, TypeVar
@@ -44,9 +45,15 @@ def as_tensor_result(y: Any) -> Any:
 
 def are_arrays(leaves: list[Any]) -> bool:
     """Whether some of the leaves are NumPy's arrays or numbers, so that the transform goes by NumPy's door."""
-    from ..interop.numpy.transform import any_foreign
+    return door().any_foreign(leaves)
 
-    return any_foreign(leaves)
+
+@functools.cache
+def door() -> Any:
+    """How arrays come into a transform, imported with the first of them. (An import statement that finds its module costs as much as three ops.)"""
+    from ..interop.numpy import transform
+
+    return transform
 
 
 def need_diff(name: str, x: Any) -> Tensor:

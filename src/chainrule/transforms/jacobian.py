@@ -195,14 +195,18 @@ def jacfwd(
             r = jvp(f, picked, unflatten(list(e), xspec), has_aux=has_aux)
             return (r[1], r[2]) if has_aux else r[1]
 
-        if not builtin_any(x.numel() for x in xs):
-            raise RuntimeError("jacfwd: the inputs have no elements")
-        # The tangents' batch axis goes last: output dims first, then input dims.
-        out = vmap(push, out_dims=(0, None) if has_aux else 0, randomness=randomness, chunk_size=chunk_size)(
-            *_basis(xs)
-        )
+        some = builtin_any(x.numel() for x in xs)
+        if some:
+            # The tangents' batch axis goes last: output dims first, then input dims.
+            out = vmap(push, out_dims=(0, None) if has_aux else 0, randomness=randomness, chunk_size=chunk_size)(
+                *_basis(xs)
+            )
+        else:
+            out = push(*xs)  # no element to move, and no column: the function says only what shape they would have
         cols, aux = out if has_aux else (out, None)
         cs, cspec = flatten(cols)
+        if not some:
+            cs = [c.unsqueeze(0).narrow(0, 0, 0) for c in cs]
         _need_output("jacfwd: jvp", cs)
         if holomorphic:
             _check_holomorphic("jacfwd", xs, cs, True)

@@ -20,6 +20,7 @@ from .common import (
     Argnums,
     are_arrays,
     as_tensor_result,
+    door,
     leave,
     lift,
     lower,
@@ -40,9 +41,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     leaves, spec = flatten(primals)
     for x in leaves:
         if not isinstance(x, Tensor) and are_arrays(leaves):
-            from ..interop.numpy.transform import pullback
-
-            return pullback(vjp, f, primals, has_aux)
+            return door().pullback(vjp, f, primals, has_aux)
     with Reverse() as level:
         xs = lift(level, "vjp", leaves)
         inputs, like = [x._aux for x in xs], [x._value for x in xs]
@@ -108,16 +107,12 @@ def _gradient(
         leaves = [args[0]]
     else:
         if argnums == 0 and args and type(args[0]) is ndarray and not has_aux:
-            from ..interop.numpy.transform import of_first
-
-            return of_first(_gradient, f, args, kw)
+            return door().of_first(_gradient, f, args, kw)
         nums = split_args(argnums, args, "grad")
         leaves, spec = flatten(tuple([args[i] for i in nums]))
         for x in leaves:
             if not isinstance(x, Tensor) and are_arrays(leaves):
-                from ..interop.numpy.transform import gradient
-
-                return gradient(_gradient, f, argnums, nums, has_aux, args, kw)
+                return door().gradient(_gradient, f, argnums, nums, has_aux, args, kw)
     with Reverse() as level:
         xs = lift(level, "grad", leaves)
         # The function may write to its arguments: what they are now is noted here.

@@ -16,9 +16,8 @@ from ...core import dtypes as dt
 from ...core.dispatch import CUT
 from ...core.errors import FLOATING
 from ...core.op import Op
-from ...core.reverse import _NONE, Node, Reverse
+from ...core.reverse import Reverse, _count
 from ...core.short import Lean, short_rule
-from ...core.tensor import Tensor
 from ...core.types import REAL_NUMS
 from ...core.views import meta
 from ...core.walk import SMALL
@@ -28,7 +27,8 @@ from ...ops.reduce.reductions import ALL_DIMS, sum_p
 from .value import Array, _new
 
 ndarray = np.ndarray
-_FITS = (None,)
+_NOTHING = (None,)
+_NEITHER = (None, None)
 _BOTH, _FIRST, _SECOND = (True, True), (True, False), (False, True)
 Direct = Callable[..., Any]
 
@@ -92,12 +92,20 @@ def of_one(op: Op) -> Direct | None:
         if y.dtype is not v.dtype:
             return None
         keep_y, keep_x = op.keep_one or op.keeps_one()
-        a = _new(Array)
-        a._value = y
-        a._node = Lean(op, (v if keep_x else None,), y if keep_y else None, (n,), _FITS)
-        a._d = v.dtype
-        a._level = level
-        return a
+        # Lean.__init__ and Array.__init__ as they stand: each call would cost a tenth of all this.
+        node = _new(Lean)
+        node.op = op
+        node.raw = (v,) if keep_x else _NOTHING
+        node.kept = y if keep_y else None
+        node.parents = (n,)
+        node.fits = _NOTHING
+        node.seq = _count()
+        r = _new(Array)
+        r._value = y
+        r._node = node
+        r._d = v.dtype
+        r._level = level
+        return r
 
     return run
 
@@ -132,17 +140,19 @@ def of_two(op: Op) -> Direct | None:
                     return None
                 lb, vb, nb = found
         if la is None:
-            level, d = lb, vb.dtype
-            va = _constant(va, d)
-            if va is None:
-                return None
+            level, d, need = lb, vb.dtype, _SECOND
+            if va.__class__ is not float:
+                va = _constant(va, d)
+                if va is None:
+                    return None
         elif lb is None:
-            level, d = la, va.dtype
-            vb = _constant(vb, d)
-            if vb is None:
-                return None
+            level, d, need = la, va.dtype, _FIRST
+            if vb.__class__ is not float:
+                vb = _constant(vb, d)
+                if vb is None:
+                    return None
         else:
-            level, d = la, va.dtype
+            level, d, need = la, va.dtype, _BOTH
             if la is not lb or vb.dtype is not d:
                 return None
         if WATCHED.on or not level.alive or level.keep_all or level.level <= CUT.get():
@@ -157,15 +167,28 @@ def of_two(op: Op) -> Direct | None:
             y = np.asarray(y)
         if y.dtype is not d or y.size >= SMALL:
             return None
-        keep_y, keep_x = op.keeps(_SECOND if na is None else _FIRST if nb is None else _BOTH)
+        keep_y, keep_x = op._keeps.get(need) or op.keeps(need)
         shape = y.shape
-        fits = (
-            None if na is None or va.shape == shape else (va.shape, dt.FROM_NP[d]),
-            None if nb is None or vb.shape == shape else (vb.shape, dt.FROM_NP[d]),
-        )
-        if keep_x is not None:
-            va, vb = va if keep_x[0] else None, vb if keep_x[1] else None
-        return _result(level, y, Lean(op, (va, vb), y if keep_y else None, (na, nb), fits), d)
+        if (na is None or va.shape == shape) and (nb is None or vb.shape == shape):
+            fits: Any = _NEITHER
+        else:
+            fits = (
+                None if na is None or va.shape == shape else (va.shape, dt.FROM_NP[d]),
+                None if nb is None or vb.shape == shape else (vb.shape, dt.FROM_NP[d]),
+            )
+        node = _new(Lean)
+        node.op = op
+        node.raw = (va, vb) if keep_x is None else (va if keep_x[0] else None, vb if keep_x[1] else None)
+        node.kept = y if keep_y else None
+        node.parents = (na, nb)
+        node.fits = fits
+        node.seq = _count()
+        r = _new(Array)
+        r._value = y
+        r._node = node
+        r._d = d
+        r._level = level
+        return r
 
     return run
 
@@ -186,24 +209,26 @@ def _open(level: Any) -> bool:
 def product(a: Any, b: Any) -> Array | None:
     """The product of two small matrices of one real type inside a single gradient; None for all else."""
     d = a._d if a.__class__ is Array else b._d if b.__class__ is Array else None
-    if d is None or a.ndim != 2 or b.ndim != 2 or (x := _operand(a, d)) is None or (y := _operand(b, d)) is None:
+    if d is None or (x := _operand(a, d)) is None or (y := _operand(b, d)) is None:
         return None
     (la, va, na), (lb, vb, nb) = x, y
     level = lb if la is None else la
-    if (la is not None and lb is not None and la is not lb) or not _open(level) or va.shape[1] != vb.shape[0]:
+    if (la is not None and lb is not None and la is not lb) or not _open(level) or va.ndim != 2 or vb.ndim != 2:
         return None
-    if va.dtype is not vb.dtype or max(va.size, vb.size) >= SMALL or d.num not in REAL_NUMS:
+    if va.dtype is not vb.dtype or va.shape[1] != vb.shape[0] or d.num not in REAL_NUMS:
+        return None
+    if va.size >= SMALL or vb.size >= SMALL:
         return None
     try:
-        z = np.dot(va, vb)
+        z = va.dot(vb)
     except FLOATING:
         return None  # by the tensors, whose ops know what to do
     if z.size >= SMALL:
         return None
-    _, keep_x = matmul_p.keeps(_SECOND if na is None else _FIRST if nb is None else _BOTH)
-    kept = tuple([Tensor(v) if keep_x is None or keep_x[i] else None for i, v in enumerate((va, vb))])
-    fits = tuple([None if n is None else (v.shape, dt.FROM_NP[d]) for n, v in ((na, va), (nb, vb))])
-    return _result(level, z, Node(matmul_p, kept, None, (na, nb), _NONE, fits), d)
+    need = _SECOND if na is None else _FIRST if nb is None else _BOTH
+    _, keep_x = matmul_p._keeps.get(need) or matmul_p.keeps(need)
+    kept = (va, vb) if keep_x is None else (va if keep_x[0] else None, vb if keep_x[1] else None)
+    return _result(level, z, Lean(matmul_p, kept, None, (na, nb), _NEITHER), d)
 
 
 def total(x: Any) -> Array | None:
@@ -218,7 +243,9 @@ def total(x: Any) -> Array | None:
         y = np.asarray(sum_p.body(v, **kw))
     except FLOATING:
         return None  # by the tensors, whose ops know what to do
-    return _result(level, y, Node(sum_p, (None,), None, (n,), kw, ((v.shape, dt.FROM_NP[v.dtype]),)), v.dtype)
+    node = Lean(sum_p, _NOTHING, None, (n,), _NOTHING)
+    node.kw = kw
+    return _result(level, y, node, v.dtype)
 
 
 def _constant(x: Any, d: Any) -> Any:

@@ -135,12 +135,14 @@ _KNOWN = (Array, Tensor, np.ndarray, np.generic)
 
 def array_function(self: Any, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """NumPy's protocol for functions."""
-    if args and type(args[0]) is Array and args[0]._t._interp is not None and (f := NATIVE.get(func)) is not None:
-        for t in types:
-            if t is not Array and t is not np.ndarray:
-                break
-        else:
-            return f(*args, **kwargs)  # the common case
+    if args and (x := args[0]).__class__ is Array and (x._level is not None or x._box._interp is not None):
+        f = NATIVE.get(func)
+        if f is not None:
+            for t in types:
+                if t is not Array and t is not np.ndarray:
+                    break
+            else:
+                return f(*args, **kwargs)  # the common case
     for t in types:
         if not issubclass(t, _KNOWN):
             return NotImplemented

@@ -173,7 +173,9 @@ def of_first(run: Callable[..., Any], f: Any, args: tuple[Any, ...], kw: dict[st
 
     def on_tensors(first: Any, *rest: Any, **k: Any) -> Any:
         y = f(wrap(first), *rest, **k)
-        y = y._t if type(y) is Array else result(y)
+        if y.__class__ is Array:
+            return y._t if not y.shape or y.size != 1 else y._t.reshape(())
+        y = result(y)
         return y.reshape(()) if isinstance(y, Tensor) and y.ndim and y.numel() == 1 else y
 
     g, value, _ = run(on_tensors, 0, False, (t, *args[1:]), kw)

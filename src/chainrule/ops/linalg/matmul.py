@@ -178,7 +178,16 @@ def _matmul_gb(g: Any, y: Any, a: Any, b: Any) -> Any:
     return product(_h(a), g)
 
 
+def _small(n: Any, g: Any) -> Any:
+    """Both cotangents of a product of small matrices, in arrays."""
+    (a, b), (pa, pb) = n.raw, n.parents
+    if g.dtype is not (b if a is None else a).dtype:
+        return None
+    return None if pa is None else g.dot(b.T), None if pb is None else a.T.dot(g)
+
+
 matmul_p.vjp([_matmul_ga, _matmul_gb])
+matmul_p.straight = matmul_p.pull_rules, _small
 
 
 def _check_dtypes(name: str, *xs: Any) -> None:

@@ -65,7 +65,7 @@ def run(
         raise ChainruleError(f"{name}: expected {1 + HAS_CELLS[mode]} initial states, got {len(hx)}")
     if not steps or steps[-1] < (steps[0] > 0):  # a batch of no sequences is one
         raise ChainruleError(f"{name}: expected sequences of at least one step, got batch sizes {list(steps)}")
-    if any(b > a for a, b in pairwise(steps)):
+    if steps.count(steps[0]) != len(steps) and any(b > a for a, b in pairwise(steps)):
         raise ChainruleError(f"{name}: batch_sizes of packed sequences must not grow, got {list(steps)}")
     ways = 2 if bidirectional else 1
     projected = mode == "lstm" and hx[0].shape[-1] != hx[1].shape[-1]

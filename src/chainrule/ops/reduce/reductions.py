@@ -90,6 +90,7 @@ def sum_p(x: Any, *, dim: tuple[int, ...], keepdim: bool, old: tuple[int, ...]) 
 
 
 sum_p.vjp([lambda g, y, x, *, dim, keepdim, old: unsum_p.bind(g, dim=dim, keepdim=keepdim, old=old)])
+sum_p.straight = sum_p.pull_rules, lambda n, g: unsum_p.body(g, **n.kw)
 
 
 @op("unsum", sizes="old")

@@ -54,11 +54,13 @@ def spmm_p(v: Any, x: Any, *, pattern: Pattern, transposed: bool) -> Any:
     d = np.result_type(v.dtype, x.dtype) if v.dtype != x.dtype else v.dtype
     v, x = v.astype(d, copy=False), x.astype(d, copy=False)
     lead = np.broadcast_shapes(_lead(v, 1), _lead(x, 2))
-    if not _lead(v, 1) and lead and math.prod(lead) > 1:
+    n, k = x.shape[-2:]
+    rows, count = len(start) - 1, math.prod(lead)
+    if not _lead(v, 1) and lead and count > 1:
         # One matrix for all examples: their columns side by side.
-        wide = np.moveaxis(x.reshape((-1, *x.shape[-2:])), 0, 1)
-        y = spmm_p.body(v, wide.reshape((x.shape[-2], -1)), pattern=pattern, transposed=transposed)
-        return np.moveaxis(y.reshape((len(start) - 1, -1, x.shape[-1])), 1, 0).reshape((*lead, -1, x.shape[-1]))
+        wide = np.moveaxis(x.reshape((count, n, k)), 0, 1)
+        y = spmm_p.body(v, wide.reshape((n, count * k)), pattern=pattern, transposed=transposed)
+        return np.moveaxis(y.reshape((rows, count, k)), 1, 0).reshape((*lead, rows, k))
     vb, xb = _batched(lead, v, 1), _batched(lead, x, 2)
     try:
         from ...kernels import sparse
@@ -148,7 +150,7 @@ def pairs_p(a: Any, b: Any, *, pairs: Pairs, roles: tuple[int, int, int]) -> Any
     i, j, k = (pairs.at[r] for r in roles)
     n = pairs.sizes[roles[2]]
     m = a[..., i] * b[..., j]
-    flat = m.reshape(-1, m.shape[-1])
+    flat = m.reshape(math.prod(m.shape[:-1]), m.shape[-1])
     at = (k + np.arange(len(flat))[:, None] * n).reshape(-1)
     return sums(flat.reshape(-1, 1), at, len(flat) * n).astype(m.dtype, copy=False).reshape((*m.shape[:-1], n))
 

@@ -21,6 +21,7 @@ COO = Pattern("coo", (3, 4), (np.array([[0, 0, 1, 2], [0, 2, 1, 0]]),))
 TWICE = Pattern("coo", (3, 4), (np.array([[0, 2, 0, 1], [1, 0, 1, 2]]),), 0, None, False)
 CSR = Pattern("csr", (3, 4), (np.array([0, 2, 3, 4]), np.array([0, 2, 1, 0])))
 SQUARE = Pattern("csc", (3, 3), (np.array([0, 2, 3, 5]), np.array([0, 1, 1, 0, 2])))
+NONE = Pattern("coo", (3, 4), (np.zeros((2, 0), np.int64),))
 HYBRID = Pattern("coo", (3, 4, 2), COO.index, 1)
 
 
@@ -47,6 +48,8 @@ for _name, _p in (("coo", COO), ("repeated", TWICE), ("csr", CSR)):
         f=on(_p, lambda s, a, b: to_dense(sampled_addmm(s, a, b, beta=0.5))),
     )
     sample("Tensor.sparse_mask", S(4), S(3, 4), f=on(_p, lambda s, x: to_dense(sparse_mask(x, s) * s)))
+sample("sparse.mm", S(0), S(4), f=lambda a, b: to_dense(mm(make(b, COO), make(a, NONE.transposed()))))
+sample("sparse.mm", S(4), S(4, 0), f=on(COO, mm))
 sample("Tensor.to_dense", S(4), f=on(COO, lambda s: to_dense(s, masked_grad=False)))
 sample("Tensor.coalesce", S(4), f=on(TWICE, lambda s: parts(s.coalesce())[0]))
 sample("Tensor.to_dense", S(4), S(4), f=lambda a, b: to_dense(make(a, COO) + make(b, TWICE)))

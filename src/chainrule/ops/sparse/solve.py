@@ -53,9 +53,10 @@ def spsolve_p(v: Any, b: Any, *, pattern: Pattern, transposed: bool) -> Any:
     lu = _factor(numbers, pattern) if numbers.dtype == work else _factor(numbers.astype(work), pattern)
     if batch == 1:
         # One matrix: all right-hand sides side by side.
-        flat = np.moveaxis(b.reshape((-1, n, k)), 1, 0).reshape(n, -1)
+        count = math.prod(b.shape[:-2])
+        flat = np.moveaxis(b.reshape((count, n, k)), 1, 0).reshape(n, count * k)
         x = lu.solve(np.ascontiguousarray(flat.astype(work, copy=False)), "T" if transposed else "N")
-        return np.moveaxis(x.reshape(n, -1, k), 1, 0).reshape((*lead, n, k)).astype(d, copy=False)
+        return np.moveaxis(x.reshape(n, count, k), 1, 0).reshape((*lead, n, k)).astype(d, copy=False)
     full = np.broadcast_to(b, (*lead, n, k))
     if v.shape[:-1] != lead:
         numbers = np.broadcast_to(v, (*lead, v.shape[-1])).reshape(-1, v.shape[-1])
