@@ -425,8 +425,8 @@ def grad(
                 continue
             if not allow:
                 raise ChainruleError(
-                    f"grad: One of the differentiated Tensors appears to not have been used in the graph (input {i}"
-                    f"{'' if edge else f', shape {list(x.shape)}'}). Set allow_unused=True if this is the desired behavior."
+                    f"grad: The differentiated Tensor at index {i} appears to not have been used in the graph"
+                    f"{'' if edge else f' (its shape is {list(x.shape)})'}. Set allow_unused=True if this is the desired behavior."
                 )
             if materialize_grads:
                 if edge:
