@@ -131,6 +131,14 @@ class Mirror(ModuleType):
             self.__dict__[name] = value  # the next look finds it at once
         return value
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        # Importing `torch.autograd.gradcheck` must not hide the function of that name, which PyTorch puts over its module.
+        if isinstance(value, Mirror) and value.__name__ == f"{self.__name__}.{name}":
+            ours = vars(self.__dict__["_ours"]).get(name)
+            if ours is not None and not isinstance(ours, ModuleType):
+                return
+        super().__setattr__(name, value)
+
     @staticmethod
     def _elsewhere(tail: str) -> Any:
         """``torch.<tail>`` by another name of ours, as a module, or as a name of a part that is not done; None if it is nowhere."""

@@ -83,8 +83,9 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         raise RuntimeError(
             f"make_dual: the tangent has shape {list(tangent.shape)}, but the primal has shape {list(tensor.shape)}"
         )
-    if tensor.dtype.category < 2:
-        raise ValueError(f"make_dual: expected a floating point or complex primal, got {tensor.dtype}")
+    for what, x in (("primal", tensor), ("tangent", tangent)):
+        if x.dtype.category < 2:
+            raise ValueError(f"make_dual: Expected {what} to be floating point or complex, but got: {x.dtype}")
     return Tensor(pin(tensor), _level(level, "make_dual"), pin(fit_tangent(tangent, tensor)))
 
 

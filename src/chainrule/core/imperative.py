@@ -81,10 +81,16 @@ def _get_grad(self: Tensor) -> Any:
 def _set_grad(self: Tensor, g: Any) -> None:
     if g is not None:
         if not isinstance(g, Tensor):
-            raise TypeError(f"assigned grad expected to be a Tensor or None but got {type(g).__name__}")
+            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(g).__name__}")
         if g.shape != self.shape:
             raise RuntimeError(
-                f"assigned grad has data of a different size: {list(g.shape)} for a tensor of shape {list(self.shape)}"
+                f"attempting to assign a gradient of size '{list(g.shape)}' to a tensor of size '{list(self.shape)}'. "
+                f"Please ensure that the gradient and the tensor are the same size"
+            )
+        if g.dtype is not self.dtype:
+            raise RuntimeError(
+                f"attempting to assign a gradient with dtype '{g.dtype}' to a tensor of dtype '{self.dtype}'. "
+                f"Write x.grad = g.to(x.dtype)"
             )
     meta(self).grad = g
 
@@ -384,7 +390,7 @@ def grad(
     ys = _many("grad", outputs)[0]
     xs, keys = _many("grad", inputs)
     if not xs:
-        raise ValueError("grad requires non-empty inputs.")
+        raise ChainruleError("grad: the argument `inputs` cannot be empty")
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "grad: Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
@@ -425,8 +431,8 @@ def grad(
                 continue
             if not allow:
                 raise ChainruleError(
-                    f"grad: One of the differentiated Tensors appears to not have been used in the graph (input {i}"
-                    f"{'' if edge else f', shape {list(x.shape)}'}). Set allow_unused=True if this is the desired behavior."
+                    f"grad: The differentiated Tensor at index {i} appears to not have been used in the graph"
+                    f"{'' if edge else f' (its shape is {list(x.shape)})'}. Set allow_unused=True if this is the desired behavior."
                 )
             if materialize_grads:
                 if edge:

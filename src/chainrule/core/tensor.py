@@ -372,7 +372,10 @@ class Tensor(Methods):
         return tensor_repr(self)
 
     def __format__(self, spec: str) -> str:
-        return self.item().__format__(spec) if not self.ndim and spec else object.__format__(repr(self), "")
+        # A number prints as one, as in PyTorch; what a transform made of it has more to say, and subclasses print as themselves.
+        alone = self._interp is None or self._interp.level == 0
+        plain = not self.ndim and (spec or (type(self) is Tensor and alone and not self.is_meta))
+        return self.item().__format__(spec) if plain else object.__format__(repr(self), "")
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return _rebuild, (type(self), innermost(self), self.requires_grad), self.__dict__ or None

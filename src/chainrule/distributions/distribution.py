@@ -194,7 +194,7 @@ class Distribution:
 
     def __repr__(self) -> str:
         names = [n for n in (self.arg_constraints or {}) if n in self.__dict__]
-        show = lambda v: v if v.numel() == 1 else tuple(v.shape)
+        show = lambda v: v if v.numel() == 1 else v.size()
         parts = [f"{n}: {show(self.__dict__[n])}" for n in names]
         return f"{type(self).__name__}({', '.join(parts)})"
 

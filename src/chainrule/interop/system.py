@@ -27,12 +27,20 @@ def save(obj: Any, f: Any, pickle_module: Any = pickle, pickle_protocol: int = 4
 SAFE: list[Any] = []  # what serialization.add_safe_globals was given
 
 
+# What chainrule wrote while it stood in for PyTorch names our classes as that does.
+_RENAMED = {
+    ("torch", "Tensor"): ("chainrule.core.tensor", "Tensor"),
+    ("torch.nn.parameter", "Parameter"): ("chainrule.nn.parameter", "Parameter"),
+}
+
+
 class _Safe(pickle.Unpickler):
     """Loads tensors and plain containers; anything else could run code and is refused."""
 
     _BUILTINS = frozenset("dict list set tuple frozenset int float str bytes bool complex slice range".split())
 
     def find_class(self, module: str, name: str) -> Any:
+        module, name = _RENAMED.get((module, name), (module, name))
         plain = (module == "builtins" and name in self._BUILTINS) or (module, name) == ("collections", "OrderedDict")
         ours = (module, name) in {
             ("chainrule.core.tensor", "_rebuild"), ("chainrule.core.tensor", "Tensor"), ("chainrule.core.tensor", "Size"),

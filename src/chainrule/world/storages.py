@@ -91,6 +91,10 @@ class UntypedStorage:
         self._bytes[...] = source._bytes
         return self
 
+    def as_tensor(self, dtype: Any) -> Tensor:
+        """The memory itself as a tensor of numbers of a type."""
+        return Tensor(self._bytes.view(dtype.np))
+
     def clone(self) -> UntypedStorage:
         """A copy."""
         return UntypedStorage(_bytes=self._bytes.copy())
@@ -167,6 +171,10 @@ class TypedStorage:
     def tolist(self) -> list[Any]:
         """The elements as numbers."""
         return self._array.tolist()
+
+    def as_tensor(self, dtype: Any) -> Tensor:
+        """The memory itself as a tensor of its numbers."""
+        return Tensor(self._array)
 
     def fill_(self, v: Any) -> TypedStorage:
         """Write one number everywhere."""

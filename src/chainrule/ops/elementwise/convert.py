@@ -79,7 +79,9 @@ def detach(input: Tensor) -> Tensor:
 
 @public("detach_", methods="detach_", out=False)
 def detach_(self: Tensor) -> Tensor:
-    """Cut this tensor off from what made it."""
+    """Cut this tensor off from what made it; a view would keep its base's history, and is refused."""
+    if self._meta is not None and self._meta.base is not None:
+        raise RuntimeError("detach_: Can't detach views in-place. Use detach() instead.")
     y = detach_p.bind(self)
     self._value, self._interp, self._aux = y._value, y._interp, y._aux
     return self
@@ -91,6 +93,12 @@ def _data(self: Tensor) -> Tensor:
 
 
 def _set_data(self: Tensor, new: Tensor) -> None:
+    if not isinstance(new, Tensor):
+        raise TypeError(f"Variable data has to be a tensor, but got {type(new).__name__}")
+    if self.requires_grad and new.dtype.category < dt.FLOAT:
+        raise RuntimeError(
+            f"data set to a tensor that requires gradients must be floating point or complex dtype, not {new.dtype}"
+        )
     inner = detach_p.bind(new)
     if self._interp is None and inner._interp is None:
         self._value = inner._value

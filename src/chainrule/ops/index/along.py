@@ -81,7 +81,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     i = _vector("index_add", index)
     src = _source("index_add", input, d, i, source)
     x = _rows_first(input, d)
-    i = _row_numbers("index_add", i, x.shape[0], d)
+    i = _row_numbers("index_add", i, x.shape[0], d + input.ndim)
     grown = add_rows_p(src if alpha == 1 else src * alpha, i, n=x.shape[0], r=x.ndim - 1, s=1)
     return _back(x + grown.to(x.dtype), input, d)
 
@@ -94,7 +94,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     i = _vector("index_copy", index, (dt.int64,))
     src = _source("index_copy", input, d, i, source)
     x = _rows_first(input, d)
-    return _back(put_rows(x, _row_numbers("index_copy", i, x.shape[0], d), src), input, d)
+    return _back(put_rows(x, _row_numbers("index_copy", i, x.shape[0], d + input.ndim), src), input, d)
 
 
 @public("index_fill", methods="index_fill", inplace="index_fill_", out=False)
@@ -112,7 +112,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     else:
         if isinstance(value, complex) and input.dtype.category != dt.COMPLEX:
             raise RuntimeError(
-                f"index_fill: converting non-complex Tensor of type {input.dtype} to a complex value is not supported"
+                f"index_fill: Converting complex Scalar to non-complex type {input.dtype} is not supported"
             )
         v = constant(np.asarray(value).astype(input.dtype.np), input)
     x = _rows_first(input, d)

@@ -153,7 +153,8 @@ def check_range_p(i: Any, *, n: int, name: str, dim: int) -> Any:
     """The index itself, after checking that it lies in [0, n)."""
     if moving.out_of_range(i, 0, n):
         bad = i[(i < 0) | (i >= n)].flat[0]
-        raise RuntimeError(f"{name}(): index {bad} is out of bounds for dimension {dim} with size {n}")
+        kind = IndexError if name.startswith("index_") else RuntimeError  # as PyTorch has it
+        raise kind(f"{name}(): index {bad} is out of bounds for dimension {dim} with size {n}")
     return i
 
 

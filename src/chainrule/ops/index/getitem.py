@@ -38,6 +38,13 @@ def _as_index(k: Any, pos: int) -> Any:
     return Tensor(a)
 
 
+def _bound(v: Any) -> int:
+    """An end of a slice, which is an int or a tensor of one."""
+    if isinstance(v, float):
+        raise TypeError(f"slice indices must be integers or None or have an __index__ method, got {v!r}")
+    return int(v)
+
+
 class Plan:
     """An index split into a basic part (a view) and advanced indices on some dims of that view."""
 
@@ -58,6 +65,10 @@ class Plan:
                 if k._interp is None and not k.ndim and k.dtype not in (dt.bool_, dt.uint8):
                     items[pos] = int(k._value)  # one known number: a view, as with an int
         if take > n:
+            if n == 0 and take == 1:
+                raise IndexError(
+                    "invalid index of a 0-dim tensor. Use `tensor.item()` in Python to convert a 0-dim tensor to a number"
+                )
             raise IndexError(f"too many indices for tensor of dimension {n} (shape {list(x.shape)}): {take} given")
         dots = [p for p, k in enumerate(items) if k is Ellipsis]
         if len(dots) > 1:
@@ -82,7 +93,7 @@ class Plan:
                 self.tensors.append(Tensor(np.zeros(1 if k else 0, np.int64)))
                 new.append(1)
             elif isinstance(k, slice):
-                k = slice(*(v if v is None or is_ragged(v) else int(v) for v in (k.start, k.stop, k.step)))
+                k = slice(*(v if v is None or is_ragged(v) else _bound(v) for v in (k.start, k.stop, k.step)))
                 if k.step is not None and k.step <= 0:
                     raise ValueError("slice step must be positive; use flip() to reverse a dim")
                 basic.append(k)
@@ -144,9 +155,13 @@ class Plan:
         n = v.ndim
         sizes = [v.shape[d] for d in self.dims]
         ts = [wrap_index_p(t.to(dt.int64), n=m, dim=d) for t, m, d in zip(self.tensors, sizes, self.dims, strict=True)]
-        s = broadcast_shapes(
-            *[t.shape for t in ts], what="shape mismatch: indexing tensors could not be broadcast together"
-        )
+        try:
+            s = broadcast_shapes(*[t.shape for t in ts])
+        except RuntimeError:
+            raise IndexError(
+                "shape mismatch: indexing tensors could not be broadcast together with shapes "
+                + ", ".join(str(list(t.shape)) for t in ts)
+            ) from None
         lin = ts[0]
         for t, m in zip(ts[1:], sizes[1:], strict=True):
             lin = lin * m + t

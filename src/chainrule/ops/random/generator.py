@@ -198,7 +198,7 @@ def draw(
     for level in active_vmaps():
         if level.randomness == "error":
             raise ChainruleError(
-                f"vmap: called random operation {name} while in randomness error mode. Pass randomness='different' or "
+                f"vmap: called random operation while in randomness error mode ({name}). Pass randomness='different' or "
                 f"randomness='same' to vmap."
             )
         if level.randomness == "different":

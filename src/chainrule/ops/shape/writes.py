@@ -78,6 +78,8 @@ def set_(
 
     if source is None:
         source = constant(np.zeros(0), self)
+    elif not isinstance(source, Tensor):
+        source = source.as_tensor(self.dtype)  # a storage: its memory, as numbers of this type
     if source.dtype is not self.dtype:
         raise RuntimeError(f"set_: source has type {source.dtype}, but self has {self.dtype}")
     if size is None:
