@@ -57,6 +57,9 @@ class Op:
     large: Any = None  # a body for operands of many elements, which may say None
     # Whether arguments and results of equal ranks have equal leading axes: where all have one core rank, as pointwise ops do.
     even = False
+    pull_by_code: bool | None = (
+        None  # whether the reverse rule on small arrays may run as straight-line code; None: not known yet
+    )
     effect = False  # whether it must run, in order, even where nobody reads its result
     arity = 0  # the number of operands of a pointwise op
     operator: Any = None  # `bind` as Python's operator, for pointwise ops

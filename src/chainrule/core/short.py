@@ -18,7 +18,6 @@ from .errors import ZERO
 from .op import Op
 from .reverse import _NONE, Node, _count
 from .tensor import Tensor
-from .types import REAL_NUMS
 
 ndarray = np.ndarray
 Short = Callable[[Any, Any, Any], Any]
@@ -35,6 +34,7 @@ class _Noting(Interpreter):
     """Notes the ops of a rule: each as the name of its result, its body and the names of its arguments."""
 
     kind = "record"  # a rule that looks at the elements of its example is refused, as where a function is recorded
+    strict = True
 
     def __init__(self) -> None:
         self.lines: list[str] = []

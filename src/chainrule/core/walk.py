@@ -32,6 +32,8 @@ SMALL = (
 # A pointwise rule on large arrays as one loop: ``FUSE(op, which, rule, g, y, xs, kw)``, or None; set by ops/elementwise/fusing.py.
 FUSE: Any = None
 FUSE_SIZE = 1 << 12
+# Reverse rules of other ops on small arrays as straight-line code: ``STRAIGHT(node, g, live)``, or None; set by straight.py.
+STRAIGHT: Any = None
 
 
 def fit_cotangent(g: Tensor, shape: tuple[int, ...], d: dt.DType) -> Tensor:
@@ -165,9 +167,24 @@ def walk_back(
                 g = _run_before(n, g)
         rules = op.pull_rules
         if rules is not None and plain and not masks and n.args is not None:
-            gs = _shortly(n, g, rules, live) or _by_rules(n, g, rules, live)
+            gs = _shortly(n, g, rules, live)
+            if gs is None and op.pull_by_code is not False and STRAIGHT is not None:
+                gs = STRAIGHT(n, g, live)
+            if gs is None:
+                gs = _by_rules(n, g, rules, live)
         else:
-            gs = _pulled(n, g, rewrap, live)
+            gs = None
+            if (
+                plain
+                and op.pull_by_code is not False
+                and not masks
+                and n.args is not None
+                and n.level is None
+                and STRAIGHT is not None
+            ):
+                gs = STRAIGHT(n, g, live)
+            if gs is None:
+                gs = _pulled(n, g, rewrap, live)
         if n.rare and n.around is not None:
             gs = _run_after(n, gs, g)
         if free:

@@ -10,6 +10,7 @@ from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import zeros_beside
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ..shape.diagonals import diag_embed
 from ..shape.slices import cat
@@ -184,6 +185,7 @@ def _svd(a: Tensor, full: bool) -> tuple[Tensor, Tensor, Tensor]:
 
 
 @public("linalg.svd")
+@straight
 def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: Any = None) -> SVD:
     """``A = U diag(S) Vh`` with orthonormal columns in U and rows in Vh, S descending; square U and Vh with `full_matrices`."""
     floating("linalg.svd", A)
@@ -192,6 +194,7 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: Any = None) -> 
 
 
 @public("linalg.svdvals")
+@straight
 def svdvals(A: Tensor, *, driver: Any = None) -> Tensor:
     """The singular values of A, descending."""
     floating("linalg.svdvals", A)
@@ -203,6 +206,7 @@ def svdvals(A: Tensor, *, driver: Any = None) -> Tensor:
 
 
 @public("svd", methods="svd")
+@straight
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> SVDV:
     """``input = U diag(S) V^H``; U and V are zeros without `compute_uv`."""
     floating("svd", input, "input")

@@ -16,6 +16,7 @@ from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import sizes, wrap_dim, wrap_dims, zeros
 from ...core.sizes import SEEN, is_ragged
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ...core.views import write_out
 from ...kernels.copies import contiguous as copied
@@ -217,6 +218,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 @public("split", methods="split", out=False)
+@straight
 def split(
     tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None
 ) -> tuple[Tensor, ...]:
@@ -418,6 +420,7 @@ def flipud(input: Tensor) -> Tensor:
 
 
 @public("roll", methods="roll", out=False)
+@straight
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     """Entries moved along `dims` by `shifts`, around the end; without dims, of the flattened tensor."""
     s = (shifts,) if isinstance(shifts, int) else tuple(shifts)
