@@ -54,7 +54,8 @@ def pointwise(
     quick = o.types.fast() if fast is None else fast  # type: ignore[union-attr]
     if not static and quick >= REAL_NUMS:
         o.plain = body
-    o.fast, o.direct = ALL_NUMS if o.types.choice else quick, body  # type: ignore[union-attr]
+    own = REAL_NUMS if o.types.narrow and o.types.promote == "same" else quick  # type: ignore[union-attr]
+    o.fast, o.direct = ALL_NUMS if o.types.choice else own, body  # type: ignore[union-attr]
     o.several = static or arity(body, rules) > 2
     n = 0 if static else arity(body, rules)
     o.arity = arity(body, rules)

@@ -55,6 +55,10 @@ class _Noting(Interpreter):
         self.names: dict[str, Any] = {"ndarray": ndarray, "asarray": np.asarray}
         self.values: dict[str, ndarray] = {}
         self.constants: list[ndarray] = []
+        self.numbers: dict[Any, str] = {}
+        self.looks: set[Any] = set()
+        self.done: dict[Any, str] = {}  # pointwise ops by what they read: what was computed once is not computed again
+        self.calls: dict[str, tuple[str, list[str]]] = {}
 
     def refusal(self, what: str) -> Exception:
         """The error for whoever asks for elements."""
@@ -62,6 +66,12 @@ class _Noting(Interpreter):
 
     def look(self, x: Any, check: Any) -> None:
         """A check of the elements is part of the code."""
+        while x._interp is not self:
+            x = x._value
+        cells = tuple([repr(c.cell_contents) for c in check.__closure__ or ()])
+        if (x._aux, check.__code__, cells) in self.looks:
+            return
+        self.looks.add((x._aux, check.__code__, cells))
         self.lines.append(((), f"{self.name('f', check)}({x._aux})", (x._aux,), True))
 
     def name(self, kind: str, value: Any) -> str:
@@ -69,6 +79,36 @@ class _Noting(Interpreter):
         name = f"{kind}{len(self.names)}"
         self.names[name] = value
         return name
+
+    def input(self, a: ndarray, name: str) -> Tensor:
+        """An argument of the code."""
+        self.values[name] = a
+        return Tensor(Tensor(a), self, name)
+
+    def number(self, v: Any) -> str:
+        """A name for a number, the same for the same one."""
+        key = (type(v), repr(v))
+        if key not in self.numbers:
+            self.numbers[key] = self.name("c", v)
+        return self.numbers[key]
+
+    @staticmethod
+    def key(op: Op, words: list[str], kw: dict[str, Any]) -> Any:
+        """What a pointwise op computes."""
+        return (op, *words, *[(k, repr(v)) for k, v in kw.items()])
+
+    def again(self, op: Op, words: list[str], kw: dict[str, Any]) -> str | None:
+        """The name of a result that is known already."""
+        known = self.done.get(self.key(op, words, kw))
+        if known is not None or op.name not in ("bitwise_not", "where"):
+            return known
+        before = self.calls.get(words[-1])
+        if before is not None and op.name == before[0]:
+            if op.name == "bitwise_not":
+                return before[1][0]
+            if words[:2] == before[1][:2]:  # the same places are set to the same number
+                return words[2]
+        return None
 
     def run(self, op: Op, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
         if op.body is None:
@@ -97,19 +137,29 @@ class _Noting(Interpreter):
         f = self._function(op, types, low)
         for k, a in enumerate(low):
             if not words[k]:
-                number = f is op.direct and not isinstance(f, np.ufunc)
-                words[k] = self.name("c", as_scalar(a, types[-1]) if number else a)
+                typed = op.types is not None and op.types.promote != "none" and f is op.direct
+                words[k] = self.number(as_scalar(a, types[-1]) if typed and not isinstance(f, np.ufunc) else a)
+        pure = op.form == "pointwise"
+        if pure and (known := self.again(op, words, kw)) is not None:
+            return Tensor(Tensor(self.values[known]), self, known)
         y = op.bind(*low, **kw)
         several = type(y) is tuple
+        if op.view and not several and reads and _same(y._value, self.values[reads[0]]):
+            return Tensor(y, self, reads[0])
         ys = y if several else (y,)
         if any(type(v) is not Tensor or type(v._value) is not ndarray for v in ys):
             raise _Unfit(op.name)
         outs = tuple([f"v{len(self.lines)}_{k}" for k in range(len(ys))])
         given = ", ".join([*words, *[f"{k}={self.name('k', v)}" for k, v in kw.items()]])
         text = f"{self.name('f', f)}({given})"
-        if not several and not y._value.ndim:  # NumPy's scalars become arrays
+        if several and len(ys) == 1:
+            text = f"{text}[0]"
+        elif not several and not y._value.ndim:  # NumPy's scalars become arrays
             text = f"asarray({text})"
-        self.lines.append((outs, text, tuple(reads), not op.differentiable))
+        self.lines.append((outs, text, tuple(reads), not op.differentiable and not pure))
+        if pure:
+            self.done[self.key(op, words, kw)] = outs[0]
+            self.calls[outs[0]] = (op.name, words)
         for v, name in zip(ys, outs, strict=True):
             self.values[name] = v._value
         boxes = [Tensor(v, self, name) for v, name in zip(ys, outs, strict=True)]
@@ -118,12 +168,17 @@ class _Noting(Interpreter):
     @staticmethod
     def _function(op: Op, types: list[Any], low: list[Any]) -> Callable[..., Any]:
         """What runs the op on arrays: its body, where nothing is to be converted."""
-        if op.types is None:
+        if op.types is None or op.types.promote == "none":
             return op.body
         of = types[1:] if op.types.choice else types
         if op.form == "pointwise" and of and all(t is of[0] for t in of) and of[0].num in op.fast:
             numbers = [a for a in low if not isinstance(a, Tensor)]
-            if all(type(a) is int or type(a) is float for a in numbers) and (not numbers or of[0].kind == "f"):
+            whole = all(type(a) is int for a in numbers)
+            if (
+                not numbers
+                or (of[0].kind == "f" and all(type(a) in (int, float) for a in numbers))
+                or (whole and of[0].kind == "i")
+            ):
                 return op.direct
 
         def general(*vals: Any, **kw: Any) -> Any:
@@ -131,6 +186,11 @@ class _Noting(Interpreter):
             return tuple([v._value for v in y]) if type(y) is tuple else y._value
 
         return general
+
+
+def _same(a: ndarray, b: ndarray) -> bool:
+    """Whether an array shows just what another does."""
+    return a.shape == b.shape and a.strides == b.strides and a.dtype is b.dtype and np.may_share_memory(a, b)
 
 
 class Plan:
@@ -159,7 +219,7 @@ class Plan:
             warnings.simplefilter("always")
             with level:
                 names = [f"x{k}" for k in range(len(xs))]
-                boxes = [Tensor(Tensor(a), level, n) for a, n in zip(arrays, names, strict=True)]
+                boxes = [level.input(a, n) for a, n in zip(arrays, names, strict=True)]
                 if grad:
                     tape.__enter__()
                 try:
@@ -189,7 +249,7 @@ class Plan:
                     seeds = []
                     for k, node in starts:
                         v = ys[k]._value._value
-                        seeds.append((node, Tensor(Tensor(np.ones(v.shape, v.dtype)), level, f"g{k}")))
+                        seeds.append((node, level.input(np.ones(v.shape, v.dtype), f"g{k}")))
                     skipped: list[Any] = []
                     got = walk_back(seeds, skipped=skipped)
                     gs = [got.get(b._aux) if n else None for b, n in zip(boxes, needs, strict=True)]
@@ -515,7 +575,7 @@ def _pull_code(n: Node, g: Any, live: Any, arrays: list[Any]) -> Any:
     names = iter([f"x{k}" for k in range(len(arrays))])
 
     def boxed(v: Any) -> Any:
-        return Tensor(Tensor(v._value), level, next(names)) if isinstance(v, Tensor) else v
+        return level.input(v._value, next(names)) if isinstance(v, Tensor) else v
 
     with level:
         gs: Any = [boxed(v) for v in g] if n.nout else boxed(g)

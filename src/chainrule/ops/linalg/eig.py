@@ -9,7 +9,6 @@ import numpy as np
 from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
-from ...core.straight import straight
 from ...core.tensor import Tensor
 from ..shape.diagonals import diag_embed
 from .common import (
@@ -104,7 +103,6 @@ def _uplo(name: str, uplo: Any) -> str:
 
 
 @public("linalg.eigh")
-@straight
 def eigh(A: Tensor, UPLO: str = "L") -> Eig:
     """``A = V diag(L) V^H`` of a Hermitian matrix, L real and ascending, read from its lower (or upper) triangle."""
     square("linalg.eigh", A)

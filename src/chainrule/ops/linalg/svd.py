@@ -185,7 +185,6 @@ def _svd(a: Tensor, full: bool) -> tuple[Tensor, Tensor, Tensor]:
 
 
 @public("linalg.svd")
-@straight
 def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: Any = None) -> SVD:
     """``A = U diag(S) Vh`` with orthonormal columns in U and rows in Vh, S descending; square U and Vh with `full_matrices`."""
     floating("linalg.svd", A)
@@ -206,7 +205,6 @@ def svdvals(A: Tensor, *, driver: Any = None) -> Tensor:
 
 
 @public("svd", methods="svd")
-@straight
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> SVDV:
     """``input = U diag(S) V^H``; U and V are zeros without `compute_uv`."""
     floating("svd", input, "input")

@@ -88,7 +88,7 @@ def _over_dims(name: str, fn: Any) -> Any:
     public_form.__name__ = name
     what = "largest" if name == "amax" else "smallest"
     public_form.__doc__ = f"The {what} entry over `dim` (one, several or all); ties share the gradient.\n\n{FILL}"
-    return p, published(name, public_form)
+    return p, published(name, straight(public_form, name))
 
 
 amax_p, amax = _over_dims("amax", np.maximum.reduce)

@@ -288,7 +288,7 @@ def _running(name: str, fn: Any, what: str) -> Any:
     form.__doc__ = (
         f"The {what} entry so far along `dim`, and where it stands (the last of equals): ``(values, indices)``."
     )
-    return public(name, methods=name)(form)
+    return public(name, methods=name)(straight(form, name))
 
 
 cummax = _running("cummax", np.maximum, "largest")

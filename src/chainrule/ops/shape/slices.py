@@ -92,7 +92,12 @@ flip_p.vjp([lambda g, y, x, *, dims: flip_p(g, dims=dims)])
 @op("roll", sizes="shifts", linear="each")
 def roll_p(x: Any, *, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Any:
     """Entries moved along `dims` by `shifts`, around the end."""
-    return np.roll(x, shifts, dims)
+    for s, d in zip(shifts, dims, strict=True):
+        n = x.shape[d]
+        if n and s % n:
+            rest = (slice(None),) * (-d - 1)
+            x = np.concatenate((x[(..., slice(n - s % n, None), *rest)], x[(..., slice(None, n - s % n), *rest)]), d)
+    return x.copy() if not any(x.shape[d] and s % x.shape[d] for s, d in zip(shifts, dims, strict=True)) else x
 
 
 roll_p.vjp([lambda g, y, x, *, shifts, dims: roll_p(g, shifts=tuple(-s for s in shifts), dims=dims)])
