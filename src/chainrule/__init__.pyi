@@ -65,8 +65,12 @@ class Generator:
         """Start anew from a fresh seed, which is returned."""
     def get_state(self) -> Tensor:
         """The state as a tensor of bytes, to be given to ``set_state``."""
+    def bytes(self) -> Any:
+        """The state as it is now."""
     def set_state(self, new_state: Tensor) -> Generator:
         """Return to a state."""
+    def set_bytes(self, new_state: Any) -> Generator:
+        """Return to a state that `bytes` gave."""
     def clone_state(self) -> Generator:
         """Another generator that goes on from here."""
     def graphsafe_get_state(self) -> Generator:
@@ -470,7 +474,7 @@ def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
 def detach(input: Tensor) -> Tensor:
     """The same value, sharing memory, through which no derivative flows."""
 def detach_(self: Tensor) -> Tensor:
-    """Cut this tensor off from what made it."""
+    """Cut this tensor off from what made it; a view would keep its base's history, and is refused."""
 def detach_copy(input: Tensor) -> Tensor:
     """A copy of what :func:`detach` gives."""
 from .core.device import device as device

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from ..core import dtypes as dt
 from ..core import overriding
 from ..core.registry import METHODS, interpose
+from ..core.straight import PAUSED
 from ..core.tensor import Tensor
 
 LOW = """matmul mm bmm addmm addbmm baddbmm linalg.vecdot linalg.matmul linalg.multi_dot chain_matmul einsum tensordot corrcoef cov nn.functional.linear
@@ -85,6 +86,7 @@ def _prepare() -> None:
     if READY:
         return
     READY.append(True)
+    PAUSED.append("autocast")
     for names, wide in ((LOW, False), (WIDE, True)):
         for n in names:
             interpose(n, _converting(wide))

@@ -14,7 +14,7 @@ from typing import Any
 from .fast import binary, pair, several, unary
 from .op import Op, Rule
 from .spec import Ranks, Spec, with_kernel
-from .types import REAL_NUMS
+from .types import ALL_NUMS, REAL_NUMS
 
 LINEAR = ("", "each", "all")
 # Bodies for operands of many elements by the name of the op (ops/elementwise/formulas.py).
@@ -54,6 +54,9 @@ def pointwise(
     quick = o.types.fast() if fast is None else fast  # type: ignore[union-attr]
     if not static and quick >= REAL_NUMS:
         o.plain = body
+    own = REAL_NUMS if o.types.narrow and o.types.promote == "same" else quick  # type: ignore[union-attr]
+    o.fast, o.direct = ALL_NUMS if o.types.choice else own, body  # type: ignore[union-attr]
+    o.several = static or arity(body, rules) > 2
     n = 0 if static else arity(body, rules)
     o.arity = arity(body, rules)
     if n == 1:

@@ -61,6 +61,7 @@ class Interpreter:
     """One level: runs ops on tensors that belong to it by running them (or their rules) one level down."""
 
     kind = "transform"
+    strict = False  # of a recording: whether what it would leave out gives it up
     fades = False  # whether a value that outlives the level is the one below
     # What few levels change has its default here: making a level is on the way of every transform.
     alive = True
@@ -209,6 +210,14 @@ def recorder_of(x: Any) -> Any:
             return i
         x = x._value
     return None
+
+
+def unseen(x: Any, what: str) -> bool:
+    """Whether the elements of `x` are those of an example, and `what` cannot be asked; where it must be, the recording is given up."""
+    level = recorder_of(x)
+    if level is not None and level.strict:
+        raise level.refusal(what)
+    return level is not None
 
 
 def recorder() -> Any:

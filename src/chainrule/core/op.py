@@ -22,7 +22,7 @@ from .payload import COMPOSED, PAYLOADS, as_payload, composed
 from .shapes import broadcast_shapes, zeros_like_tensor
 from .sizes import SEEN, Ragged, first_ragged, highest_level
 from .tensor import Tensor
-from .types import Types
+from .types import Types, as_scalar
 from .views import register_view
 
 ndarray = np.ndarray
@@ -57,17 +57,21 @@ class Op:
     large: Any = None  # a body for operands of many elements, which may say None
     # Whether arguments and results of equal ranks have equal leading axes: where all have one core rank, as pointwise ops do.
     even = False
-    anew: Callable[..., Any] | None = (
-        None  # instead of `bind` in a replay: where the levels around decide on static data
-    )
+    # Instead of `bind` in a replay, where the levels around decide on static data.
+    anew: Callable[..., Any] | None = None
+    # Whether the reverse rule on small arrays may run as straight-line code; None: not known yet.
+    pull_by_code: bool | None = None
     effect = False  # whether it must run, in order, even where nobody reads its result
     arity = 0  # the number of operands of a pointwise op
     operator: Any = None  # `bind` as Python's operator, for pointwise ops
+    # Of pointwise ops: the types of arrays that `direct`, the body, takes as they are.
+    fast: frozenset[int] = frozenset()
+    direct: Any = None
+    several = False  # whether a pointwise op has more than two operands, or static data
     plain: Any = None  # the body of a pointwise op that takes arrays of real floats as they are
     short: Any = None  # the reverse rules, and what computes them on small arrays (see `short.py`)
-    straight: Any = (
-        None  # the reverse rules, and the same written by hand on small arrays, for ops that are not pointwise
-    )
+    # The reverse rules, and the same written by hand on small arrays, for ops that are not pointwise.
+    straight: Any = None
 
     def __init__(
         self,
@@ -190,6 +194,8 @@ class Op:
             return tuple([Tensor(as_payload(r)) for r in y]) if type(y) is tuple else Tensor(as_payload(y))
         if self.large is not None and (y := self._run_large(args, kw)) is not None:
             return y
+        if self.several and (y := self._run_straight(args, kw)) is not None:
+            return y
         vals: list[Any] = []
         rounded = None
         if self.types is not None:
@@ -224,6 +230,46 @@ class Op:
         if (narrow := dt.NARROW[rounded.np].get(y.dtype)) is not None:
             y = y.astype(narrow)
         return Tensor(as_payload(y))
+
+    def _run_straight(self, args: Any, kw: dict[str, Any]) -> Any:
+        """The result where the operands are arrays of one type that needs no conversion, beside real floats also numbers; else None."""
+        vals: list[Any] = []
+        d: Any = None
+        numbers = False
+        choice = self.types.choice  # type: ignore[union-attr]
+        for a in args:
+            if isinstance(a, Tensor):
+                a = a._value
+                if type(a) is not ndarray:
+                    return None
+                if choice and not vals:
+                    if a.dtype.kind != "b":
+                        return None
+                elif d is None:
+                    d = a.dtype
+                    if d.num not in self.fast:
+                        return None
+                elif a.dtype is not d:
+                    return None
+            elif a.__class__ is float or a.__class__ is int:
+                numbers = True
+            else:
+                return None
+            vals.append(a)
+        if d is None:
+            return None
+        if numbers:
+            if d.kind != "f":
+                return None
+            vals = [as_scalar(v, d) if v.__class__ is float or v.__class__ is int else v for v in vals]
+        try:
+            y = self.direct(*vals, **kw)
+        except FLOATING:
+            y = quietly(self.direct, *vals, **kw)
+        except ValueError:
+            check_broadcast(self.name, *vals)
+            raise
+        return Tensor(y if type(y) is ndarray else np.asarray(y)) if type(y) is not tuple else None
 
     def _run_large(self, args: Any, kw: dict[str, Any]) -> Any:
         """The result where there is a body for these operands, of many elements and of one floating type; else None."""

@@ -7,12 +7,13 @@ are and has no static data; other rules, complex numbers and other payloads go b
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from .dispatch import Interpreter
+from .dispatch import Interpreter, innermost
 from .errors import ZERO
 from .op import Op
 from .reverse import _NONE, Node, _count
@@ -22,6 +23,9 @@ ndarray = np.ndarray
 Short = Callable[..., Any]
 
 
+_KINDS = (np.dtype(np.float64), np.dtype(np.bool_))
+
+
 class _Unfit(Exception):
     """The rule does something that has no place in straight-line code."""
 
@@ -29,7 +33,8 @@ class _Unfit(Exception):
 class _Noting(Interpreter):
     """Notes the ops of a rule: each as the name of its result, its body and the names of its arguments."""
 
-    kind = "note"
+    kind = "record"  # a rule that looks at the elements of its example is refused, as where a function is recorded
+    strict = True
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -37,26 +42,43 @@ class _Noting(Interpreter):
         self.ufuncs = True
 
     def run(self, op: Op, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
-        body = op.plain
-        if kw or body is None or op.view:
-            raise _Unfit
+        body = op.direct
+        if body is None or op.view or op.form != "pointwise":
+            raise _Unfit(op.name)
+        if kw:  # what a rule says itself: those of the node are not there
+            body = functools.partial(body, **kw)
         self.ufuncs = self.ufuncs and isinstance(body, np.ufunc)
         low, words = [], []
+        types: list[Any] = []
         for a in args:
             if isinstance(a, Tensor) and a._interp is self:
                 words.append(a._aux)
                 low.append(a._value)
+                types.append(a._value._value.dtype)
             elif type(a) is float or type(a) is int:
-                words.append(self.name("c", a))
+                name = self.name("c", a)
+                # A body that is no ufunc may know nothing of numbers that take the type of an array.
+                words.append(name if isinstance(body, np.ufunc) else f"d.type({name})")
                 low.append(a)
             else:
-                raise _Unfit
-        y = op.bind(*low)
-        if y._value.dtype != np.float64:
-            raise _Unfit
+                raise _Unfit(op.name)
+        of = types[1:] if op.types.choice and len(types) > 1 else types  # type: ignore[union-attr]
+        if any(t is not of[0] or t.num not in op.fast for t in of):
+            raise _Unfit(op.name)
+        y = op.bind(*low, **kw)
+        if type(y) is not Tensor or y._value.dtype not in _KINDS:
+            raise _Unfit(op.name)
         name = f"v{len(self.lines)}"
         self.lines.append(f"{name} = {self.name('f', body)}({', '.join(words)})")
         return Tensor(y, self, name)
+
+    def refusal(self, what: str) -> Exception:
+        """The error for a rule that asks for elements."""
+        return _Unfit(what)
+
+    def look(self, x: Any, check: Any) -> None:
+        """Refuse to look at elements."""
+        raise _Unfit
 
     def name(self, kind: str, value: Any) -> str:
         """A name for a constant or a body."""
@@ -72,7 +94,7 @@ def _noted(rule: Any, reads: tuple[bool, tuple[bool, ...]]) -> tuple[list[str], 
         box = lambda name: Tensor(Tensor(np.array([0.4, 0.6])), level, name)
         y, xs = reads
         out = rule(box("g"), box("y") if y else None, *[box(f"x{i}") if r else None for i, r in enumerate(xs)])
-        if not (isinstance(out, Tensor) and out._interp is level):
+        if not (isinstance(out, Tensor) and out._interp is level) or innermost(out).dtype != np.float64:
             raise _Unfit
         return level.lines, out._aux, level.names, level.ufuncs
 

@@ -90,7 +90,7 @@ class Types:
         for i in range(self.choice, len(vals)):
             v = vals[i]
             if isinstance(v, NUMBERS):
-                vals[i] = _scalar(v, work)
+                vals[i] = as_scalar(v, work)
             elif getattr(v, "dtype", work) != work:
                 vals[i] = v.astype(work)
         return vals, d if work is not d.np else None
@@ -104,7 +104,8 @@ class Types:
                 )
 
 
-def _scalar(v: Any, work: Any) -> Any:
+def as_scalar(v: Any, work: Any) -> Any:
+    """A number as one of a NumPy type."""
     try:
         return np.dtype(work).type(v)
     except (OverflowError, TypeError):

@@ -32,6 +32,8 @@ SMALL = (
 # A pointwise rule on large arrays as one loop: ``FUSE(op, which, rule, g, y, xs, kw)``, or None; set by ops/elementwise/fusing.py.
 FUSE: Any = None
 FUSE_SIZE = 1 << 12
+# Reverse rules of other ops on small arrays as straight-line code: ``STRAIGHT(node, g, live)``, or None; set by straight.py.
+STRAIGHT: Any = None
 
 
 def fit_cotangent(g: Tensor, shape: tuple[int, ...], d: dt.DType) -> Tensor:
@@ -165,9 +167,24 @@ def walk_back(
                 g = _run_before(n, g)
         rules = op.pull_rules
         if rules is not None and plain and not masks and n.args is not None:
-            gs = _by_rules(n, g, rules, live)
+            gs = _shortly(n, g, rules, live)
+            if gs is None and op.pull_by_code is not False and STRAIGHT is not None:
+                gs = STRAIGHT(n, g, live)
+            if gs is None:
+                gs = _by_rules(n, g, rules, live)
         else:
-            gs = _pulled(n, g, rewrap, live)
+            gs = None
+            if (
+                plain
+                and op.pull_by_code is not False
+                and not masks
+                and n.args is not None
+                and n.level is None
+                and STRAIGHT is not None
+            ):
+                gs = STRAIGHT(n, g, live)
+            if gs is None:
+                gs = _pulled(n, g, rewrap, live)
         if n.rare and n.around is not None:
             gs = _run_after(n, gs, g)
         if free:
@@ -299,6 +316,30 @@ def _quickly(n: Any, grads: dict[Node, Any], heap: list[tuple[int, Node]]) -> No
     if v is not None:
         grads[n] = Tensor(v) if g is None else g
     return n
+
+
+def _shortly(n: Node, g: Any, rules: Any, live: set[Node] | None) -> Any:
+    """The cotangents of the inputs of a pointwise op by straight-line code on small real arrays; None where there is none for them."""
+    op = n.op
+    if op.form != "pointwise" or n.__class__ is Lean or g._interp is not None:
+        return None
+    v = g._value
+    if type(v) is not ndarray or v.size >= FUSE_SIZE or v.dtype.num not in REAL_NUMS:
+        return None
+    noted = op.short
+    if noted is None or noted[0] is not rules:
+        noted = short_rule(op)
+    short = noted[1]
+    if short is None:
+        return None
+    if live is not None and len(n.parents) > 1:
+        for p in n.parents:
+            if p is not None and p not in live:
+                return None
+    try:
+        return short(n, g, v)
+    except FLOATING:
+        return None  # by the rules, whose ops know what to do
 
 
 def _towards(

@@ -15,6 +15,7 @@ from ...core.errors import ZERO
 from ...core.registry import METHODS, public
 from ...core.samples import Given, S, sample
 from ...core.shapes import constant
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ...core.views import assign
 from ..elementwise.formulas import LEAST, compiled, piecewise, smooth
@@ -195,6 +196,7 @@ prelu_weight_pull_p = pointwise(
 
 
 @public("prelu nn.functional.prelu", methods="prelu", out=False)
+@straight
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """``input`` where positive, else ``weight * input``, with one weight in all or one for every entry of dim 1."""
     need_float("prelu", input)

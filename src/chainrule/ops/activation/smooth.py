@@ -17,6 +17,7 @@ from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import wrap_dim
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ..elementwise.compare import clamp_p
 from ..elementwise.elementary import _sigmoid, exp, km, ks, reciprocal, sigmoid, tanh, tanh_slope
@@ -354,6 +355,7 @@ def tanhshrink(input: Tensor) -> Tensor:
 
 
 @public("nn.functional.glu _C._nn.glu")
+@straight
 @rounded_once
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """``a * sigmoid(b)`` with `a` and `b` the halves of the input along `dim`."""
@@ -383,18 +385,21 @@ def implicit_dim(name: str, x: Tensor, dim: int | None) -> int:
 
 
 @public("nn.functional.softmax", out=False)
+@straight
 def functional_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """``exp(x) / sum(exp(x))`` over `dim`."""
     return _soft(softmax_p, input, implicit_dim("softmax", input, dim), dtype)
 
 
 @public("nn.functional.softmin", out=False)
+@straight
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """``softmax(-input)`` over `dim`."""
     return _soft(softmax_p, -input, implicit_dim("softmin", input, dim), dtype)
 
 
 @public("nn.functional.log_softmax", out=False)
+@straight
 def functional_log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """``log(softmax(x))`` over `dim`, without underflow."""
     return _soft(log_softmax_p, input, implicit_dim("log_softmax", input, dim), dtype)

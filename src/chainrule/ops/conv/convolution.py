@@ -12,6 +12,7 @@ axis, a batch is another. Bodies are windows, copied to columns block by block, 
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -32,6 +33,7 @@ from ..shape.in_each import by_sizes
 from ..shape.views import reshape
 from . import direct
 
+SMALL = 1 << 13  # entries of columns that are added up in one call
 BLOCK = 1 << 22  # bytes of columns at a time: they are written and read once, best without leaving the cache
 
 
@@ -78,11 +80,23 @@ class Geometry:
         inner = [s * e for s, e in zip(last, self.dilation, strict=True)]
         outer = [s * e for s, e in zip(last, self.stride, strict=True)]
         shape = (*x.shape[: x.ndim - self.d], *self.kernel, *self.output)
+        if x.flags.c_contiguous and x.size:  # what as_strided does, in a tenth of its time
+            y = np.ndarray(shape, x.dtype, x, 0, (*lead, *inner, *outer))
+            y.flags.writeable = False
+            return y
         return np.lib.stride_tricks.as_strided(x, shape, (*lead, *inner, *outer), writeable=False)
 
     def add_up(self, cols: Any) -> Any:
         """``(..., *kernel, *output) -> (..., *size)``: the transpose of `windows`."""
         lead = cols.shape[: cols.ndim - 2 * self.d]
+        if 0 < cols.size < SMALL and cols.dtype in dt.REALS:
+            n, m = math.prod(lead), math.prod(self.size) + 1
+            at = (
+                _places(self.size, self.kernel, self.output, self.stride, self.pad, self.dilation)
+                + m * np.arange(n)[:, None]
+            ).reshape(-1)
+            each = np.bincount(at, cols.reshape(-1), n * m).reshape(n, m)[:, 1:]
+            return each.reshape((*lead, *self.size)).astype(cols.dtype)
         full: Any = np.zeros((*lead, *self.span), cols.dtype)
         for at in np.ndindex(*self.kernel):
             key = tuple(
@@ -96,6 +110,13 @@ class Geometry:
         out: Any = np.zeros((*lead, *self.size), cols.dtype)
         out[(..., *source)] = full[(..., *target)]
         return out
+
+
+@functools.lru_cache(maxsize=64)
+def _places(*sizes: tuple[int, ...]) -> Any:
+    """Which entries of the input, counted from 1, windows of a geometry read; 0 is padding."""
+    geo = Geometry(*sizes)
+    return geo.windows(np.arange(1, math.prod(geo.size) + 1).reshape(geo.size)).reshape(-1)
 
 
 def _blocks(n: int, size: int) -> Iterator[slice]:

@@ -17,6 +17,7 @@ from ...core.errors import ZERO
 from ...core.primitives import permute_p
 from ...core.registry import public
 from ...core.samples import Given, S, sample
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ..elementwise.select import where_p
 from ..linalg.matmul import matmul
@@ -145,6 +146,7 @@ def _check(name: str, x: Any, grid: Any, mode: str) -> None:
 
 
 @public("nn.functional.grid_sample", out=False)
+@straight
 def grid_sample(
     input: Tensor,
     grid: Tensor,

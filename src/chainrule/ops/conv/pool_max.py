@@ -18,6 +18,7 @@ from ...core.declare import op
 from ...core.registry import PUBLIC, public
 from ...core.samples import Given, S, sample
 from ...core.shapes import zeros
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ...kernels import NotSupported, axes
 from ..elementwise.select import where_p
@@ -214,7 +215,7 @@ def _declare(d: int) -> None:
 def _publish(f: Callable[..., Any], name: str, names: str, doc: str) -> None:
     f.__name__ = f.__qualname__ = name
     f.__doc__ = doc
-    public(names, out=False)(by_sizes(f))
+    public(names, out=False)(straight(by_sizes(f), name))
 
 
 for _d in (1, 2, 3):

@@ -16,6 +16,7 @@ import numpy as np
 from ...core import dtypes as dt
 from ...core.registry import public
 from ...core.samples import Given, S, sample
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ..elementwise.select import where_p
 from ..shape.in_each import by_sizes
@@ -156,6 +157,7 @@ def avg_pool1d(
 
 
 @public("nn.functional.avg_pool2d _C._nn.avg_pool2d", out=False)
+@straight
 @by_sizes
 def avg_pool2d(
     input: Tensor,

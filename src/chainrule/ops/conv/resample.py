@@ -15,6 +15,7 @@ import numpy as np
 from ...core import dtypes as dt
 from ...core.registry import public
 from ...core.samples import S, sample
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ..shape.in_each import by_sizes
 from .maps import Taps, axes_map_p, maps_of
@@ -147,6 +148,7 @@ def _per_dim(name: str, what: str, v: Any, d: int) -> tuple[Any, ...]:
 
 
 @public("nn.functional.interpolate", out=False)
+@straight
 @by_sizes
 def interpolate(
     input: Tensor,

@@ -13,6 +13,7 @@ from ...core.primitives import clone_p
 from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import wrap_dim
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ..shape.in_each import by_sizes
 from ..shape.slices import narrow
@@ -137,6 +138,7 @@ add_patches_p.vjp([lambda g, x, y, *, geo: patches_p(g, geo=geo)])
 
 
 @public("nn.functional.unfold im2col", out=False)
+@straight
 @by_sizes
 def im2col(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """Patches of images as columns: ``(N, C, H, W) -> (N, C * kh * kw, patches)``."""
@@ -155,6 +157,7 @@ def im2col(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
 
 
 @public("nn.functional.fold col2im", out=False)
+@straight
 @by_sizes
 def col2im(
     input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1

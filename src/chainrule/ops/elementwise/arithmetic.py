@@ -12,6 +12,7 @@ from ...core.errors import ZERO
 from ...core.op import Op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ...core.types import REAL_NUMS
 from .numbers import varies
@@ -331,6 +332,7 @@ def _value_fits(name: str, value: Any, xs: tuple[Any, ...]) -> None:
 
 
 @public("addcmul", methods="addcmul", inplace="addcmul_")
+@straight
 def addcmul(input: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
     """``input + value * tensor1 * tensor2``."""
     if varies(value):
@@ -342,6 +344,7 @@ def addcmul(input: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Ten
 
 
 @public("addcdiv", methods="addcdiv", inplace="addcdiv_")
+@straight
 def addcdiv(input: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
     """``input + value * tensor1 / tensor2``."""
     if varies(value):

@@ -23,7 +23,7 @@ def _bitwise(name: str, fn: Any, dunder: str) -> Op:
         return fn(a, b)
 
     doc = f"The {dunder} of two integers, bit by bit, or of two truth values."
-    p = pointwise(name, checked, fast=frozenset(INTS | {dt.bool_.np.num}), doc=doc)
+    p = pointwise(name, fn, other=checked, fast=frozenset(INTS | {dt.bool_.np.num}), doc=doc)
     public("", methods=f"__{dunder}__", inplace=f"__i{dunder}__")(p)
     public("", methods=f"__r{dunder}__", out=False)(_swapped(p))
     return publish(p)
@@ -53,7 +53,13 @@ def _invert(x: Any) -> Any:
 
 
 bitwise_not = public("bitwise_not", methods="bitwise_not", inplace="bitwise_not_")(
-    pointwise("bitwise_not", _invert, doc="An integer with every bit turned around, or the other truth value.")
+    pointwise(
+        "bitwise_not",
+        np.invert,
+        other=_invert,
+        fast=frozenset(INTS | {dt.bool_.np.num}),
+        doc="An integer with every bit turned around, or the other truth value.",
+    )
 )
 
 

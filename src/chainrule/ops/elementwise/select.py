@@ -10,6 +10,7 @@ from ...core import dtypes as dt
 from ...core.declare import pointwise
 from ...core.registry import public
 from ...core.reverse import Masked
+from ...core.straight import straight
 from ...core.tensor import Tensor
 
 
@@ -33,6 +34,7 @@ where_p = pointwise(
 
 
 @public("where")
+@straight
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     """``input`` where the condition holds, else ``other``. Cotangents of the branch not taken are absent, not 0 * inf.
 
@@ -60,6 +62,7 @@ public("", methods="where")(_where_method)
 
 
 @public("masked_fill", methods="masked_fill", inplace="masked_fill_", out=False)
+@straight
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """`input` with `value` (a number or a 0-d tensor) where the mask holds."""
     if mask.dtype is not dt.bool_:

@@ -13,6 +13,7 @@ from ...core.errors import ChainruleError
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import broadcast_shapes, constant, wrap_dim, zeros
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ..elementwise.select import where, where_p
 from ..shape.in_each import in_each, same_size, whole_nest
@@ -74,6 +75,7 @@ def _row_numbers(name: str, index: Tensor, n: int, d: int) -> Tensor:
 
 
 @public("index_add", methods="index_add", inplace="index_add_")
+@straight
 @in_each("source")
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
     """`input` with ``alpha * source`` added at the entries `index` of `dim`; repeated indices add up."""
@@ -87,6 +89,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
 
 
 @public("index_copy", methods="index_copy", inplace="index_copy_")
+@straight
 @in_each("source")
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """`input` with the entries `index` of `dim` replaced by those of `source`."""
@@ -98,6 +101,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
 
 
 @public("index_fill", methods="index_fill", inplace="index_fill_", out=False)
+@straight
 @in_each()
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """`input` with the entries `index` of `dim` set to `value`, a number or a 0-d tensor."""
@@ -121,6 +125,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
 
 
 @public("take_along_dim", methods="take_along_dim")
+@straight
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """gather with the other dims broadcast; without `dim`, of the flattened input."""
     if indices.dtype not in (dt.int64, dt.int32):
@@ -158,6 +163,7 @@ def _flat_index(name: str, input: Tensor, index: Tensor) -> Tensor:
 
 
 @public("take", methods="take", fresh=True)
+@straight
 def take(input: Tensor, index: Tensor) -> Tensor:
     """Elements of the flattened input at `index`, in the shape of index."""
     i = _flat_index("take", input, index)
@@ -194,6 +200,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
 
 
 @public("masked_scatter", methods="masked_scatter", inplace="masked_scatter_", out=False)
+@straight
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """`input` with the elements of `source`, one after the other, where the mask holds."""
     if mask.dtype is not dt.bool_:
@@ -337,6 +344,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
 
 
 @public("nn.functional.embedding embedding", out=False)
+@straight
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
               scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:  # fmt: skip
     """Rows of the table `weight` by number; the row `padding_idx` gets no gradient."""

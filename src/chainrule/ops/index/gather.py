@@ -12,6 +12,7 @@ from ...core.primitives import clone_p
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import constant, wrap_dim, zeros
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ..elementwise.select import where_p
 from . import moving
@@ -135,6 +136,7 @@ def _gather_with_sparse_gradient(x: Tensor, i: Tensor, d: int) -> Tensor:
 
 
 @public("gather", methods="gather", fresh=True)
+@straight
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """``y[a][b] = input[index[a][b]][b]`` for dim 0, ``input[a][index[a][b]]`` for dim 1, and so on."""
     d = check_index("gather", input, dim, index)
@@ -176,6 +178,7 @@ def _scatter(p: Any, name: str, input: Tensor, dim: int, index: Tensor, src: Any
 
 
 @public("scatter", methods="scatter", inplace="scatter_")
+@straight
 def scatter(
     input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
 ) -> Tensor:
@@ -193,6 +196,7 @@ def scatter(
 
 
 @public("scatter_add", methods="scatter_add", inplace="scatter_add_")
+@straight
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """`input` with `src` added where gather would read."""
     return _scatter(scatter_add_p, "scatter_add", input, dim, index, src)

@@ -14,6 +14,7 @@ from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import broadcast_shapes, constant, wrap_dim
 from ...core.sizes import SEEN, is_ragged
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ...core.views import assign
 from ..elementwise.select import where_p
@@ -327,6 +328,7 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
 
 
 @public("index_select", methods="index_select", fresh=True)
+@straight
 @in_each()
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """Entries `index` (a vector) of `dim`."""

@@ -5,6 +5,7 @@ The bodies of the ops of :mod:`.getitem`, on arrays: what they compute is said t
 
 from __future__ import annotations
 
+import functools
 from math import prod
 from typing import Any
 
@@ -72,9 +73,11 @@ def sums(g: Any, i: Any, n: int) -> Any:
         except NotSupported:
             pass
     if g.size < LEAST and g.dtype in dt.REALS:
-        y = np.zeros((n, g.shape[1]))
-        np.add.at(y, i, g.astype(np.float64, copy=False))
-        return y
+        width = g.shape[1]
+        if not g.size or not n:
+            return np.zeros((n, width))
+        at = i if width == 1 else ((i * width)[:, None] + _runs((width,))[0]).reshape(-1)
+        return np.bincount(at, g.reshape(-1), n * width).reshape(n, width)
     g = g.astype(dt.WORK.get(g.dtype, g.dtype), copy=False)
     d, width = g.dtype, g.shape[1]
     if d.kind == "c":
@@ -103,10 +106,32 @@ def sums(g: Any, i: Any, n: int) -> Any:
 
 def open_grid(i: Any, dim: int) -> tuple[Any, ...]:
     """An index of all axes that is `i` along `dim`, and runs along the others."""
-    n = i.ndim
-    grid: list[Any] = [np.arange(m).reshape([-1 if k == a else 1 for k in range(n)]) for a, m in enumerate(i.shape)]
+    grid: list[Any] = list(_runs(i.shape))
     grid[dim] = i
     return tuple(grid)
+
+
+@functools.lru_cache(maxsize=256)
+def _runs(shape: tuple[int, ...]) -> tuple[Any, ...]:
+    """0, 1, 2, … along each axis of a shape, with sizes of 1 along the others."""
+    n = len(shape)
+    runs = tuple([np.arange(m).reshape([-1 if k == a else 1 for k in range(n)]) for a, m in enumerate(shape)])
+    for r in runs:
+        r.flags.writeable = False
+    return runs
+
+
+def _flat(i: Any, dim: int, shape: tuple[int, ...]) -> Any:
+    """The places in an array of a shape, flattened, that an index along `dim` speaks of."""
+    d = dim % i.ndim
+    flat = None
+    step = 1
+    for a in range(len(shape) - 1, -1, -1):
+        part = i if a == d else _runs(i.shape)[a]
+        part = part * step if step != 1 else part
+        flat = part if flat is None else flat + part
+        step *= shape[a]
+    return np.broadcast_to(flat, i.shape).reshape(-1) if flat.shape != i.shape else flat.reshape(-1)
 
 
 def _folded(x: Any, i: Any, dim: int) -> tuple[Any, Any]:
@@ -139,9 +164,10 @@ def scatter_add(x: Any, i: Any, src: Any, dim: int) -> Any:
         except NotSupported:
             pass
     if x.dtype in dt.REALS and i.size < LEAST:
-        y = x.astype(np.float64)
-        np.add.at(y, open_grid(i, dim), src.astype(np.float64, copy=False))
-        return y.astype(x.dtype, copy=False)
+        if not i.size:
+            return x.copy()
+        y = np.bincount(_flat(i, dim, x.shape), src.reshape(-1), x.size).reshape(x.shape)
+        return (x + y).astype(x.dtype, copy=False)
     at = np.ravel_multi_index(np.broadcast_arrays(*open_grid(i, dim)), x.shape) if i.size else i
     return (x + sums(src.reshape(-1, 1), at.reshape(-1), x.size).reshape(x.shape)).astype(x.dtype, copy=False)
 

@@ -15,6 +15,7 @@ from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import constant, wrap_dim, zeros
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ..elementwise.select import where
 from ..linalg.matmul import rounded_once
@@ -166,6 +167,7 @@ def reduce_into(name: str, input: Tensor, d: int, index: Tensor, src: Tensor, re
 
 
 @public("scatter_reduce", methods="scatter_reduce", inplace="scatter_reduce_")
+@straight
 def scatter_reduce(
     input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
@@ -267,6 +269,7 @@ public("_segment_reduce", out=False)(segment_reduce)
 
 
 @public("nn.functional.embedding_bag", out=False)
+@straight
 def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None, norm_type: float = 2,
                   scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Tensor | None = None,
                   include_last_offset: bool = False, padding_idx: int | None = None) -> Tensor:  # fmt: skip

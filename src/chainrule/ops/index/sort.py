@@ -14,6 +14,7 @@ from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import constant, wrap_dim, zeros
 from ...core.sizes import is_ragged
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ...kernels.ordering import LEAST
 from ..shape.in_each import nest_like, whole_nest
@@ -99,6 +100,7 @@ def _(g: Any, y: Any, x: Any, *, k: int, dim: int, largest: bool, old: tuple[int
 
 
 @public("sort", methods="sort")
+@straight
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = None) -> Sorted:
     """Values along `dim` in order, and their positions; equal values keep their order."""
     if input.dtype.category == dt.COMPLEX:
@@ -122,6 +124,7 @@ def msort(input: Tensor) -> Tensor:
 
 
 @public("topk", methods="topk")
+@straight
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Sorted:
     """The k largest (or smallest) entries along `dim`, in order, and their positions."""
     d = wrap_dim(dim, input.ndim)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...core import dtypes as dt
 from ...core.declare import op
-from ...core.dispatch import innermost, look, recorder_of, values
+from ...core.dispatch import innermost, look, unseen, values
 from ...core.errors import ChainruleError
 from ...core.primitives import permute_p
 from ...core.registry import PUBLIC
@@ -271,7 +271,7 @@ def check_phase(name: str, vectors: str, w: Tensor, g: Tensor, values: Tensor, g
 
     The test is relative: to the cotangents of the vectors and, as these may be rounding alone, to those of the values.
     """
-    if not is_complex(w) or recorder_of(w) is not None:  # a warning about the loss, not about its derivative
+    if not is_complex(w) or unseen(w, "the phase of vectors"):  # a warning about the loss, not about its derivative
         return
     eps = float(np.finfo(w.dtype.np).eps)
     noise = 0.0 if gvalues is None else eps**0.5 * _largest(gvalues) * _largest(values)
@@ -284,7 +284,7 @@ def check_phase(name: str, vectors: str, w: Tensor, g: Tensor, values: Tensor, g
 
 def check_free(name: str, v: Tensor | None, g: Tensor | None) -> None:
     """Raise where a loss depends on which vectors v span a space that alone is given; `g` are their cotangents."""
-    if v is None or g is None or recorder_of(g) is not None or recorder_of(v) is not None:
+    if v is None or g is None or unseen(g, "the choice of vectors") or unseen(v, "the choice of vectors"):
         return
     if _largest(skew(mm(adjoint(v), g))) > 1e-3 * _largest(g):
         raise RuntimeError(

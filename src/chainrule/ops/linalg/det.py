@@ -12,6 +12,7 @@ from ...core.declare import op
 from ...core.op import Op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ..elementwise.select import where
 from .common import adjoint, diag_of, is_complex, mm, square
@@ -147,6 +148,7 @@ def _(g: Any, y: Any, a: Any) -> Any:
 
 
 @public("linalg.det det", methods="det")
+@straight
 def det(A: Tensor) -> Tensor:
     """The determinant; its derivatives are polynomials in A, for singular matrices as for others."""
     square("linalg.det", A)
@@ -186,6 +188,7 @@ def _(g: Any, y: Any, a: Any) -> Any:
 
 
 @public("linalg.slogdet slogdet", methods="slogdet")
+@straight
 def slogdet(A: Tensor) -> Slogdet:
     """``sign, logabsdet`` with ``det A = sign * exp(logabsdet)``, without overflow; sign is a phase for complex A."""
     square("linalg.slogdet", A)

@@ -13,6 +13,7 @@ from ...core.primitives import detach_p
 from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import broadcast_shapes
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ...kernels import NotSupported, pairs
 from .matmul import rounded_once
@@ -20,6 +21,7 @@ from .norms import vector_norm
 
 
 @public("dist", methods="dist", out=False)
+@straight
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """The norm of order `p` of ``input - other``."""
     return vector_norm(input - other, p)
@@ -129,6 +131,7 @@ _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "dono
 
 
 @public("cdist", out=False)
+@straight
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = _MODES[0]) -> Tensor:
     """``|x1[i] - x2[j]|`` of order `p` between all rows of two (batches of) matrices.
 

@@ -11,6 +11,7 @@ from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import broadcast_shapes, constant, wrap_dim
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ..elementwise.select import where
 from ..shape.slices import cat, diagonal
@@ -143,12 +144,14 @@ def _cross(name: str, a: Tensor, b: Tensor, dim: int) -> Tensor:
 
 
 @public("linalg.cross")
+@straight
 def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """The cross product of vectors of length 3 along `dim`."""
     return _cross("linalg.cross", input, other, dim)
 
 
 @public("cross", methods="cross")
+@straight
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     """The cross product along `dim`; without it, along the first dim of size 3."""
     if dim is None:

@@ -12,6 +12,7 @@ from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import constant, wrap_dims
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ..elementwise.select import where
 from .common import adjoint, concrete_info, floating, hermitian, mm, raise_info, same_dtype, square, widened
@@ -64,6 +65,7 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> InvEx:
 
 
 @public("linalg.inv inverse", methods="inverse")
+@straight
 def inv(A: Tensor) -> Tensor:
     """``A^-1``; a singular matrix raises."""
     square("linalg.inv", A)
@@ -184,6 +186,7 @@ def tolerances(name: str, a: Tensor, atol: Any, rtol: Any) -> tuple[Tensor, Tens
 
 
 @public("linalg.pinv")
+@straight
 def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
     """The Moore-Penrose inverse; singular values up to ``max(atol, rtol * largest)`` count as zero."""
     name = "linalg.pinv"
@@ -193,6 +196,7 @@ def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = N
 
 
 @public("pinverse", methods="pinverse", out=False)
+@straight
 def pinverse(input: Tensor, rcond: Any = 1e-15) -> Tensor:
     """The Moore-Penrose inverse; singular values up to ``rcond * largest`` count as zero."""
     return pinv(input, rcond)
@@ -227,6 +231,7 @@ class Lstsq(NamedTuple):
 
 
 @public("linalg.lstsq", out=False)
+@straight
 def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None) -> Lstsq:
     """The X of least norm that minimises ``|A X - B|``."""
     name = "linalg.lstsq"

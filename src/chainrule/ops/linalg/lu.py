@@ -12,6 +12,7 @@ from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import broadcast_shapes, constant
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ..index.gather import gather_p
 from ..shape.slices import cat
@@ -211,6 +212,7 @@ def _raise_singular(name: str, info: Tensor) -> None:
 
 
 @public("linalg.lu_factor")
+@straight
 def lu_factor(A: Tensor, *, pivot: bool = True) -> LUFactor:
     """L and U packed into one matrix, and the row interchanges; raises where a pivot is zero."""
     lu, piv, *_ = _factor("linalg.lu_factor", A, pivot, check=True)
@@ -224,6 +226,7 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
 
 
 @public("linalg.lu")
+@straight
 def linalg_lu(A: Tensor, *, pivot: bool = True) -> PLU:
     """``A = P L U``: P a permutation (empty without `pivot`), L unit lower and U upper triangular."""
     lu, _, _, perm, _ = _factor("linalg.lu", A, pivot, check=False)
@@ -233,6 +236,7 @@ def linalg_lu(A: Tensor, *, pivot: bool = True) -> PLU:
 
 
 @public("lu", methods="lu", out=False)
+@straight
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> LUFactor | LUFactorEx:
     """L and U packed into one matrix and the row interchanges; with `get_infos` the first zero pivots."""
     y = _factor("lu", A, pivot, check=not get_infos)

@@ -18,6 +18,7 @@ from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import broadcast_shapes, sizes_of
 from ...core.sizes import is_ragged
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ...core.types import FLOAT_NUMS, REAL_NUMS
 from ...kernels.pool import MIN_BYTES, empty
@@ -436,6 +437,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 @public("einsum", out=False)
+@straight
 def einsum(equation: Any, *operands: Any) -> Tensor:
     """Sums of products in Einstein's notation, contracted pair by pair in the order that opt_einsum finds.
 

@@ -17,6 +17,7 @@ from ...core.errors import Unfit
 from ...core.registry import PUBLIC, public
 from ...core.samples import Given, S, sample
 from ...core.shapes import sizes_of, wrap_dim
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ..elementwise.parts import abs, real, sgn
 from ..elementwise.power import pow_p
@@ -126,6 +127,7 @@ def _converted(name: str, x: Any, dtype: Any) -> Tensor:
 
 
 @public("linalg.vector_norm")
+@straight
 def vector_norm(x: Tensor, ord: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """``(sum |x|**ord)**(1/ord)`` over `dim`, one, several or (None) all."""
     if isinstance(ord, str) or not isinstance(ord, int | float):
@@ -183,6 +185,7 @@ def _matrix_dims(name: str, x: Tensor, dim: Any) -> tuple[int, int]:
 
 
 @public("linalg.matrix_norm")
+@straight
 def matrix_norm(
     A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor:
@@ -240,6 +243,7 @@ def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = Fal
 
 
 @public("norm", methods="norm")
+@straight
 def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     """The vector norm of order `p` over `dim` or all; 'fro' is the 2-norm, 'nuc' the sum of singular values."""
     if p is None or (p == "fro" and not isinstance(dim, str)):

@@ -12,6 +12,7 @@ from ...core import dtypes as dt
 from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import broadcast_shapes, wrap_dim
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from .common import widened
 from .matmul import _check_dtypes, _fits, _need, bmm, matmul, mv, plus, rounded_once
@@ -26,6 +27,7 @@ def _alike(name: str, input: Any, product: Tensor, beta: Any, alpha: Any) -> Non
 
 
 @public("outer ger", methods="outer ger")
+@straight
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """``y[i, j] = input[i] * vec2[j]``."""
     _need("outer", input, 1, "input (self)")
@@ -115,6 +117,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
 
 
 @public("tensordot")
+@straight
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, *, axes: Any = None) -> Tensor:
     """The sum of products over pairs of dims: the last `dims` of a with the first of b, or the listed ones; `axes` is NumPy's name."""
     if axes is not None:

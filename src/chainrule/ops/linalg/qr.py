@@ -11,6 +11,7 @@ from ...core.errors import ChainruleError
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import broadcast_shapes
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ..elementwise.elementary import sqrt
 from ..elementwise.select import where
@@ -95,6 +96,7 @@ def orthonormal(a: Tensor) -> Tensor:
 
 
 @public("linalg.qr")
+@straight
 def linalg_qr(A: Tensor, mode: str = "reduced") -> QR:
     """``A = Q R`` with orthonormal columns in Q and R upper triangular; `mode` is "reduced", "complete" or "r" (R alone)."""
     floating("linalg.qr", A)
@@ -104,6 +106,7 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> QR:
 
 
 @public("qr", methods="qr")
+@straight
 def qr(input: Tensor, some: bool = True) -> QR:
     """``input = Q R``, reduced unless ``some=False``."""
     floating("qr", input, "input")

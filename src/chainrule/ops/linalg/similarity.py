@@ -8,6 +8,7 @@ from ...core import dtypes as dt
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import broadcast_shapes, wrap_dim
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ..elementwise.compare import clamp_min_p
 from .matmul import rounded_once
@@ -15,6 +16,7 @@ from .norms import vector_norm
 
 
 @public("nn.functional.normalize")
+@straight
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
     """``input / max(|input|_p, eps)`` along `dim`."""
     d = wrap_dim(dim, input.ndim)
@@ -35,6 +37,7 @@ def _common(name: str, a: Tensor, b: Tensor, what: tuple[str, str]) -> tuple[Ten
 
 
 @public("cosine_similarity nn.functional.cosine_similarity", out=False)
+@straight
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """``<x1 / max(|x1|, eps), x2 / max(|x2|, eps)>`` along `dim`."""
     x1, x2 = _common("cosine_similarity", x1, x2, ("x1", "x2"))
@@ -50,6 +53,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 
 
 @public("pairwise_distance nn.functional.pairwise_distance", out=False)
+@straight
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """``|x1 - x2 + eps|_p`` along the last dim of the broadcast result."""
     broadcast_shapes(x1.shape, x2.shape, what="pairwise_distance of x1 and x2")

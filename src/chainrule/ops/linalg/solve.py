@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.declare import op
-from ...core.dispatch import recorder_of
+from ...core.dispatch import unseen
 from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import broadcast_shapes
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ..elementwise.select import where
 from ..shape.triangles import tril
@@ -42,6 +43,7 @@ def _(g: Any, x: Any, a: Any, b: Any) -> Any:
 
 
 @public("linalg.solve")
+@straight
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """``X`` with ``A X = B`` (or ``X A = B`` with ``left=False``); B may be a vector or a batch of vectors."""
     square("linalg.solve", A)
@@ -81,7 +83,7 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
     square("linalg.solve_ex", A)
     info = lu_p(A.detach(), pivot=True)[2]
     bad = info > 0
-    if recorder_of(info) is None and not (concrete_info(info) > 0).any():
+    if not unseen(info, "the success of a factorization") and not (concrete_info(info) > 0).any():
         return SolveEx(solve(A, B, left=left), info)
     if check_errors:
         raise_info("linalg.solve_ex", info, "The solver failed because the input matrix is singular (zero pivot {}).")
@@ -152,6 +154,7 @@ def _factor(name: str, a: Tensor, upper: bool, check: bool = True) -> tuple[Tens
 
 
 @public("linalg.cholesky")
+@straight
 def linalg_cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     """The triangular factor of a Hermitian positive-definite matrix: ``A = L L^H``, or ``A = U^H U`` with ``upper``."""
     square("linalg.cholesky", A)
@@ -173,6 +176,7 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
 
 
 @public("cholesky", methods="cholesky")
+@straight
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """The triangular factor of a Hermitian positive-definite matrix."""
     square("cholesky", input, "input")

@@ -10,6 +10,7 @@ from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import zeros_beside
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ..shape.diagonals import diag_embed
 from ..shape.slices import cat
@@ -195,6 +196,7 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: Any = None) -> 
 
 
 @public("linalg.svdvals")
+@straight
 def svdvals(A: Tensor, *, driver: Any = None) -> Tensor:
     """The singular values of A, descending."""
     floating("linalg.svdvals", A)

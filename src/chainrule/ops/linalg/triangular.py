@@ -10,6 +10,7 @@ from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import broadcast_shapes
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ..shape.triangles import tril, triu
 from .common import adjoint, floating, identity, mm, same_dtype, square
@@ -75,6 +76,7 @@ def trsm_right(r: Tensor, b: Tensor) -> Tensor:
 
 
 @public("linalg.solve_triangular")
+@straight
 def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
     """``X`` with ``A X = B`` (``X A = B`` with ``left=False``) for a triangular A; what lies beyond its triangle is not read."""
     name = "linalg.solve_triangular"
@@ -122,6 +124,7 @@ def triangular_solve(
 
 
 @public("cholesky_solve", methods="cholesky_solve")
+@straight
 def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     """``X`` with ``L L^H X = B`` (``U^H U X = B`` with `upper`) for a triangular factor."""
     name = "cholesky_solve"

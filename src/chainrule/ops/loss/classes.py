@@ -12,6 +12,7 @@ from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import constant, wrap_dim
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ...kernels.pool import empty
 from ..activation.piecewise import relu_p
@@ -196,6 +197,7 @@ def _by_class_dim(f: Any, input: Tensor, target: Tensor, dim: int, **kw: Any) ->
 
 
 @public("nn.functional.nll_loss", out=False)
+@straight
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -220,6 +222,7 @@ def nll_loss(
 
 
 @public("nn.functional.cross_entropy", out=False)
+@straight
 def cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -334,6 +337,7 @@ def _check_matrix(name: str, input: Tensor) -> None:
 
 
 @public("nn.functional.multi_margin_loss", out=False)
+@straight
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -375,6 +379,7 @@ def multi_margin_loss(
 
 
 @public("nn.functional.multilabel_margin_loss", out=False)
+@straight
 def multilabel_margin_loss(
     input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
 ) -> Tensor:
@@ -403,6 +408,7 @@ def multilabel_margin_loss(
 
 
 @public("nn.functional.multilabel_soft_margin_loss", out=False)
+@straight
 def multilabel_soft_margin_loss(
     input: Tensor,
     target: Tensor,

@@ -18,6 +18,7 @@ from ...core.dispatch import look, values
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import constant, zeros_beside
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ..elementwise.elementary import exp
 from ..elementwise.select import where
@@ -177,6 +178,7 @@ def _padded(targets: Tensor, lengths: Tensor) -> Tensor:
 
 
 @public("nn.functional.ctc_loss", out=False)
+@straight
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,

@@ -14,6 +14,7 @@ from ...core.declare import op, pointwise
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import broadcast_shapes
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ..activation.smooth import log_sigmoid_p, sigmoid_slope
 from ..elementwise.compare import clamp_min_p
@@ -83,6 +84,7 @@ def weighted(loss: Tensor, weight: Tensor | None, input: Tensor, reduction: str,
 
 
 @public("nn.functional.mse_loss", out=False)
+@straight
 @rounded_once
 def mse_loss(
     input: Tensor,
@@ -99,6 +101,7 @@ def mse_loss(
 
 
 @public("nn.functional.l1_loss", out=False)
+@straight
 @rounded_once
 def l1_loss(
     input: Tensor,
@@ -130,6 +133,7 @@ huber_p = smooth(
 
 
 @public("nn.functional.smooth_l1_loss", out=False)
+@straight
 @rounded_once
 def smooth_l1_loss(
     input: Tensor,
@@ -158,6 +162,7 @@ def _huber(d: Tensor, delta: Any) -> Tensor:
 
 
 @public("nn.functional.huber_loss", out=False)
+@straight
 @rounded_once
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
@@ -198,6 +203,7 @@ def check_unit_interval_p(x: Any) -> Any:
 
 
 @public("nn.functional.binary_cross_entropy", out=False)
+@straight
 @rounded_once
 def binary_cross_entropy(
     input: Tensor,
@@ -254,6 +260,7 @@ bce_logits_pull_p = pointwise(
 
 
 @public("nn.functional.binary_cross_entropy_with_logits", out=False)
+@straight
 @rounded_once
 def binary_cross_entropy_with_logits(
     input: Tensor,
@@ -279,6 +286,7 @@ def binary_cross_entropy_with_logits(
 
 
 @public("nn.functional.soft_margin_loss", out=False)
+@straight
 @rounded_once
 def soft_margin_loss(
     input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
@@ -296,6 +304,7 @@ def xlogx(x: Tensor) -> Tensor:
 
 
 @public("nn.functional.kl_div", out=False)
+@straight
 @rounded_once
 def kl_div(
     input: Tensor,
@@ -314,6 +323,7 @@ def kl_div(
 
 
 @public("nn.functional.poisson_nll_loss", out=False)
+@straight
 @rounded_once
 def poisson_nll_loss(
     input: Tensor,
@@ -348,6 +358,7 @@ def check_nonnegative_p(x: Any, *, name: str, what: str) -> Any:
 
 
 @public("nn.functional.gaussian_nll_loss", out=False)
+@straight
 @rounded_once
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"

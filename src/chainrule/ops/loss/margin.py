@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import broadcast_shapes
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ..elementwise.compare import clamp_min_p, minimum
 from ..elementwise.elementary import sqrt
@@ -18,6 +19,7 @@ LEAST = 9.999999960041972e-13  # PyTorch's 1e-12, a float32 constant
 
 
 @public("nn.functional.margin_ranking_loss", out=False)
+@straight
 def margin_ranking_loss(
     input1: Tensor,
     input2: Tensor,
@@ -39,6 +41,7 @@ def margin_ranking_loss(
 
 
 @public("nn.functional.hinge_embedding_loss", out=False)
+@straight
 def hinge_embedding_loss(
     input: Tensor,
     target: Tensor,
@@ -55,6 +58,7 @@ def hinge_embedding_loss(
 
 
 @public("nn.functional.cosine_embedding_loss", out=False)
+@straight
 def cosine_embedding_loss(
     input1: Tensor,
     input2: Tensor,
@@ -106,6 +110,7 @@ def _triplet(
 
 
 @public("nn.functional.triplet_margin_loss", out=False)
+@straight
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,

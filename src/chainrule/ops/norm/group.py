@@ -7,6 +7,7 @@ from typing import Any
 
 from ...core.registry import public
 from ...core.samples import S, sample
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ..elementwise.elementary import rsqrt
 from ..elementwise.numbers import run_with
@@ -45,6 +46,7 @@ def _masked(
 
 
 @public("nn.functional.group_norm", out=False)
+@straight
 def group_norm(
     input: Tensor,
     num_groups: int,
@@ -210,6 +212,7 @@ def instance_norm_aten(
 
 
 @public("nn.functional.local_response_norm", out=False)
+@straight
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
     """``x / (k + alpha mean(x**2))**beta``, the mean over `size` neighbouring channels, zeros beyond the ends."""
     tensor_arg("local_response_norm", "input", input, optional=False)

@@ -13,6 +13,7 @@ from ...core.dispatch import innermost
 from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import constant, sizes_of
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ...core.types import REAL_NUMS
 from ..elementwise.elementary import rsqrt
@@ -112,6 +113,7 @@ def _fits(v: Any, shape: tuple[int, ...]) -> bool:
 
 
 @public("nn.functional.layer_norm", out=False)
+@straight
 def layer_norm(
     input: Tensor,
     normalized_shape: Sequence[int],
@@ -230,6 +232,7 @@ def _of_one(input: Tensor, weight: Tensor | None, eps: float) -> Tensor:
 
 
 @public("nn.functional.rms_norm rms_norm", out=False)
+@straight
 def rms_norm(
     input: Tensor,
     normalized_shape: Sequence[int],

@@ -12,6 +12,7 @@ from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import constant, sizes, wrap_dim
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ..elementwise.select import where
 from ..linalg.matmul import product
@@ -89,6 +90,7 @@ def hash_tensor(input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: in
 
 
 @public("nansum", methods="nansum")
+@straight
 def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The sum over `dim` with NaN counted as 0, and without derivative."""
     if input.dtype.category == dt.COMPLEX:
@@ -100,6 +102,7 @@ def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any 
 
 
 @public("nanmean", methods="nanmean")
+@straight
 def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The mean over `dim` of the entries that are not NaN."""
     if input.dtype.category < dt.FLOAT:
@@ -164,6 +167,7 @@ def _strips(name: str, y: Tensor, x: Any, dx: Any, dim: int) -> Tensor:
 
 
 @public("trapezoid trapz", out=False)
+@straight
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = -1) -> Tensor:
     """The integral of `y` along `dim` by the trapezoidal rule, over points `x` or with spacing `dx`."""
     return sum(_strips("trapezoid", y, x, dx, dim), -1) / 2.0

@@ -15,6 +15,7 @@ from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import wrap_dim
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ..elementwise.compare import maximum, minimum
 from ..index.gather import gather_p
@@ -87,7 +88,7 @@ def _over_dims(name: str, fn: Any) -> Any:
     public_form.__name__ = name
     what = "largest" if name == "amax" else "smallest"
     public_form.__doc__ = f"The {what} entry over `dim` (one, several or all); ties share the gradient.\n\n{FILL}"
-    return p, published(name, public_form)
+    return p, published(name, straight(public_form, name))
 
 
 amax_p, amax = _over_dims("amax", np.maximum.reduce)
@@ -163,7 +164,7 @@ def _extremum(name: str, over: Any, arg: Any, pair: Any, what: str) -> Any:
         f"The {what} entry of all; ``(values, indices)`` along `dim`; or, of two tensors, the {what} elementwise.\n\n"
         f"Entries that tie share the derivative, except by dim, where it goes to the entry at the returned index."
     )
-    return public(name, methods=name)(form)
+    return public(name, methods=name)(straight(form, name))
 
 
 max = _extremum("max", amax_p, argmax_p, maximum, "largest")

@@ -16,6 +16,7 @@ from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import constant, wrap_dim
 from ...core.sizes import is_ragged
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ...core.views import write_out
 from ...kernels.ordering import LEAST
@@ -103,7 +104,7 @@ def _median(name: str, index: Any, what: str) -> Any:
         f"The lower median of {what}; ``(values, indices)`` along `dim`, or of all.\n\n"
         f"Of all, the entries equal to it share the derivative."
     )
-    return public(name, methods=name)(form)
+    return public(name, methods=name)(straight(form, name))
 
 
 median = _median("median", median_index_p, "the entries, NaN if one is")
@@ -131,6 +132,7 @@ def kthvalue_out(input: Tensor, k: int, dim: int = -1, keepdim: bool = False, *,
 
 
 @public("", methods="kthvalue", out=False)
+@straight
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
     """The `k`-th smallest entry along `dim`, counted from 1: ``(values, indices)``."""
     x = ordered("kthvalue", input, bools=False)
@@ -251,6 +253,7 @@ def _quantile(name: str, input: Tensor, q: Any, dim: Any, keepdim: bool, interpo
 
 
 @public("quantile", methods="quantile")
+@straight
 def quantile(
     input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
@@ -262,6 +265,7 @@ def quantile(
 
 
 @public("nanquantile", methods="nanquantile")
+@straight
 def nanquantile(
     input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:

@@ -17,6 +17,7 @@ from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import sizes_of, wrap_dim, wrap_dims
 from ...core.sizes import is_ragged
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ...core.types import FLOAT_NUMS, REAL_NUMS
 from ...core.views import write_out
@@ -176,6 +177,7 @@ def _(g: Any, y: Any, x: Any, *, dim: int, keepdim: bool, old: tuple[int, ...]) 
 
 
 @public("prod", methods="prod")
+@straight
 def prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The product of all elements, or over one dim; right for any number of zeros at every order."""
     if dtype is not None and (d := dt.as_dtype(dtype)).category <= dt.INT:
@@ -272,6 +274,7 @@ logsumexp_p.vjp(
 
 
 @public("logsumexp special.logsumexp", methods="logsumexp")
+@straight
 def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     """``log(sum(exp(input)))`` over `dim`, without overflow."""
     x = input if input.dtype.category >= dt.FLOAT else input.to(dt.get_default_dtype())
@@ -389,12 +392,14 @@ def _soft(p: Any, x: Tensor, dim: Any, dtype: Any) -> Tensor:
 
 
 @public("softmax special.softmax", methods="softmax")
+@straight
 def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """``exp(x) / sum(exp(x))`` over `dim`."""
     return _soft(softmax_p, input, dim, dtype)
 
 
 @public("log_softmax special.log_softmax", methods="log_softmax")
+@straight
 def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """``log(softmax(x))`` over `dim`, without underflow."""
     return _soft(log_softmax_p, input, dim, dtype)
@@ -536,6 +541,7 @@ def root(v: Tensor) -> Tensor:
 
 
 @public("var", methods="var")
+@straight
 def var(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
 ) -> Tensor:
@@ -544,6 +550,7 @@ def var(
 
 
 @public("std", methods="std")
+@straight
 def std(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
 ) -> Tensor:
@@ -565,6 +572,7 @@ StdMean = namedtuple("StdMean", "std mean")
 
 
 @public("var_mean", out=False)
+@straight
 def var_mean(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
 ) -> VarMean:
@@ -573,6 +581,7 @@ def var_mean(
 
 
 @public("std_mean", out=False)
+@straight
 def std_mean(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
 ) -> StdMean:

@@ -13,6 +13,7 @@ from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import wrap_dim
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ..elementwise.elementary import exp
 from ..elementwise.select import where
@@ -194,6 +195,7 @@ cumprod_p.vjp(
 
 
 @public("cumprod", methods="cumprod", inplace="cumprod_")
+@straight
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """``y[k] = x[0] * ... * x[k]`` along `dim`; right at zeros to any order."""
     return _typed(cumprod_p, input, dim, dtype)
@@ -248,6 +250,7 @@ logcumsumexp_p.vjp(
 
 
 @public("logcumsumexp", methods="logcumsumexp")
+@straight
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     """``y[k] = log(e**x[0] + ... + e**x[k])`` along `dim`, without overflow."""
     if input.dtype.category < dt.FLOAT:
@@ -285,7 +288,7 @@ def _running(name: str, fn: Any, what: str) -> Any:
     form.__doc__ = (
         f"The {what} entry so far along `dim`, and where it stands (the last of equals): ``(values, indices)``."
     )
-    return public(name, methods=name)(form)
+    return public(name, methods=name)(straight(form, name))
 
 
 cummax = _running("cummax", np.maximum, "largest")

@@ -12,6 +12,7 @@ from ...core.primitives import clone_p
 from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import wrap_dim
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ...core.views import assign
 from ..elementwise.operators import mul_p
@@ -80,6 +81,7 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
 
 
 @public("trace", methods="trace")
+@straight
 def trace(input: Tensor) -> Tensor:
     """``sum_i x[i, i]`` of a matrix."""
     if input.ndim != 2:
@@ -110,6 +112,7 @@ def block_diag(*tensors: Any) -> Tensor:
 
 
 @public("kron", methods="kron")
+@straight
 def kron(input: Tensor, other: Tensor) -> Tensor:
     """The Kronecker product: every element of `input` times the whole of `other`."""
     n = max(input.ndim, other.ndim)

@@ -17,6 +17,7 @@ from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import constant, sizes, wrap_dim
 from ...core.sizes import SEEN, is_ragged
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ..elementwise.power import pow_p
 from ..index.rows import take_rows_p
@@ -279,6 +280,7 @@ def tile(input: Tensor, *dims: Any) -> Tensor:
 
 
 @public("repeat_interleave", methods="repeat_interleave", out=False)
+@straight
 def repeat_interleave(
     input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:
@@ -354,6 +356,7 @@ def entry_numbers_p(counts: Any, *, total: int | None) -> Any:
 
 
 @public("rot90", methods="rot90", out=False)
+@straight
 def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     """Turned by k quarter turns from ``dims[0]`` towards ``dims[1]``."""
     n = input.ndim
@@ -377,6 +380,7 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
 
 
 @public("meshgrid", out=False)
+@straight
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     """Grids of coordinates: tensor i varies along dim i ("ij"), with the first two exchanged for "xy"."""
     xs = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else list(tensors)

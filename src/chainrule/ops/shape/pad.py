@@ -14,6 +14,7 @@ from ...core.primitives import clone_p, permute_p
 from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import wrap_dim
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ..elementwise.numbers import varies
 from ..elementwise.select import where
@@ -169,6 +170,7 @@ def _check_index_pad(x: Tensor, p: list[int], mode: str) -> None:
 
 
 @public("nn.functional.pad", out=False)
+@straight
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     """The last dims padded by ``pad = (before last, after last, before last but one, ...)``; negative pads cut off.
 
@@ -205,6 +207,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
 
 
 @public("pixel_shuffle nn.functional.pixel_shuffle")
+@straight
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """``(*, C r^2, H, W) -> (*, C, H r, W r)``."""
     r = upscale_factor

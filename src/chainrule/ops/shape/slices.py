@@ -16,6 +16,7 @@ from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import sizes, wrap_dim, wrap_dims, zeros
 from ...core.sizes import SEEN, is_ragged
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ...core.views import write_out
 from ...kernels.copies import contiguous as copied
@@ -91,7 +92,12 @@ flip_p.vjp([lambda g, y, x, *, dims: flip_p(g, dims=dims)])
 @op("roll", sizes="shifts", linear="each")
 def roll_p(x: Any, *, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Any:
     """Entries moved along `dims` by `shifts`, around the end."""
-    return np.roll(x, shifts, dims)
+    for s, d in zip(shifts, dims, strict=True):
+        n = x.shape[d]
+        if n and s % n:
+            rest = (slice(None),) * (-d - 1)
+            x = np.concatenate((x[(..., slice(n - s % n, None), *rest)], x[(..., slice(None, n - s % n), *rest)]), d)
+    return x.copy() if not any(x.shape[d] and s % x.shape[d] for s, d in zip(shifts, dims, strict=True)) else x
 
 
 roll_p.vjp([lambda g, y, x, *, shifts, dims: roll_p(g, shifts=tuple(-s for s in shifts), dims=dims)])
@@ -217,6 +223,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 @public("split", methods="split", out=False)
+@straight
 def split(
     tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None
 ) -> tuple[Tensor, ...]:
@@ -330,7 +337,7 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
                 f"cat: tensors must have same number of dimensions: got {n} and {len(s)} (tensor number {i})"
             )
         # Whole components go one after the other, whatever their sizes.
-        whole = SEEN and (d == -n and (hasattr(ref[0], "each") or hasattr(s[0], "each")) or _inner(ref, s, d))
+        whole = SEEN and ((d == -n and (hasattr(ref[0], "each") or hasattr(s[0], "each"))) or _inner(ref, s, d))
         if not whole and any(not same_size(a, b) for k, (a, b) in enumerate(zip(ref, s, strict=True)) if k - n != d):
             raise RuntimeError(
                 f"cat: sizes of tensors must match except in dimension {d + n}. Expected {list(ref)} but got {list(s)} for tensor number {i} in the list"
@@ -423,6 +430,7 @@ def flipud(input: Tensor) -> Tensor:
 
 
 @public("roll", methods="roll", out=False)
+@straight
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     """Entries moved along `dims` by `shifts`, around the end; without dims, of the flattened tensor."""
     s = (shifts,) if isinstance(shifts, int) else tuple(shifts)

@@ -10,6 +10,7 @@ from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import wrap_dim
 from ...core.sizes import is_ragged
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ..shape.slices import cat, take_slice
 
@@ -35,6 +36,7 @@ def _check_part(name: str, part: Tensor, x: Tensor, d: int) -> None:
 
 
 @public("diff", methods="diff")
+@straight
 def diff(
     input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
