@@ -388,3 +388,19 @@ def test_a_view_of_a_tensor_that_was_written_to_may_be_returned():
     keep = (lambda store: store.append)(kept)
     with pytest.raises(JitError, match="happen once"):
         cr.jit(g)(X)
+
+
+def test_linearize_sees_what_no_grad_hides():
+    """It walks forward, as jvp does."""
+
+    def f(x):
+        with cr.no_grad():
+            y = x * 3.0
+        return y + x.detach() * 0.0
+
+    x, t = cr.tensor([1.0, 2.0], dtype=cr.float64), cr.tensor([0.5, -1.0], dtype=cr.float64)
+    for g in (f, cr.jit(f)):
+        want = func.jvp(g, (x,), (t,))[1]
+        assert want.tolist() == [1.5, -3.0]
+        assert func.linearize(g, x)[1](t).tolist() == want.tolist()
+        assert func.grad(lambda u, g=g: g(u).sum())(x).tolist() == [0.0, 0.0]

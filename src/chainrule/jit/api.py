@@ -448,6 +448,12 @@ def _a_view_of(x: Tensor, ids: set[int]) -> bool:
 # -- calling --------------------------------------------------------------------------------------------------------------------
 
 
+def _walks_back(y: Tensor) -> bool:
+    """Whether `y` belongs to a level of reverse mode; forward mode, a tape that it walks too, sees what no_grad hides."""
+    i: Any = y._interp
+    return i is not None and i.kind == "reverse" and not i.keep_all
+
+
 def _call(r: Recording, leaves: list[Any]) -> Any:
     given = [x for x in leaves if isinstance(x, Tensor | np.ndarray)]
     xs = [x if isinstance(x, Tensor) else Tensor(x) for x in given]
@@ -456,7 +462,7 @@ def _call(r: Recording, leaves: list[Any]) -> Any:
     now = {id(b): t for b, t in zip(r.boxes, boxes, strict=True) if t is not b}
     results = []
     for y, plain in zip(ys, r.plain([*xs, *boxes, *r.foreign]), strict=True):
-        while plain and y._interp is not None and y._interp.kind == "reverse":  # forward mode sees what no_grad hides
+        while plain and _walks_back(y):
             y = y._value
         results.append(y)
     for target, what, k in r.writes:
