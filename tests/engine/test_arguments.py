@@ -82,3 +82,27 @@ def test_a_function_that_fails_runs_once() -> None:
         with pytest.raises(TypeError, match="something of its own"):
             call()
     assert runs == [2, 0, 3]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: cr.take(cr.ones(3), np.array([0])),
+            r"take\(\): argument 'index' \(position 2\) must be Tensor, not ndarray",
+        ),
+        (
+            lambda: cr.where(np.array([True]), cr.ones(1), cr.ones(1)),
+            r"where\(\): argument 'condition'.* must be Tensor, not ndarray",
+        ),
+        (
+            lambda: cr.stack([np.ones(2), np.ones(2)]),
+            r"stack\(\): expected Tensor as element 0 in argument 'tensors', but got ndarray",
+        ),
+        (lambda: cr.einsum("i,i->", np.ones(2), np.ones(2)), r"einsum\(\): expected Tensor as element 0"),
+        (lambda: cr.meshgrid(np.ones(2), np.ones(3), indexing="ij"), r"meshgrid\(\): expected Tensor as element 0"),
+    ],
+)
+def test_arrays_among_sequences_and_where_types_are_refused(call, message):
+    with pytest.raises(TypeError, match=message):
+        call()

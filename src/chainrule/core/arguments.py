@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any, TypeVar
+
+import numpy as np
 
 from .tensor import Tensor
 
@@ -101,6 +104,14 @@ def second_look(public: Any, f: Any, names: Any, args: tuple[Any, ...], kw: dict
     raise fault from None
 
 
+def blame_arrays(public: Any, f: Any, args: tuple[Any, ...], kw: dict[str, Any]) -> None:
+    """Raise for an array among the arguments of a call that failed: it may have been refused for what no tensor would be."""
+    if any(type(a) is np.ndarray for a in (*args, *kw.values())):
+        fault = fault_of(f"{public.__module__.partition('.')[2]}.{public.__name__}".lstrip("."), f, args, kw)
+        if fault is not None:
+            raise fault from None
+
+
 def _most(f: Any) -> int:
     """How many positional arguments the newer form of a function has that has an older one."""
     return LEGACY[f.__name__][1] if f.__name__ in LEGACY else 99
@@ -115,19 +126,40 @@ def fault_of(function: str, f: Any, args: tuple[Any, ...], kw: dict[str, Any]) -
         return None
     for k, (name, p) in enumerate(s.parameters.items(), 1):
         wanted = [w.strip() for w in str(p.annotation).split("|")]
-        x = given.get(name)
-        if name not in given or "Tensor" not in wanted or not {*wanted} <= {"Tensor", "None"} or isinstance(x, Tensor):
+        x: Any = given.get(name)
+        if name not in given or isinstance(x, Tensor):
             continue
-        if x is None and "None" in wanted:
-            continue
-        hint = f"; write chainrule.tensor({name})" if isinstance(x, _DATA) or hasattr(x, "__array__") else ""
         place = f" (position {k})" if k <= len(args) else ""
-        what = f"{function}(): argument '{name}'{place} must be Tensor, not {type(x).__name__}{hint}"
+        if _SEQUENCES.search(str(p.annotation)) or (p.kind is p.VAR_POSITIONAL and x):
+            inner = x[0] if p.kind is p.VAR_POSITIONAL and len(x) == 1 and isinstance(x[0], list | tuple) else x
+            if not isinstance(inner, list | tuple):
+                return TypeError(
+                    f"{function}(): argument '{name}'{place} must be tuple of Tensors, not {type(x).__name__}"
+                )
+            for i, e in enumerate(inner):
+                if _is_data(e) and _TENSORS.search(str(p.annotation)):
+                    return TypeError(
+                        f"{function}(): expected Tensor as element {i} in argument '{name}', but got {type(e).__name__}{_hint('it', e)}"
+                    )
+            continue
+        if "Tensor" not in wanted or not {*wanted} <= {"Tensor", "None"} or (x is None and "None" in wanted):
+            continue
+        what = f"{function}(): argument '{name}'{place} must be Tensor, not {type(x).__name__}{_hint(name, x)}"
         return TypeError(what)
     return None
 
 
 _DATA = (bool, int, float, complex, list, tuple)
+_TENSORS, _SEQUENCES = re.compile(r"\bTensor\b|\bAny\b"), re.compile(r"(Sequence|list|tuple|Iterable)\[[^]]*\bTensor\b")
+
+
+def _is_data(x: Any) -> bool:
+    """Whether something can be made a tensor and is none."""
+    return not isinstance(x, Tensor) and (isinstance(x, _DATA) or hasattr(x, "__array__"))
+
+
+def _hint(name: str, x: Any) -> str:
+    return f"; write chainrule.tensor({name})" if _is_data(x) else ""
 
 
 def takes_other_names(f: Any) -> bool:
@@ -150,5 +182,8 @@ def checked(f: F) -> F:
             return f(*args, **kw)
         except (TypeError, AttributeError) as error:
             return second_look(call, f, names, args, kw, error)
+        except (RuntimeError, ValueError):
+            blame_arrays(call, f, args, kw)
+            raise
 
     return call  # type: ignore[return-value]

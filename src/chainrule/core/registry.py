@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 import numpy as np
 
-from .arguments import checked, parameters_of, renamed, second_look, takes_other_names
+from .arguments import blame_arrays, checked, parameters_of, renamed, second_look, takes_other_names
 from .declared import show_declaration
 from .fast import is_operand
 from .op import Op
@@ -76,6 +76,9 @@ def with_out(f: Callable[..., Any], fresh: bool = False, fill: bool = False) -> 
                 return f(*args, **kw)
             except (TypeError, AttributeError) as error:
                 return second_look(call, f, names, args, kw, error)
+            except (RuntimeError, ValueError):
+                blame_arrays(call, f, args, kw)
+                raise
         check_out(f.__name__, out, (*args, *kw.values()), fresh)
         y = f(*args, **renamed(f.__name__, names, kw))
         if fresh and isinstance(out, Tensor) and out.dtype is not y.dtype:

@@ -384,7 +384,7 @@ def _(g: Any, y: Any, *xs: Any, dim: int) -> Any:
 
 
 @public("stack")
-def stack(tensors: Any, dim: int = 0) -> Tensor:
+def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Tensors of one shape joined along a new dim."""
     xs = list(tensors)
     if not xs:
