@@ -248,3 +248,68 @@ def test_a_mask_without_elements_fits_any_size(shape: tuple[int, ...]) -> None:
 def test_names_of_numpy_hide_no_builtins() -> None:
     assert cnp.any(np.array([0, 1])) and cnp.sum([1, 2]) == 3  # the first look-up of `any` keeps it in the module
     assert float(grad(lambda x: cnp.sum(cnp.array([x[0], 2.0])))(X)[0]) == 1.0
+
+
+def swapped(x: Any) -> Any:
+    y = x * 1.0
+    t = y[0]
+    y[0] = y[1]
+    y[1] = t  # a number is a value: the write before this left it as it was
+    return y @ np.arange(1.0, 5.0)
+
+
+def dots(x: Any) -> Any:
+    y = x.copy()
+    part, number = y[..., 1], y[2]
+    part += 3  # an array without dimensions shows a part of y
+    part *= x[3]
+    number += 5  # a number does not
+    corner = y.reshape(2, 2)[0, 0]
+    corner *= 2
+    return (y * np.arange(4.0)).sum() + number * corner
+
+
+def in_turn(x: Any) -> Any:
+    y = x * 1.0
+    for v in y:
+        y[2] = y[2] + v  # its own turn comes later, and sees this
+    total = y.sum()
+    kept = total
+    total += 1
+    (last,) = (y[3:4],)
+    last += total
+    return kept * total + y @ y
+
+
+def crossed(x: Any) -> Any:
+    return np.cross(x[:3], x[1:] ** 2) @ x[1:] + np.cross(x[:2], x[2:])
+
+
+@pytest.mark.filterwarnings("ignore:.*2-dimensional vectors:DeprecationWarning")
+@pytest.mark.parametrize("f", [swapped, dots, in_turn, crossed])
+def test_numbers_are_values_and_parts_are_views(f: Any) -> None:
+    x = np.array([1.0, 2.0, 3.0, 4.5])
+    value, slope = jvp(f, (x,), (np.ones(4),))
+    np.testing.assert_allclose(value, f(x), rtol=1e-14)
+    want = np.array([(f(x + 1e-6 * d) - f(x - 1e-6 * d)) / 2e-6 for d in np.eye(4)])
+    np.testing.assert_allclose(grad(f)(x), want, rtol=1e-6)
+    np.testing.assert_allclose(slope, want.sum(), rtol=1e-6)
+    np.testing.assert_allclose(vmap(f)(np.stack([x, x + 1])), [f(x), f(x + 1)], rtol=1e-14)
+
+
+def test_branches_and_ranks_under_vmap() -> None:
+    """What decides by values where it can does without where each example has its own."""
+    x = np.array([[0.2, 0.7, 0.9], [0.6, 0.1, 0.5]])
+    f = lambda x: np.piecewise(x, [x < 0.3, x > 0.55], [lambda v: v**2, np.sin, 5.0])
+    np.testing.assert_allclose(vmap(f)(x), f(x), rtol=1e-14)
+    one = lambda x: np.piecewise(x, x < 0.3, [np.exp, np.log])
+    np.testing.assert_allclose(vmap(one)(x), np.where(x < 0.3, np.exp(x), np.log(x)), rtol=1e-14)
+    s = lambda x: np.sum(f(x) * x)
+    np.testing.assert_allclose(vmap(grad(s))(x), [grad(s)(v) for v in x], rtol=1e-14)
+    with pytest.raises(ValueError, match="functions are expected"):
+        vmap(lambda x: np.piecewise(x, [x < 0.3], [1.0, 2.0, 3.0]))(x)
+    a, b = np.random.default_rng(0).uniform(size=(3, 4, 2)), np.arange(4.0)
+    got = vmap(lambda a: np.linalg.lstsq(a, b, rcond=None))(a)
+    for k in range(3):
+        for u, v in zip(got, np.linalg.lstsq(a[k], b, rcond=None), strict=True):
+            np.testing.assert_allclose(u[k], v, rtol=1e-10)

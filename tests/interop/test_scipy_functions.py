@@ -191,3 +191,20 @@ def test_schur() -> None:
         grad(lambda a: linalg.schur(a, "complex")[1].real.sum())(a)
     with pytest.raises(NotImplementedError, match="output='complex'"):
         grad(lambda a: linalg.schur(np.array([[0.0, 1.0], [-1.0, 0.0]]) + 0 * a[:2, :2])[0].sum())(a)
+
+
+@pytest.mark.parametrize("name", ["heaviside", "beta", "binom", "boxcox", "huber", "pseudo_huber", "kn", "yn", "xlogy"])
+@pytest.mark.filterwarnings("ignore:floating point number truncated")
+def test_numbers_beside_arrays(name: str) -> None:
+    """A Python number is as good as an array, in either place."""
+    u = np.heaviside if name == "heaviside" else getattr(scipy.special, name)
+    x = np.array([0.3, 0.6, 0.9])
+    for number in (2, 0.5):
+        calls = [lambda x, n=number: u(n, x)]
+        if name not in ("kn", "yn"):
+            calls.append(lambda x, n=number: u(x, n))
+        for f in calls:
+            value, slope = jvp(f, (x,), (np.ones(3),))
+            np.testing.assert_allclose(value, f(x), rtol=1e-12)
+            if name != "binom" or number != 2:
+                np.testing.assert_allclose(slope, (f(x + 1e-6) - f(x - 1e-6)) / 2e-6, rtol=1e-5)

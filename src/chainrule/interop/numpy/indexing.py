@@ -129,9 +129,17 @@ sample("reversed", S(2, 3), f=lambda x: reverse(x, dims=(-2, -1)))
 
 
 def getitem(self: Array, index: Any) -> Array:
-    """``x[index]``."""
+    """``x[index]``: a view where it is a slice; one element by numbers alone is a value that later writes to the array leave as it is."""
     t, i = prepare(self._t, index)
-    return made(t[i], self._d)
+    y = t[i]
+    if not y.ndim and not has_ellipsis(index):
+        y = y.clone()
+    return made(y, self._d)
+
+
+def has_ellipsis(index: Any) -> bool:
+    """Whether an index has dots: what it selects is an array, also where that has no dimensions."""
+    return index is Ellipsis or (type(index) is tuple and any(i is Ellipsis for i in index))
 
 
 def places(a: Array, index: Any) -> Tensor:

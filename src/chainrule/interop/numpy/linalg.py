@@ -11,7 +11,7 @@ from ...core.registry import PUBLIC
 from ...core.tensor import Tensor
 from .functions import common, native
 from .methods import axes_of
-from .value import Array, as_constant, cast, made, wrap
+from .value import Array, as_constant, batched, cast, made, wrap
 
 la = np.linalg
 
@@ -72,25 +72,30 @@ def solve(a: Any, b: Any) -> Array:
 
 @native(la.lstsq)
 def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
-    """The least-squares solution, residuals, rank and singular values."""
+    """The least-squares solution, residuals, rank and singular values.
+
+    Under vmap the residuals are there wherever they would be at full rank: a shape cannot differ from example to example.
+    """
     x, y = matrix(a, "lstsq"), wrap(as_constant(b))._t
     y = cast(y, np.result_type(x.dtype.np, y.dtype.np))
     m, n = x.shape[-2:]
     s = PUBLIC["linalg.svdvals"](x)
-    values = s.detach().concrete("lstsq: the rank")
-    rank = int(
-        (values > values.max(initial=0) * (np.finfo(x.dtype.np).eps * max(m, n) if rcond is None else rcond)).sum()
-    )
+    least = np.finfo(x.dtype.np).eps * max(m, n) if rcond is None else rcond
+    if batched(s):
+        rank: Any = made((s.detach() > s.detach().amax(-1, True) * least).sum(-1), np.dtype(np.int64))
+    else:
+        values = s.detach().concrete("lstsq: the rank")
+        rank = np.intp((values > values.max(initial=0) * least).sum())
     sol = PUBLIC["matmul"](
         PUBLIC["linalg.pinv"](x, rtol=np.finfo(x.dtype.np).eps * max(m, n) if rcond in (None, -1) else rcond), y
     )
     r = y - PUBLIC["matmul"](x, sol)
     res = (r.abs().square() if r.dtype.is_complex else r * r).sum(0)
-    if rank != n or m <= n:
+    if m <= n or (not isinstance(rank, Array) and rank != n):
         res = Tensor(np.zeros(0, res.dtype.np))
     elif not res.ndim:
         res = res.reshape(1)
-    return wrap(sol), wrap(res), np.intp(rank), wrap(s)
+    return wrap(sol), wrap(res), rank, wrap(s)
 
 
 @native(la.cholesky)

@@ -10,8 +10,9 @@ from ...core.registry import PUBLIC
 from ...core.tensor import Tensor
 from .direct import product
 from .functions import common, native
+from .shadow import function
 from .ufuncs import operate, write_out
-from .value import Array, as_constant, cast, from_numpy, made, to_numpy, wrap
+from .value import Array, as_constant, batched, cast, from_numpy, made, to_numpy, wrap
 
 
 @native(np.dot)
@@ -258,6 +259,31 @@ def nansum(
         x = made(PUBLIC["where"](x._t.isnan(), Tensor(np.zeros((), x._d)), x._t), x._d)
     kw = {k: v for k, v in (("initial", initial), ("where", where)) if v is not None and v is not np._NoValue}
     return x.sum(axis=axis, dtype=dtype, out=out, keepdims=keepdims is True, **kw)
+
+
+@native(np.piecewise)
+def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
+    """Functions by condition. Under vmap, where no example can choose for the others, each is applied everywhere and what its condition selects is taken."""
+    conds = condlist if isinstance(condlist, list | tuple) else [condlist]
+    a = wrap(as_constant(x))
+    if not batched(a._t) and not any(batched(c._t) for c in conds if type(c) is Array):
+        return function(np.piecewise)(x, condlist, funclist, *args, **kw)
+    if a.ndim and not hasattr(conds[0], "shape") and not isinstance(conds[0], list):
+        conds = [conds]
+    masks = [cast(as_constant(c), np.dtype(bool)) for c in conds]
+    if len(masks) == 1 and masks[0].ndim == a.ndim + 1:
+        masks = list(masks[0].unbind(0))
+    if len(masks) == len(funclist) - 1:
+        masks.append(~PUBLIC["stack"](masks).any(0))
+    if len(masks) != len(funclist):
+        raise ValueError(
+            f"with {len(masks)} condition(s), either {len(masks)} or {len(masks) + 1} functions are expected, got {len(funclist)}"
+        )
+    y = Tensor(np.zeros((), a._d)).expand(a.shape)
+    for mask, f in zip(masks, funclist, strict=True):
+        v = f(a, *args, **kw) if callable(f) else f
+        y = PUBLIC["where"](mask, cast(as_constant(v), a._d), y)
+    return made(y, a._d)
 
 
 __all__ = ["Array", "operate", "to_numpy"]

@@ -111,7 +111,9 @@ def floordiv(a: Any, b: Any) -> Any:
 
 def _in_place(ufunc: Any, forward: Callable[..., Any]) -> Callable[..., Any]:
     def write(self: Array, other: Any) -> Any:
-        if not self._t.ndim:  # NumPy's scalars are values: a += b names a new one
+        t = self._t
+        if not t.ndim and (t._meta is None or t._meta.base is None):
+            # NumPy's scalars are values: a += b names a new one. What shows a part of an array, as x[..., 0] does, is none.
             return forward(self, other)
         y = forward(self, other)
         return y if y is NotImplemented else write_out(ufunc.__name__, self, y)

@@ -81,6 +81,7 @@ SPECIAL: dict[str, str] = {
 }
 _CACHE: dict[Any, Any] = {}
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {}
+_OF_TENSORS: set[Any] = {np.heaviside}  # those whose function is written with tensors: numbers are made ones first
 
 
 def public_bind(name: str) -> Callable[..., Any]:
@@ -98,14 +99,20 @@ def function_of(ufunc: Any) -> Callable[..., Any] | None:
         table = SPECIAL if scipy else OPS_OF
         if not scipy and name in COMPOSED:
             f = COMPOSED[name]
+            _OF_TENSORS.add(ufunc)
         elif name in table:
             f = public_bind(table[name])
         elif scipy:
             from ...ops.special.orders import ORDERED
             from .special import COMPOSED_SPECIAL
 
-            name = {"jn": "jv", "yn": "yv", "kn": "kv"}.get(name, name)
+            whole = {"yn": "yv", "kn": "kv"}.get(name)  # of integer orders: SciPy cuts off the rest of others
+            name = whole or {"jn": "jv"}.get(name, name)
             f = ORDERED[name].bind if name in ORDERED else COMPOSED_SPECIAL.get(name)
+            if whole:
+                f = lambda n, x, f=f: f(n.trunc(), x)
+            if whole or name in COMPOSED_SPECIAL:
+                _OF_TENSORS.add(ufunc)
         if f is None:
             return None
         _FUNCTIONS[ufunc] = f
@@ -209,7 +216,7 @@ def call(ufunc: Any, *inputs: Any, dtype: Any = None) -> Any:
     types = _resolve(ufunc, tuple([_kind(x) for x in inputs]), dtype)
     args = []
     for x, d in zip(inputs, types, strict=False):
-        if type(x) is float or type(x) is int:
+        if (type(x) is float or type(x) is int) and ufunc not in _OF_TENSORS:
             args.append(x)
             continue
         t = x._t if type(x) is Array else as_constant(x, ufunc.__name__)

@@ -185,6 +185,8 @@ class Array(Base):
         if not self._t.ndim:
             raise TypeError("iteration over a 0-d array")
         d = self._d
+        if self._t.ndim == 1:  # numbers are values: what they are when their turn comes, whatever is written later
+            return (made(t.clone(), d) for t in self._t.unbind(0))
         return iter([made(t, d) for t in self._t.unbind(0)])
 
     def __contains__(self, x: Any) -> bool:
@@ -235,6 +237,15 @@ class Array(Base):
 
     def __dlpack_device__(self) -> Any:
         return self._t.__dlpack_device__()
+
+
+def batched(t: Any) -> bool:
+    """Whether a tensor stands for several examples, so that its values decide nothing."""
+    while t._interp is not None:
+        if t._interp.kind == "vmap":
+            return True
+        t = t._value
+    return False
 
 
 def differentiated(t: Any) -> bool:
