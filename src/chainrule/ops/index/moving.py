@@ -124,7 +124,7 @@ def _runs(shape: tuple[int, ...]) -> tuple[Any, ...]:
 def _flat(i: Any, dim: int, shape: tuple[int, ...]) -> Any:
     """The places in an array of a shape, flattened, that an index along `dim` speaks of."""
     d = dim % i.ndim
-    flat = None
+    flat: Any = None
     step = 1
     for a in range(len(shape) - 1, -1, -1):
         part = i if a == d else _runs(i.shape)[a]
