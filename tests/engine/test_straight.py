@@ -1,0 +1,135 @@
+"""Compositions on small arrays as straight-line code: what it computes, and when it steps aside."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import chainrule as cr
+from chainrule.core import straight as code
+from chainrule.core.op import Op
+from chainrule.core.short import short_rule
+
+F = cr.nn.functional
+rng = np.random.default_rng(5)
+
+
+def _plans(f: Any) -> list[Any]:
+    """What is known of a decorated function."""
+    while "plans" not in f.__code__.co_freevars:
+        f = f.__wrapped__
+    return list(f.__closure__[f.__code__.co_freevars.index("plans")].cell_contents.values())
+
+
+def _leaves(*shapes: tuple[int, ...]) -> list[Any]:
+    return [cr.tensor(rng.standard_normal(s), requires_grad=True) for s in shapes]
+
+
+CASES = [
+    lambda x, y: F.smooth_l1_loss(x, y),
+    lambda x, y: F.cosine_similarity(x, y, dim=-1).sum(),
+    lambda x, y: cr.var_mean(x * y, dim=1)[0].sum(),
+    lambda x, y: cr.max(x + y, dim=0).values.sum() * x.amin(),
+    lambda x, y: cr.linalg.qr(x @ y.mT).R.sum(),
+    lambda x, y: cr.linalg.lu_factor(x @ y.mT)[0].sum(),
+    lambda x, y: F.hinge_embedding_loss(x * x, cr.ones(4, 3, dtype=x.dtype), reduction="sum") * y.prod(),
+]
+
+
+@pytest.mark.parametrize("f", CASES)
+def test_code_computes_what_the_ops_do(f: Any) -> None:
+    xs = _leaves((4, 3), (4, 3))
+    runs = []
+    for _ in range(4):  # by the ops, while it is noted, by the code
+        y = f(*xs)
+        runs.append([y, *cr.autograd.grad(y, xs)])
+    for run in runs[1:]:
+        for a, b in zip(run, runs[0], strict=True):
+            np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-13, atol=1e-14)
+    y = f(*xs)
+    (g,) = cr.autograd.grad(y, xs[0], create_graph=True)
+    (h,) = cr.autograd.grad((g * g).sum(), xs[0])
+    want = cr.func.grad(lambda x: (cr.func.grad(f)(x, xs[1].detach()) ** 2).sum())(xs[0].detach())
+    np.testing.assert_allclose(h.numpy(), want.numpy(), rtol=1e-9, atol=1e-11)
+
+
+def test_there_is_code_after_two_calls() -> None:
+    x, y = _leaves((5, 2), (5, 2))
+    for _ in range(3):
+        F.mse_loss(x, y).backward()
+    assert any(isinstance(p, code.Plan) for p in _plans(F.mse_loss))
+    assert type(F.mse_loss(x, y).grad_fn).__name__ == "MseLossBackward0"
+
+
+def test_checks_of_the_elements_are_made_at_every_call() -> None:
+    x = _leaves((3, 4))[0]
+    for _ in range(4):
+        F.cross_entropy(x, cr.tensor([0, 1, 3])).backward()
+    with pytest.raises(IndexError, match="Target 4 is out of bounds"):
+        F.cross_entropy(x, cr.tensor([0, 1, 4]))
+
+
+def test_warnings_are_given_at_every_call() -> None:
+    x, y = _leaves((3, 4), (4,))
+    for _ in range(4):
+        with pytest.warns(UserWarning, match="broadcast"):
+            F.mse_loss(x, y)
+
+
+def test_numbers_that_are_equal_and_not_the_same() -> None:
+    x = _leaves((3,))[0].detach()
+    for v in (0.0, -0.0, 1, 1.0, True) * 3:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            y = cr.addcdiv(x, cr.ones(3, dtype=x.dtype), cr.full((3,), 2.0, dtype=x.dtype), value=v)
+        np.testing.assert_allclose(y.numpy(), x.numpy() + v / 2)
+
+
+def test_writes_after_the_call_change_no_derivative() -> None:
+    for _ in range(4):
+        (x,) = _leaves((3, 3))
+        h = x * 2.0
+        y = h.prod()
+        with cr.no_grad():
+            x.mul_(0.5)
+        want = 2.0 * y.item() / (h.detach().numpy())
+        h.zero_()
+        np.testing.assert_allclose(cr.autograd.grad(y, x)[0].numpy(), want, rtol=1e-10)
+
+
+def test_running_statistics_are_written_at_every_call() -> None:
+    mean, var = cr.zeros(2), cr.ones(2)
+    x = cr.ones(3, 2)
+    for k in range(4):
+        F.batch_norm(x, mean, var, training=True, momentum=0.5)
+        np.testing.assert_allclose(mean.numpy(), 1 - 0.5 ** (k + 1))
+
+
+def test_a_rule_of_somebody_else_is_not_noted() -> None:
+    calls = []
+
+    class Twice(cr.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            calls.append(g)
+            return g * len(calls)
+
+    (x,) = _leaves((3,))
+    for k in range(5):
+        (g,) = cr.autograd.grad(Twice.apply(x).sum(), x)
+        assert g.tolist() == [k + 1.0] * 3
+
+
+def test_rules_that_choose_have_short_forms() -> None:
+    from chainrule.core.op import OPS
+
+    for name in ("pow", "xlogy", "logaddexp2", "maximum", "fmax", "atan2"):
+        op: Op = OPS[name]
+        assert short_rule(op)[1] is not None, name
