@@ -36,7 +36,7 @@ from .payloads.nested.deep_shape import padded_deep, unpadded_deep
 from .payloads.nested.deep_sizes import DeepInt, is_deep
 from .payloads.nested.exchange import from_arrow, from_awkward, to_arrow, to_awkward
 from .payloads.nested.graphs import segment_max, segment_mean, segment_min, segment_softmax, segment_sum
-from .payloads.nested.sizes import Nest, Packing, RaggedInt, geometry_of, lazy
+from .payloads.nested.sizes import Nest, Packing, RaggedInt, geometry_of, lazy, plain
 
 __all__ = [
     "as_nested_tensor",
@@ -233,7 +233,21 @@ def _of_nests(nests: list[Tensor], dtype: Any) -> Tensor:
         )
     d = dt.result_of((t.dtype, t.ndim) for t in nests) if dtype is None else dt.as_dtype(dtype)
     shape = deep_shape_of([tuple(_whole(t, "a component of a nested tensor")) for t in nests])
-    return join_nest_p(*[t if t.dtype is d else t.to(d) for t in nests], shape=shape)
+    ragged = [type(s) is DeepInt for s in shape[2:]]
+    return join_nest_p(*[_ragged_as(t if t.dtype is d else t.to(d), ragged) for t in nests], shape=shape)
+
+
+def _ragged_as(t: Tensor, ragged: list[bool]) -> Tensor:
+    """A nest as one that is ragged in these dims of the components; its gradient has its own structure."""
+    shape = tuple(t.shape)
+    if [type(s) is RaggedInt for s in shape[1:]] == ragged:
+        return t
+    n = int(shape[0])
+    each = [np.broadcast_to(plain(s), (n,)) for s in shape[1:]]
+    cols = tuple(
+        RaggedInt(np.array(v, np.int64)) if r else int(v[0]) if n else 0 for v, r in zip(each, ragged, strict=True)
+    )
+    return nest_p(unnest_p(t, shape=shape), shape=geometry_of(cols, n).shape)
 
 
 def _joined(parts: list[Any]) -> Tensor | None:

@@ -330,7 +330,7 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
                 f"cat: tensors must have same number of dimensions: got {n} and {len(s)} (tensor number {i})"
             )
         # Whole components go one after the other, whatever their sizes.
-        whole = SEEN and (d == -n and (hasattr(ref[0], "each") or hasattr(s[0], "each")) or _inner(ref, s, d))
+        whole = SEEN and ((d == -n and (hasattr(ref[0], "each") or hasattr(s[0], "each"))) or _inner(ref, s, d))
         if not whole and any(not same_size(a, b) for k, (a, b) in enumerate(zip(ref, s, strict=True)) if k - n != d):
             raise RuntimeError(
                 f"cat: sizes of tensors must match except in dimension {d + n}. Expected {list(ref)} but got {list(s)} for tensor number {i} in the list"
