@@ -31,7 +31,7 @@ from .core.views import DETACH, meta, root_of
 from .ops.shape.slices import slice_p
 from .payloads.nested import bodies as _bodies  # noqa: F401  (declares how ops run on nests)
 from .payloads.nested.array import NestedArray, flat, padded, unpad
-from .payloads.nested.deep import DeepArray, deep_of, deep_shape_of, joined
+from .payloads.nested.deep import DeepArray, deep_of, deep_shape_of, joined, lists_components
 from .payloads.nested.deep_shape import padded_deep, unpadded_deep
 from .payloads.nested.deep_sizes import DeepInt, is_deep
 from .payloads.nested.exchange import from_arrow, from_awkward, to_arrow, to_awkward
@@ -202,7 +202,7 @@ def as_nested_tensor(
 
 def _nests(parts: list[Any]) -> list[Tensor] | None:
     """The components as nests, where some of them are: nested tensors, or lists of components of different sizes."""
-    if not any((isinstance(c, Tensor) and c.is_nested) or _is_nest(c) for c in parts):
+    if not any((isinstance(c, Tensor) and c.is_nested) or lists_components(c) for c in parts):
         return None
     out = []
     for i, c in enumerate(parts):
@@ -213,17 +213,6 @@ def _nests(parts: list[Any]) -> list[Tensor] | None:
             )
         out.append(c if isinstance(c, Tensor) else as_nested_tensor(c))
     return out
-
-
-def _is_nest(c: Any) -> bool:
-    """Whether a list lists components: tensors or arrays with dims, or lists that make no array."""
-    if not isinstance(c, list | tuple) or not len(c):
-        return False
-    if any(isinstance(v, Tensor | np.ndarray) for v in c):
-        return all(isinstance(v, Tensor | np.ndarray | list | tuple) and (not hasattr(v, "ndim") or v.ndim) for v in c)
-    if not all(isinstance(v, list | tuple) for v in c):
-        return False
-    return len({len(v) for v in c}) > 1 or any(map(_is_nest, c))
 
 
 def _of_nests(nests: list[Tensor], dtype: Any) -> Tensor:

@@ -193,6 +193,17 @@ def deep_shape_of(shapes: list[tuple[Any, ...]]) -> tuple[Any, ...]:
     return (Nest(_ones(len(shapes)), full), *full)
 
 
+def lists_components(c: Any) -> bool:
+    """Whether a list lists components: tensors or arrays with dims, or lists that make no array."""
+    if not isinstance(c, list | tuple) or not len(c):
+        return False
+    if any(isinstance(v, Tensor | np.ndarray) for v in c):
+        return all(isinstance(v, Tensor | np.ndarray | list | tuple) and (not hasattr(v, "ndim") or v.ndim) for v in c)
+    if not all(isinstance(v, list | tuple) for v in c):
+        return False
+    return len({len(v) for v in c}) > 1 or any(map(lists_components, c))
+
+
 def grouped(y: Any, outer: Packing, lead: int) -> Any:
     """A result for all inner components as one of the outer ones."""
     if isinstance(y, NestedArray):
