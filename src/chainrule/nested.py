@@ -32,12 +32,12 @@ from .core.views import DETACH, Unseen, meta, root_of
 from .ops.shape.slices import slice_p
 from .payloads.nested import bodies as _bodies  # noqa: F401  (declares how ops run on nests)
 from .payloads.nested.array import NestedArray, flat, padded, unpad
-from .payloads.nested.deep import DeepArray, deep_of, deep_shape_of, joined
+from .payloads.nested.deep import DeepArray, deep_of, deep_shape_of, joined, lists_components
 from .payloads.nested.deep_shape import padded_deep, unpadded_deep
 from .payloads.nested.deep_sizes import DeepInt, is_deep
 from .payloads.nested.exchange import from_arrow, from_awkward, to_arrow, to_awkward
 from .payloads.nested.graphs import segment_max, segment_mean, segment_min, segment_softmax, segment_sum
-from .payloads.nested.sizes import Nest, Packing, RaggedInt, geometry_of, lazy
+from .payloads.nested.sizes import Nest, Packing, RaggedInt, geometry_of, lazy, plain
 
 __all__ = [
     "as_nested_tensor",
@@ -203,7 +203,7 @@ def as_nested_tensor(
 
 def _nests(parts: list[Any]) -> list[Tensor] | None:
     """The components as nests, where some of them are: nested tensors, or lists of components of different sizes."""
-    if not any((isinstance(c, Tensor) and c.is_nested) or _is_nest(c) for c in parts):
+    if not any((isinstance(c, Tensor) and c.is_nested) or lists_components(c) for c in parts):
         return None
     out = []
     for i, c in enumerate(parts):
@@ -216,17 +216,6 @@ def _nests(parts: list[Any]) -> list[Tensor] | None:
     return out
 
 
-def _is_nest(c: Any) -> bool:
-    """Whether a list lists components: tensors or arrays with dims, or lists that make no array."""
-    if not isinstance(c, list | tuple) or not len(c):
-        return False
-    if any(isinstance(v, Tensor | np.ndarray) for v in c):
-        return all(isinstance(v, Tensor | np.ndarray | list | tuple) and (not hasattr(v, "ndim") or v.ndim) for v in c)
-    if not all(isinstance(v, list | tuple) for v in c):
-        return False
-    return len({len(v) for v in c}) > 1 or any(map(_is_nest, c))
-
-
 def _of_nests(nests: list[Tensor], dtype: Any) -> Tensor:
     if any(type(s) is DeepInt for t in nests for s in t.shape):
         raise ChainruleError(
@@ -234,7 +223,21 @@ def _of_nests(nests: list[Tensor], dtype: Any) -> Tensor:
         )
     d = dt.result_of((t.dtype, t.ndim) for t in nests) if dtype is None else dt.as_dtype(dtype)
     shape = deep_shape_of([tuple(_whole(t, "a component of a nested tensor")) for t in nests])
-    return join_nest_p(*[t if t.dtype is d else t.to(d) for t in nests], shape=shape)
+    ragged = [type(s) is DeepInt for s in shape[2:]]
+    return join_nest_p(*[_ragged_as(t if t.dtype is d else t.to(d), ragged) for t in nests], shape=shape)
+
+
+def _ragged_as(t: Tensor, ragged: list[bool]) -> Tensor:
+    """A nest as one that is ragged in these dims of the components; its gradient has its own structure."""
+    shape = tuple(t.shape)
+    if [type(s) is RaggedInt for s in shape[1:]] == ragged:
+        return t
+    n = int(shape[0])
+    each = [np.broadcast_to(plain(s), (n,)) for s in shape[1:]]
+    cols = tuple(
+        RaggedInt(np.array(v, np.int64)) if r else int(v[0]) if n else 0 for v, r in zip(each, ragged, strict=True)
+    )
+    return nest_p(unnest_p(t, shape=shape), shape=geometry_of(cols, n).shape)
 
 
 def _joined(parts: list[Any]) -> Tensor | None:

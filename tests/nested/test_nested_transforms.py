@@ -169,3 +169,39 @@ def test_ops_run_once_for_all_components(w: Any) -> None:
         return count
 
     assert ops(4) == ops(40)
+
+
+W = ct.tensor(np.random.default_rng(4).normal(size=(2, 4)))
+
+
+def written(r: Any) -> Any:
+    r = r * 1
+    r[ct.tensor([0, 0])] = ct.tensor([2.0, 3.0], dtype=ct.float64)
+    return r
+
+
+ROWS = {
+    "softmax": lambda r: r.softmax(0) * r,
+    "sum": lambda r: r.sum(),
+    "sort": lambda r: r.sort()[0],
+    "index": lambda r: r[ct.tensor([1, 0])],
+    "cumsum": lambda r: r.cumsum(0),
+    "linear": lambda r: ct.nn.functional.linear(r, W),
+    "layer_norm": lambda r: ct.nn.functional.layer_norm(r, (4,)),
+    "constant": lambda r: ct.ones(2, dtype=ct.float64) + r.sum(),
+    "outer": lambda r: ct.outer(r, r),
+    "writes": written,
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_map_over_the_rows_of_components(x: Any, comps: list[Any], name: str) -> None:
+    f, total = ROWS[name], lambda r: (ROWS[name](r).sin() + ROWS[name](r) ** 2).sum()
+    over = lambda g: func.vmap(func.vmap(g))
+    rows = [c for c in comps if len(c)]
+    for got, want in (
+        (over(f)(x), [func.vmap(f)(c) for c in rows]),
+        (over(func.grad(total))(x), [func.vmap(func.grad(total))(c) for c in rows]),
+        (func.grad(lambda x: over(total)(x).sum())(x), [func.vmap(func.grad(total))(c) for c in rows]),
+    ):
+        close([y for y in got.unbind() if len(y)], want, name)

@@ -326,3 +326,39 @@ def test_joins_of_equal_and_ragged():
     joined = [[*a, *b] for a, b in zip(x.tolist(), other.tolist(), strict=True)]
     assert cr.cat([x, other], 1).tolist() == vmap(lambda a, b: cr.cat([a, b]))(x, other).tolist() == joined
     assert cr.cat([x, one]).tolist() == [*x.tolist(), [[1.0], [4.0]], [[5.0]]]
+
+
+SIZES = [[6, 9], [7, 5], [], [5, 5, 8]]
+
+
+def test_windows():
+    docs = [
+        nested.nested_tensor_from_jagged(
+            cr.tensor(RNG.normal(size=(4, sum(ss)))), lengths=cr.tensor(ss, dtype=cr.int64), jagged_dim=2
+        )
+        for ss in SIZES
+    ]
+    x, w = nested.nested_tensor(docs), cr.tensor(RNG.normal(size=(5, 4, 3)))
+    f = lambda c, w: F.conv1d(c, w).sin()
+    same(vmap(vmap(f, (0, None)), (0, None))(x, w), [vmap(f, (0, None))(d, w) for d in docs])
+    same(F.conv1d(x, w), [F.conv1d(d, w) for d in docs])
+    same(F.max_pool1d(x, 2), [F.max_pool1d(d, 2) for d in docs])
+    loss = lambda d, w: number(vmap(f, (0, None))(d, w))
+    whole = lambda x, w: vmap(loss, (0, None))(x, w).sum()
+    same(grad(whole)(x, w), [grad(loss)(d, w) for d in docs])
+    slopes = [grad(loss, argnums=1)(d, w) for d in docs]
+    same(grad(whole, argnums=1)(x, w), sum(slopes))
+    same(vmap(grad(loss, argnums=1), (0, None))(x, w), slopes)
+    same(vmap(lambda s: grad(lambda w: whole(x * s, w))(w))(cr.tensor([1.0, 2.0]))[0], sum(slopes))
+    with pytest.raises(ChainruleError, match="what all of them share"):
+        vmap(lambda s: whole(x, w * s))(cr.tensor([1.0, 2.0]))
+
+
+def test_gradients_have_the_structure_of_what_was_joined():
+    a = nested.nested_tensor([RNG.normal(size=(4, m)) for m in (6, 9)])
+    b = nested.nested_tensor([RNG.normal(size=(4, 7))])  # ragged in its first dim, as no size differs
+    assert str(nested.nested_tensor([a, b]).shape) == "chainrule.Size([2, j2/1, 4, j(6/9, 7)])"
+    for i, c in enumerate((a, b)):
+        g = grad(lambda c, i=i: (nested.as_nested_tensor([c if i == 0 else a, c if i else b]) ** 2).sum())(c)
+        assert repr(g.shape) == repr(c.shape)
+        same(g, 2 * c)

@@ -31,6 +31,15 @@ def whole_nest(x: Any) -> bool:
     return isinstance(x, Tensor) and x.is_nested and hasattr(x.shape[0], "each")
 
 
+def nest_in_sight(x: Any) -> bool:
+    """Whether the first dim of `x` is that of the components of a nest, or of the inner ones of a nest of nests."""
+    if whole_nest(x):
+        return True
+    if not isinstance(x, Tensor) or not x.is_nested or not is_ragged(x.shape[0]):
+        return False
+    return not hasattr(x.shape[0], "outer") and any(hasattr(s, "outer") for s in x.shape)
+
+
 def nest_like(values: Tensor, x: Tensor) -> Tensor:
     """Packed values as a nest with the structure of `x`."""
     from ...nested import nest_p
@@ -90,6 +99,6 @@ def by_sizes(f: Callable[..., Any]) -> Callable[..., Any]:
         from ...payloads.nested.by_sizes import call_by_sizes, call_on_batch
 
         args, kw = (args, kw) if args else ((x,), {k: v for k, v in kw.items() if k != "input"})
-        return (call_on_batch if whole_nest(x) else call_by_sizes)(f, args, kw)
+        return (call_on_batch if nest_in_sight(x) else call_by_sizes)(f, args, kw)
 
     return call

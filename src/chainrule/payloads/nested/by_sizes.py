@@ -16,9 +16,11 @@ from ...core.errors import ChainruleError
 from ...core.op import is_float
 from ...core.tensor import Tensor
 from ...core.tree import flatten, unflatten
-from ...ops.shape.in_each import whole_nest
-from .array import NestedArray
+from ...ops.shape.in_each import nest_in_sight, whole_nest
+from .array import NestedArray, pick
 from .bodies import _same_size, assembled
+from .deep import DeepArray, grouped, rows_of
+from .deep_sizes import is_deep
 from .sizes import RaggedInt
 
 ndarray = np.ndarray
@@ -34,7 +36,7 @@ def _batch(
     if axes is not None:  # the components are mapped already: this axis stands in front of them
         axes = tuple(a if not b else a + 1 if a >= 0 else a - 1 for a, b in zip(axes, flags, strict=True))
         at += 1
-    elif any(b and whole_nest(x) for x, b in zip(xs, flags, strict=True)):
+    elif any(b and nest_in_sight(x) for x, b in zip(xs, flags, strict=True)):
         axes = tuple(0 if b else -1 for b in flags)
     g = vmap(f, in_dims=tuple(0 if b else None for b in flags))
     return by_sizes_p.bind(*xs, f=g, axes=axes, at=at, shared=shared, like=like)
@@ -74,6 +76,47 @@ def _(*vals: Any, f: Function, axes: Any, at: int, shared: bool, like: Any) -> A
         for j in range(len(results[0][1]) if many else 1)
     ]
     return tuple(outs) if many else outs[0]
+
+
+@by_sizes_p.on(DeepArray)
+def _(*vals: Any, f: Function, axes: Any, at: int, shared: bool, like: Any) -> Any:
+    # The inner components of all outer ones are one axis.
+    outer = next(v for v in vals if isinstance(v, DeepArray)).outer
+    mapped = [isinstance(v, DeepArray | NestedArray) for v in vals]
+    if axes is None or any(a < 1 if m else a != -1 for a, m in zip(axes, mapped, strict=True)):
+        raise ChainruleError(
+            "a function that needs concrete sizes takes the inner components of a nest of nests, and what all of them share: join the "
+            "nests, cat(x.unbind()), and map over the components of that"
+        )
+    inner = tuple(a - 1 if m else a for a, m in zip(axes, mapped, strict=True))
+    top = max(a for a, m in zip(axes, mapped, strict=True) if m)
+    xs = [rows_of(v, outer, 0, "a map over inner components") for v in vals]
+
+    def g(*xs: Tensor) -> Any:
+        # The function is mapped over outer components too: here they are one, which holds all the inner ones.
+        y = f(*[x.unsqueeze(a - 1) if m else x for x, a, m in zip(xs, axes, mapped, strict=True)])
+        if shared:
+            return y
+        return tuple([v.squeeze(at - 1) for v in y]) if isinstance(y, tuple | list) else y.squeeze(at - 1)
+
+    run: Any = by_sizes_p.bodies[NestedArray]
+    if shared and at == top:  # a sum for each outer component, of its inner ones
+        each = []
+        for i in range(outer.n):
+            members = np.arange(*outer.offsets[i : i + 2])
+            own = [
+                pick(x, members) if isinstance(x, NestedArray) else x.take(members, axis=a) if m else x
+                for x, a, m in zip(xs, inner, mapped, strict=True)
+            ]
+            each.append(run(*own, f=g, axes=inner, at=at, shared=True, like=like))
+        return np.concatenate(
+            [y if y.shape[at - 1] else np.zeros((*y.shape[: at - 1], 1, *y.shape[at:]), y.dtype) for y in each],
+            axis=at - 1,
+        )
+    y = run(*xs, f=g, axes=inner, at=at if shared else at - 1, shared=shared, like=like)
+    if shared:
+        return y
+    return tuple([grouped(v, outer, at - 1) for v in y]) if isinstance(y, tuple) else grouped(y, outer, at - 1)
 
 
 def _front(axis: int) -> int:
@@ -203,6 +246,9 @@ def call_by_sizes(f: Function, args: tuple[Any, ...], kw: dict[str, Any]) -> Any
 def call_on_batch(f: Function, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
     """``f(input, ...)`` of a batch ``(N, ...)`` that is a nest: of each component as a batch of one."""
     from ...func import vmap
+
+    if whole_nest(args[0]) and is_deep(args[0].shape):
+        return vmap(lambda c: call_on_batch(f, (c, *args[1:]), kw))(args[0])
 
     def one(c: Tensor) -> Any:
         y = call_by_sizes(f, (c.unsqueeze(0), *args[1:]), kw)

@@ -168,7 +168,7 @@ def joined(xs: tuple[Any, ...], full: tuple[Any, ...]) -> DeepArray:
 
 
 def deep_shape_of(shapes: list[tuple[Any, ...]]) -> tuple[Any, ...]:
-    """The shape of a nest of nests of these shapes; dims of the inner components that differ anywhere are ragged."""
+    """The shape of a nest of nests of these shapes; dims of the inner components that differ anywhere are ragged, or where none does those that are."""
     k = len(shapes[0])
     bad = next((i for i, s in enumerate(shapes) if len(s) != k), None)
     if bad is not None:
@@ -177,13 +177,31 @@ def deep_shape_of(shapes: list[tuple[Any, ...]]) -> tuple[Any, ...]:
             f"component {bad} has {len(shapes[bad])} (shape {list(shapes[bad])})"
         )
     counts = np.array([int(s[0]) for s in shapes], np.int64)
-    cols: list[Any] = []
-    for d in range(1, k):
-        sizes = np.concatenate([np.broadcast_to(plain(s[d]), (int(s[0]),)) for s in shapes]).astype(np.int64)
-        ragged = any(type(s[d]) is RaggedInt for s in shapes) or bool((sizes != sizes[:1]).any())
-        cols.append(DeepInt(sizes, counts) if ragged else int(shapes[0][d]))
+    sizes = [
+        np.concatenate([np.broadcast_to(plain(s[d]), (int(s[0]),)) for s in shapes]).astype(np.int64)
+        for d in range(1, k)
+    ]
+    ragged = [bool((v != v[:1]).any()) for v in sizes]
+    if not any(ragged):
+        ragged = [any(type(s[d]) is RaggedInt for s in shapes) for d in range(1, k)]
+    one = next((i for i, s in enumerate(shapes) if int(s[0])), 0)
+    cols = [
+        DeepInt(v, counts) if r else int(v[0]) if len(v) else int(shapes[one][d])
+        for d, (v, r) in enumerate(zip(sizes, ragged, strict=True), 1)
+    ]
     full = (RaggedInt(counts), *cols)
     return (Nest(_ones(len(shapes)), full), *full)
+
+
+def lists_components(c: Any) -> bool:
+    """Whether a list lists components: tensors or arrays with dims, or lists that make no array."""
+    if not isinstance(c, list | tuple) or not len(c):
+        return False
+    if any(isinstance(v, Tensor | np.ndarray) for v in c):
+        return all(isinstance(v, Tensor | np.ndarray | list | tuple) and (not hasattr(v, "ndim") or v.ndim) for v in c)
+    if not all(isinstance(v, list | tuple) for v in c):
+        return False
+    return len({len(v) for v in c}) > 1 or any(map(lists_components, c))
 
 
 def grouped(y: Any, outer: Packing, lead: int) -> Any:
