@@ -470,7 +470,7 @@ def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
 def detach(input: Tensor) -> Tensor:
     """The same value, sharing memory, through which no derivative flows."""
 def detach_(self: Tensor) -> Tensor:
-    """Cut this tensor off from what made it."""
+    """Cut this tensor off from what made it; a view would keep its base's history, and is refused."""
 def detach_copy(input: Tensor) -> Tensor:
     """A copy of what :func:`detach` gives."""
 from .core.device import device as device

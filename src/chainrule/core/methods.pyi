@@ -454,7 +454,7 @@ class Methods:
     def detach(self) -> Tensor:
         """The same value, sharing memory, through which no derivative flows."""
     def detach_(self) -> Self:
-        """Cut this tensor off from what made it."""
+        """Cut this tensor off from what made it; a view would keep its base's history, and is refused."""
     def diag(self, diagonal: _int = 0) -> Tensor:
         """The matrix with the vector `input` on a diagonal, or the diagonal of the matrix `input`."""
     def diag_embed(self, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:

@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import func
 from ..nn.made_functional import combine_state_for_ensemble, make_functional, make_functional_with_buffers
+from . import refusal
 
 __all__ = [*func.__all__, "combine_state_for_ensemble", "make_functional", "make_functional_with_buffers"]
 
@@ -13,6 +14,8 @@ __all__ = [*func.__all__, "combine_state_for_ensemble", "make_functional", "make
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
+    if name == "make_fx":
+        return refusal.named("functorch.make_fx", "fx")
     return getattr(func, name)
 
 
