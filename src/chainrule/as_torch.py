@@ -38,7 +38,7 @@ ELSEWHERE = {
     "torch._functorch.apis": "chainrule.func",
     "torch._functorch.vmap": "chainrule.func",
     "torch._functorch.functional_call": "chainrule.func",
-    "torch._functorch.make_functional": "chainrule.func",
+    "torch._functorch.make_functional": "chainrule.nn.made_functional",
     "torch._functorch.deprecated": "chainrule.func",
     "torch._dynamo": "chainrule.world.compiler",
     "torch.func._apis": "chainrule.func",
@@ -164,6 +164,8 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def find_spec(self, fullname: str, path: Any = None, target_module: Any = None) -> Any:
         """A specification for ``torch...``; None for all other names."""
+        if fullname == "functorch":  # as old programs call torch.func; PyTorch's package of that name needs PyTorch
+            return importlib.machinery.ModuleSpec(fullname, _Same("chainrule.world.functorch"))
         if fullname != "torch" and not fullname.startswith("torch."):
             return None
         try:
@@ -197,6 +199,23 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         """So that ``importlib.metadata.version("torch")`` answers."""
         if context is None or getattr(context, "name", None) in (None, "torch"):
             yield _Distribution()
+
+
+class _Same(importlib.abc.Loader):
+    """Loads a module of ours under another name."""
+
+    def __init__(self, ours: str) -> None:
+        self.ours = ours
+
+    def create_module(self, spec: Any) -> ModuleType:
+        module = ModuleType(spec.name)
+        vars(module).update({k: v for k, v in vars(importlib.import_module(self.ours)).items() if k[:2] != "__"})
+        vars(module)["__getattr__"] = importlib.import_module(self.ours).__getattr__
+        vars(module)["__all__"] = importlib.import_module(self.ours).__all__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """It is there already."""
 
 
 class _Distribution(importlib.metadata.Distribution):

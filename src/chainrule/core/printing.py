@@ -108,7 +108,7 @@ def tensor_repr(x: Tensor) -> str:
     name = "Parameter containing:\n" if type(x).__name__ == "Parameter" else ""
     if type(v) is np.ndarray:
         name += "tensor"
-        body = array_text(v.astype(dt.WORK[v.dtype]) if v.dtype in dt.WORK else v, 7)
+        body = array_text(v.astype(dt.WORK[v.dtype]) if v.dtype in dt.WORK else v, 7) if v.size else "[]"
     elif x.is_meta:
         name += "tensor"
         body = f"..., device='meta', size={tuple(v.shape)}"
@@ -117,9 +117,9 @@ def tensor_repr(x: Tensor) -> str:
         body = v.text()
     notes = []
     d = x.dtype
-    if (d not in (dt.get_default_dtype(), dt.int64, dt.bool_) and d is not dt.get_default_dtype().to_complex()) or (
-        not v.size and type(v) is np.ndarray
-    ):
+    # Of numbers one sees whether they are whole or true; of none one sees nothing.
+    usual = dt.get_default_dtype()
+    if d is not usual and (not v.size or d not in (dt.int64, dt.bool_, usual.to_complex())):
         notes.append(f"dtype={d}")
     if not v.size and v.ndim != 1 and type(v) is np.ndarray:
         notes.insert(0, f"size={tuple(v.shape)}")

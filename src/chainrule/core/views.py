@@ -216,14 +216,13 @@ def _fit(x: Tensor, new: Tensor, what: str) -> Tensor:
 
 
 def _check_leaf(x: Tensor, what: str) -> None:
-    if x._interp is not None and x._interp.level > CUT.get():
-        root = root_of(x)
+    root = root_of(x)
+    if root is not x and DETACH in x._meta.chain:  # type: ignore[union-attr]
+        return  # cut off from the leaf on purpose
+    # A view from before its base was marked is a view of a leaf too.
+    if root._interp is not None and root._interp.level > CUT.get():
         # Only leaves that somebody marked with requires_grad: the variables of func.grad have no owner.
-        if (
-            getattr(root._aux, "owner", None) is not None
-            and root._interp is not None
-            and (root is x or x._interp is root._interp)
-        ):
+        if getattr(root._aux, "owner", None) is not None and (x._interp is None or x._interp is root._interp):
             raise ChainruleError(
                 f"{what}: a {'leaf' if root is x else 'view of a leaf'} Variable that requires grad is being used in an in-place "
                 f"operation. Do it inside `with no_grad():`, or work on a copy (x.clone())."

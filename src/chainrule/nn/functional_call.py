@@ -112,7 +112,7 @@ def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
     models = list(models)
     if not models:
-        raise RuntimeError("stack_module_state: expected at least one model, got 0")
+        raise RuntimeError("stack_module_state: Expected at least one model, got 0")
     first = models[0]
     if any(type(m) is not type(first) for m in models):
         raise RuntimeError("stack_module_state: expected all models to be of the same class")

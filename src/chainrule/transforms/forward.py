@@ -23,16 +23,18 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = Fa
     """
     if not isinstance(primals, tuple):
         raise RuntimeError(
-            f"jvp: expected primals to be a tuple, e.g. jvp(f, (x,), (t,)), got {type(primals).__name__}"
+            f"jvp: Expected primals to be a tuple, e.g. jvp(f, (x,), (t,)), got {type(primals).__name__}"
         )
     if not isinstance(tangents, tuple):
         raise RuntimeError(
-            f"jvp: expected tangents to be a tuple, e.g. jvp(f, (x,), (t,)), got {type(tangents).__name__}"
+            f"jvp: Expected tangents to be a tuple, e.g. jvp(f, (x,), (t,)), got {type(tangents).__name__}"
         )
     xs, spec = flatten(primals)
     ts, tspec = flatten(tangents)
     if spec != tspec:
-        raise RuntimeError(f"jvp: primals and tangents must have the same structure, got {spec} and {tspec}")
+        raise RuntimeError(
+            f"jvp: Expected primals and tangents to have the same python structure, got {spec} and {tspec}"
+        )
     for x in (*xs, *ts):
         if not isinstance(x, Tensor) and are_arrays([*xs, *ts]):
             from ..interop.numpy.transform import pushforward

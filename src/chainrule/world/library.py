@@ -149,7 +149,7 @@ def _function(op: CustomOpDef, fn: Callable[..., Any], spec: Any) -> Any:
             args, kw = unflatten(list(leaves), spec)
             return rule(info, unflatten(list(in_dims), spec)[0], *args, **kw)
 
-        setattr(Call, "vmap", staticmethod(batched))  # noqa: B010  (mypy: no method of the class is assigned)
+        Call.vmap = staticmethod(batched)  # type: ignore[method-assign]
     return Call
 
 

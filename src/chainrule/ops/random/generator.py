@@ -285,6 +285,11 @@ def _random(name: str, kind: str, doc: str) -> Any:
     def f(*size: Any, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
           pin_memory: Any = None) -> Tensor:  # fmt: skip
         d = _dtype(dtype)
+        if d.kind in "biu":
+            raise NotImplementedError(
+                f"{name}: not implemented for {dt.as_dtype(dtype)}, only for floating point and complex types; "
+                f"randint draws whole numbers"
+            )
         t = draw(name, sizes(size), lambda rng, s: _complex_or_real(rng, s, d, kind), generator, device)
         return t.requires_grad_() if requires_grad else t
 

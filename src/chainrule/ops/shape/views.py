@@ -124,7 +124,20 @@ def view_dtype_p(x: Any, *, dtype: np.dtype) -> Any:
 def view_dtype(x: Tensor, d: Any) -> Tensor:
     """The memory of `x` read as type `d`."""
     d = dt.as_dtype(d)
-    return x if x.dtype is d else view_dtype_p(x, dtype=d.np)
+    if x.dtype is d:
+        return x
+    have, want = x.dtype.itemsize, d.itemsize
+    if have != want and not x.is_nested:
+        said = f"to view {x.dtype} as {d} (different element sizes)"
+        if not x.ndim:
+            raise RuntimeError(f"view(): self.dim() cannot be 0 {said}")
+        if x.stride(-1) != 1 and x.shape[-1] != 1:
+            raise RuntimeError(f"view(): self.stride(-1) must be 1 {said}, but got {x.stride(-1)}")
+        if want > have and x.shape[-1] % (want // have):
+            raise RuntimeError(
+                f"view(): self.size(-1) must be divisible by {want // have} {said}, but got {x.shape[-1]}"
+            )
+    return view_dtype_p(x, dtype=d.np)
 
 
 @public("", methods="reshape_as view_as", out=False)
@@ -320,7 +333,7 @@ def expand(self: Tensor, *size: Any, implicit: bool = False, **kw: Any) -> Tenso
         else:
             if i >= k and have[i - k] not in (1, n) and not same_size(have[i - k], n):
                 raise RuntimeError(
-                    f"expand: the expanded size of the tensor ({n}) must match the existing size ({have[i - k]}) at "
+                    f"expand: The expanded size of the tensor ({n}) must match the existing size ({have[i - k]}) at "
                     f"non-singleton dimension {i}. Target sizes: {list(want)}. Tensor sizes: {list(have)}"
                 )
             if n < 0:
