@@ -180,9 +180,11 @@ class Jitted:
         for x in leaves:
             if isinstance(x, Tensor):
                 leaf = _imperative(x)
-                parts.append((sizes_of(x), x.dtype, leaf, type(x), looks(gradient(x)) if leaf else None))
+                parts.append(
+                    (sizes_of(x), x.dtype, leaf, type(x), looks(gradient(x)) if leaf else None, _layout(innermost(x)))
+                )
             elif type(x) is np.ndarray:
-                parts.append((x.shape, x.dtype))
+                parts.append((x.shape, x.dtype, _layout(x)))
             else:
                 parts.append(_static_key(x))
         return tuple(parts)
@@ -272,6 +274,11 @@ def _imperative(x: Tensor) -> bool:
     """Whether a tensor is a leaf of the imperative style, or depends on one."""
     i = x._interp
     return i is not None and i.kind == "reverse" and (i.level == 0 or i.level % 1 != 0) and type(x._aux) is Leaf
+
+
+def _layout(a: Any) -> Any:
+    """What a recording takes for granted of the order of elements in memory, which a function may ask for: nothing is row by row."""
+    return None if type(a) is not np.ndarray or a.flags.c_contiguous else a.strides
 
 
 def _static_key(x: Any) -> Any:

@@ -131,6 +131,7 @@ def divide(graph: Graph) -> list[Part]:
 
     types = Counter(v.dtype for n in graph.nodes for v in n.outs if v.dtype in FLOATS)
     compute = types.most_common(1)[0][0] if types else np.dtype(np.float32)
+    other = FLOATS[compute == FLOATS[0]]
     kinds = {n: kind(n, compute) if types else "none" for n in graph.nodes}
     parts: list[Part] = []
     before = ""
@@ -138,7 +139,7 @@ def divide(graph: Graph) -> list[Part]:
         now = kinds[n]
         if now != before:
             parts.append(Part([], now != "none"))
-            parts[-1].compute = np.dtype(np.float64) if now == "wide" else compute
+            parts[-1].compute = other if now == "other" else compute
             before = now
         parts[-1].nodes.append(n)
     for p in parts:

@@ -1,12 +1,13 @@
 """The order in which nodes run: those with code of one kind together, so that a function falls into few parts.
 
-Numbers in double precision in the company of a float32 function (the coefficients of an optimiser) are a kind of their own: their part
-computes in double precision, whatever it reads and writes.
+Single numbers of another precision than the function's (the coefficients of an optimiser, the steps that it has counted) are a kind of their
+own: their part computes in theirs, whatever it reads and writes.
 """
 
 from __future__ import annotations
 
 import math
+from decimal import Decimal, localcontext
 from heapq import heappop, heappush
 from typing import Any
 
@@ -19,7 +20,7 @@ from .simplify import has_effect
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 KINDS = (
-    "wide",
+    "other",
     "none",
     "code",
 )  # in the order in which they are preferred: code waits until there is as much of it as there can be
@@ -53,23 +54,36 @@ def of_one_type(g: Graph) -> Graph:
     return Graph(g.inputs, nodes, g.outputs)
 
 
-def is_wide(n: Node) -> bool:
-    """Whether a node computes one number in double precision, or makes it one of float32."""
-    if n.several or n.op.form != "pointwise" or any(v.size != 1 for v in (*n.args, *n.outs) if isinstance(v, Var)):
+def _is_number(n: Node, dtype: np.dtype) -> bool:
+    """Whether a node computes one number of this type from such numbers."""
+    if (
+        n.several
+        or n.cut
+        or n.op.form != "pointwise"
+        or any(v.size != 1 for v in (*n.args, *n.outs) if isinstance(v, Var))
+    ):
         return False
-    floats = all(v.dtype == DOUBLE for v in n.args if isinstance(v, Var))
-    if n.op.name == "to":
-        return all(isinstance(v, Var) and v.dtype in (SINGLE, DOUBLE) for v in (*n.args, *n.outs))
-    return floats and n.outs[0].dtype == DOUBLE and element(n, kinds_of(n)) is not None
+    same = all(v.dtype == dtype for v in (*n.args, *n.outs) if isinstance(v, Var))
+    return same and n.op.name not in ("to", "to_int") and element(n, kinds_of(n)) is not None
+
+
+def _converts(n: Node) -> bool:
+    """Whether a node makes a number of one of the two types one of the other."""
+    return n.op.name == "to" and all(
+        isinstance(v, Var) and v.size == 1 and v.dtype in (SINGLE, DOUBLE) for v in (*n.args, *n.outs)
+    )
 
 
 def kind(n: Node, compute: np.dtype) -> str:
-    """Which kind of part a node belongs to."""
+    """Which kind of part a node belongs to: "code" of the function's type, numbers of the "other" type, or "none"."""
     from .lower import can_render
 
     if can_render(n, compute):
         return "code"
-    return "wide" if compute == SINGLE and is_wide(n) else "none"
+    other = DOUBLE if compute == SINGLE else SINGLE
+    if _converts(n):  # where both types have room
+        return "other" if other == DOUBLE else "code"
+    return "other" if _is_number(n, other) else "none"
 
 
 def ordered(g: Graph, kinds: dict[Node, str]) -> list[Node]:
@@ -106,9 +120,12 @@ def ordered(g: Graph, kinds: dict[Node, str]) -> list[Node]:
 
 def power_of(c: float) -> Any:
     """``c ** x`` for a positive number c: the product in the exponent is exact where x is a whole number of a size that steps have."""
-    head, exponent = math.frexp(math.log(c))
+    with localcontext(prec=40):
+        exact = Decimal(c).ln()
+    head, exponent = math.frexp(float(exact))
     high = math.ldexp(round(math.ldexp(head, 26)), exponent - 26)
-    low = math.log(c) - high
+    with localcontext(prec=40):
+        low = float(exact - Decimal(high))
 
     def f(k: Any, base: Any, x: Any) -> Any:
         from ..kernels.pointwise import OPS as functions
