@@ -338,7 +338,8 @@ def _write_memory(x: Tensor, value: Any) -> None:
         return
     if (m is not None and m.pinned) or not x._value.flags.writeable:
         if m is not None and root._interp is None:
-            root._value = root._value.copy()
+            # What is overwritten as a whole need not be copied first.
+            root._value = np.empty_like(root._value, order="C", subok=False) if root is x else root._value.copy()
             m.pinned = False
             refresh(root)
         if not x._value.flags.writeable:

@@ -6,7 +6,7 @@ import functools
 import inspect
 import threading
 import warnings
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,6 +22,7 @@ from ..core.tree import flatten, unflatten
 from ..core.views import assign, meta
 from .donate import give_up
 from .holds import Held, gradient, looks, survey
+from .memory import Places
 from .program import Program, differentiable, only_base
 from .record import JitError, NotRecorded, Recorder, example, faithful
 from .simplify import frozen, simplify
@@ -179,9 +180,11 @@ class Jitted:
         for x in leaves:
             if isinstance(x, Tensor):
                 leaf = _imperative(x)
-                parts.append((sizes_of(x), x.dtype, leaf, type(x), looks(gradient(x)) if leaf else None))
+                parts.append(
+                    (sizes_of(x), x.dtype, leaf, type(x), looks(gradient(x)) if leaf else None, _layout(innermost(x)))
+                )
             elif type(x) is np.ndarray:
-                parts.append((x.shape, x.dtype))
+                parts.append((x.shape, x.dtype, _layout(x)))
             else:
                 parts.append(_static_key(x))
         return tuple(parts)
@@ -271,6 +274,11 @@ def _imperative(x: Tensor) -> bool:
     """Whether a tensor is a leaf of the imperative style, or depends on one."""
     i = x._interp
     return i is not None and i.kind == "reverse" and (i.level == 0 or i.level % 1 != 0) and type(x._aux) is Leaf
+
+
+def _layout(a: Any) -> Any:
+    """What a recording takes for granted of the order of elements in memory, which a function may ask for: nothing is row by row."""
+    return None if type(a) is not np.ndarray or a.flags.c_contiguous else a.strides
 
 
 def _static_key(x: Any) -> Any:
@@ -422,7 +430,15 @@ def _input_order(level: Recorder, tensors: list[Any], r: Recording) -> list[Any]
 
 def _made_inside(f: Any, level: Recorder, known: set[int]) -> list[Tensor]:
     """Tensors that the function made and put where it can find them again, as optimisers do with their state."""
-    return [x for x in survey(f).tensors if id(x) not in known and x._interp in (level, level.imperative)]
+    held = survey(f)
+    of = held.owners  # gradients of tensors that were there are written as such
+    return [
+        x
+        for x in held.tensors
+        if id(x) not in known
+        and x._interp in (level, level.imperative)
+        and not (id(x) in of and id(of[id(x)]) in known)
+    ]
 
 
 def _refuse_lost(level: Recorder, ys: list[Any], known: set[int]) -> None:
@@ -494,16 +510,15 @@ def _overlapping(r: Recording, leaves: list[Any]) -> bool:
     """Whether a tensor that the function writes to shares its memory with another input: then the inputs are not independent."""
     given = [x for x in leaves if isinstance(x, Tensor | np.ndarray)]
     boxes = _boxes(r, given)
-    every = [*given, *boxes]
+    arrays = [y if isinstance(y, np.ndarray) else innermost(y) for y in (*given, *boxes)]
+    places, times = Places(arrays), Counter(map(id, arrays))
     now = {id(b): t for b, t in zip(r.boxes, boxes, strict=True)}
     for target, what, _ in r.writes:
         if what == "value":
             x = given[target] if isinstance(target, int) else now.get(id(target), target)
             a = x if isinstance(x, np.ndarray) else innermost(x)
-            for y in every:
-                b = y if isinstance(y, np.ndarray) else innermost(y)
-                if y is not x and a.size and np.may_share_memory(a, b):
-                    return True
+            if a.size and (times[id(a)] > 1 or places.shared(a, but=a)):
+                return True
     return len({id(x) for x in given}) < len(given)
 
 

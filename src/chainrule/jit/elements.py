@@ -117,6 +117,16 @@ def element(node: Any, kinds: list[str]) -> tuple[Callable[..., Any], int] | Non
         if isinstance(n, int | float) and float(n).is_integer() and 1 <= n <= 4 and kinds[0] == "f":
             return (lambda k, x, e: power(k, x, n)), 3
         return None
+    if (
+        name == "pow"
+        and len(node.args) == 2
+        and _positive(node.args[0])
+        and node.outs[0].size == 1
+        and node.outs[0].dtype.itemsize == 8
+    ):
+        from .schedule import power_of
+
+        return power_of(float(node.args[0])), 25
     if "i" in kinds:  # whole numbers alone, with a condition at most
         good = (
             name in _WHOLE and all(c == "i" for c in kinds[name == "where" :]) and (name != "where" or kinds[0] == "b")
@@ -136,6 +146,10 @@ def element(node: Any, kinds: list[str]) -> tuple[Callable[..., Any], int] | Non
         f = OPS[name]
         return f, 1 if name in _CHEAP else 4 if name in ("div", "sqrt", "reciprocal", "maximum", "minimum") else 12
     return None
+
+
+def _positive(a: Any) -> bool:
+    return isinstance(a, int | float) and not isinstance(a, bool) and 0 < a < float("inf") and a != 1
 
 
 def _value(k: Kernel, x: Any) -> Value:

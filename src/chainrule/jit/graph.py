@@ -14,12 +14,13 @@ from ..core.tensor import Tensor
 class Var:
     """A value of a graph: its shape and type, and the node that makes it (None for inputs and constants)."""
 
-    __slots__ = ("_uniform", "dtype", "index", "node", "shape", "value")
+    __slots__ = ("_uniform", "dtype", "index", "node", "shape", "strides", "value")
 
     def __init__(self, shape: tuple[int, ...], dtype: Any, node: Node | None = None, index: int = 0) -> None:
         self.shape, self.dtype, self.node, self.index = shape, dtype, node, index
         self.value: Any = None  # the array of a constant
         self._uniform: bool | None = None
+        self.strides: tuple[int, ...] | None = None  # without jit, in elements; where somebody asked (see layouts.py)
 
     @property
     def uniform(self) -> bool:

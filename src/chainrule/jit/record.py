@@ -24,6 +24,7 @@ from ..core.tensor import Tensor
 from ..core.views import pin
 from ..kernels import compiler
 from .graph import Graph, Node, Var, constant
+from .layouts import in_elements, strides_of
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _KINDS = (bool, int, float, complex, np.generic, type(None))
@@ -129,8 +130,10 @@ class Recorder(Interpreter):
     # -- values ---------------------------------------------------------------------------------------------------------
     def argument(self, x: Tensor) -> Tensor:
         """A new input of the graph, with the elements of `x` for an example."""
-        v = alike(example(x))
+        a = example(x)
+        v = alike(a)
         var = Var(v.shape, v.dtype)
+        var.strides = in_elements(a)
         self.inputs.append(var)
         return Tensor(pin(Tensor(v)), self, var)
 
@@ -148,6 +151,7 @@ class Recorder(Interpreter):
             else:
                 held = pin(x)
                 low, var = Tensor(v), Var(v.shape, v.dtype)
+                var.strides = in_elements(v)
                 self.inputs.append(var)
                 self.foreign.append(held)
             # The key's numbers stay those of these objects as long as somebody holds them.
@@ -259,6 +263,11 @@ class Recorder(Interpreter):
         while x._interp is not self:
             x = x._value
         self.note(look_p, (x,), {"check": check})
+
+    def strides_of(self, x: Tensor) -> tuple[int, ...]:
+        """Those that the value has without jit: a large example is a stand-in without a layout."""
+        v: Any = x._value._value
+        return strides_of(x._aux) if v.size >= BIG and isinstance(x._aux, Var) else super().strides_of(x)
 
     # -- refusals -------------------------------------------------------------------------------------------------------
     def refusal(self, what: str) -> JitError:

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy import may_share_memory, ndarray
+from numpy import ndarray
 
 from ..core.dispatch import STACK
 from ..core.tensor import Tensor
 from .graph import Graph, Node, Var, replay
+from .memory import Places
 
 Run = Callable[..., tuple[ndarray, ...]]
 
@@ -36,6 +37,7 @@ class Part:
 
 def compiled(graph: Graph, name: str) -> Any:
     """The function from arrays to a tuple of arrays."""
+    from .schedule import of_one_type
     from .writes import values_alone
 
     run: Any
@@ -44,6 +46,7 @@ def compiled(graph: Graph, name: str) -> Any:
         run = replayed(graph)
         run.parts = []
         return run
+    graph = of_one_type(graph)
     parts = divide(graph)
     for p in parts:
         if p.compiled:
@@ -74,14 +77,22 @@ def replayed(graph: Graph) -> Run:
     return run
 
 
-def own(ys: list[ndarray], others: list[ndarray]) -> tuple[ndarray, ...]:
-    """Results with memory of their own: none shows what an argument, a constant or another result holds."""
-    out: list[ndarray] = []
-    for y in ys:
-        if any(y is x or (y.size and may_share_memory(y, x)) for x in (*others, *out)) or 0 in y.strides:
-            y = y.copy()
-        out.append(y)
-    return tuple(out)
+def own(ys: list[ndarray], others: list[ndarray], loose: Sequence[int] | None = None) -> tuple[ndarray, ...]:
+    """Results with memory of their own: none shows what an argument, a constant or another result holds.
+
+    `loose` are the numbers of those that may; the others are known to be new.
+    """
+    which = range(len(ys)) if loose is None else loose
+    if not which:
+        return tuple(ys)
+    fresh = set(range(len(ys))).difference(which)
+    places = Places([*others, *[ys[i] for i in fresh]])
+    for i in which:
+        y = ys[i]
+        if places.shared(y) or 0 in y.strides:
+            y = ys[i] = y.copy()
+        places.add(y)
+    return tuple(ys)
 
 
 def joined(graph: Graph, parts: list[Part]) -> Run:
@@ -90,6 +101,8 @@ def joined(graph: Graph, parts: list[Part]) -> Run:
     plans: list[tuple[Part, Graph | None]] = [
         (p, None if p.run is not None else Graph(p.inputs, p.nodes, p.outputs)) for p in parts
     ]
+    new = {v for p in parts if p.run is not None for v in p.outputs}
+    loose = [i for i, v in enumerate(graph.outputs) if v not in new or v in graph.outputs[:i]]
 
     def run(*xs: Any) -> tuple[Any, ...]:
         env: dict[Var, Any] = dict(zip(graph.inputs, xs, strict=True))
@@ -103,7 +116,7 @@ def joined(graph: Graph, parts: list[Part]) -> Run:
                     env.update(zip(p.outputs, [y._value for y in replay(g, [Tensor(x) for x in ins])], strict=True))
         finally:
             STACK.reset(token)
-        return own([env[v] if v.value is None else v.value for v in graph.outputs], [*xs, *constants])
+        return own([env[v] if v.value is None else v.value for v in graph.outputs], [*xs, *constants], loose)
 
     return run
 
@@ -112,19 +125,24 @@ def joined(graph: Graph, parts: list[Part]) -> Run:
 
 
 def divide(graph: Graph) -> list[Part]:
-    """Nodes in order, those with code together."""
-    from .lower import FLOATS, can_render
+    """Nodes with code of one kind together, the others by themselves."""
+    from .lower import FLOATS
+    from .schedule import kind, ordered
 
-    kinds = Counter(v.dtype for n in graph.nodes for v in n.outs if v.dtype in FLOATS)
-    compute = kinds.most_common(1)[0][0] if kinds else np.dtype(np.float32)
+    types = Counter(v.dtype for n in graph.nodes for v in n.outs if v.dtype in FLOATS)
+    compute = types.most_common(1)[0][0] if types else np.dtype(np.float32)
+    other = FLOATS[compute == FLOATS[0]]
+    kinds = {n: kind(n, compute) if types else "none" for n in graph.nodes}
     parts: list[Part] = []
-    for n in graph.nodes:
-        good = bool(kinds) and can_render(n, compute)
-        if not parts or parts[-1].compiled is not good:
-            parts.append(Part([], good))
+    before = ""
+    for n in ordered(graph, kinds):
+        now = kinds[n]
+        if now != before:
+            parts.append(Part([], now != "none"))
+            parts[-1].compute = other if now == "other" else compute
+            before = now
         parts[-1].nodes.append(n)
     for p in parts:
-        p.compute = compute
         _ends(p, graph)
     return parts
 

@@ -41,7 +41,7 @@ def values_alone(g: Graph) -> Graph:
     for n in g.nodes:
         args = [swap.get(a, a) if isinstance(a, Var) else a for a in n.args]
         y = n.outs[0]
-        if n.op is write_past_p:
+        if n.op is write_past_p or n.op.name == "overwrite":
             new = args[1]
             if isinstance(new, Var) and new.shape == y.shape and new.dtype == y.dtype:
                 swap[y] = new
@@ -53,7 +53,10 @@ def values_alone(g: Graph) -> Graph:
 
 
 def _speaks_of_history(g: Graph) -> bool:
-    return any(n.cut or n.op is write_past_p or any(map(_speaks_of_history, bodies(n))) for n in g.nodes)
+    return any(
+        n.cut or n.op is write_past_p or n.op.name == "overwrite" or any(map(_speaks_of_history, bodies(n)))
+        for n in g.nodes
+    )
 
 
 def _inside(v: Any) -> Any:
