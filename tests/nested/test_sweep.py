@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from .cases import CASES as FIRST
-from .cases_more import MORE
+from .cases_layers_to_programs import MORE
 from .harness import Case, check_derivatives, check_empty, check_strided, check_values, check_vmap_derivatives
 
 CASES = [*FIRST, *MORE]
