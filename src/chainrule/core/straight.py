@@ -503,7 +503,7 @@ def pulled(n: Node, g: Any, live: Any) -> Any:
     op = n.op
     if op.pull_by_code is None:
         op.pull_by_code = _ours(op)
-    if not op.pull_by_code:
+    if not op.pull_by_code or PAUSED:
         return None
     key: list[Any] = [op]
     arrays: list[Any] = []
