@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import warnings
 from typing import Any
 
@@ -133,3 +135,18 @@ def test_rules_that_choose_have_short_forms() -> None:
     for name in ("pow", "xlogy", "logaddexp2", "maximum", "fmax", "atan2"):
         op: Op = OPS[name]
         assert short_rule(op)[1] is not None, name
+
+
+def test_infinities_and_nan_in_written_code_warn_nobody():
+    """They are values; what NumPy says of them is not for the caller, at whichever call and under whichever filter."""
+    code = (
+        "import warnings; import chainrule as cr; F = cr.nn.functional\n"
+        "x = cr.tensor([[0.0, float('inf')], [-1.0, 2.0]], dtype=cr.float64, requires_grad=True)\n"
+        "for _ in range(4):\n"
+        "    for f in (lambda v: F.cosine_similarity(v, v * v).sum(), lambda v: (v.log() / v).sum(), lambda v: F.mse_loss(v, -v),\n"
+        "              lambda v: F.softplus(v).prod(), lambda v: v.std(), lambda v: cr.quantile(v, 0.3), lambda v: v.logsumexp(0).sum()):\n"
+        "        y = f(x); y.backward(); cr.autograd.grad(f(x), x)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert "Warning" not in run.stderr, run.stderr

@@ -140,7 +140,7 @@ def _written(op: Op, rules: Any, lean: bool = False) -> Short:
 
     Of a lean node, which keeps arrays of one type and numbers: ``short(node, array of g)``, in arrays; the one of an op of one input by itself.
     """
-    names: dict[str, Any] = {"ndarray": ndarray, "Tensor": Tensor, "asarray": np.asarray}
+    names: dict[str, Any] = {"__name__": __name__, "ndarray": ndarray, "Tensor": Tensor, "asarray": np.asarray}
     head = ["def short(n, gv):", "    d, xs, parents = gv.dtype, n.raw, n.parents"]
     text = head if lean else ["def short(n, g, gv):", "    d, xs, parents = gv.dtype, n.args, n.parents"]
     out = []

@@ -330,7 +330,7 @@ def _function(head: str, lines: list[Any], result: str, names: dict[str, Any]) -
     for outs, call, _, _ in lines:
         text.append(f"    {', '.join(outs) + (',' if call == 'saved' else '') + ' = ' if outs else ''}{call}")
     text.append(f"    return {result}")
-    scope = dict(names)
+    scope = {**names, "__name__": __name__}  # the filter of warnings goes by the module
     exec(compile("\n".join(text), f"<straight {head}>", "exec"), scope)
     return scope[head.partition("(")[0]]
 
