@@ -150,3 +150,18 @@ def test_infinities_and_nan_in_written_code_warn_nobody():
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     assert "Warning" not in run.stderr, run.stderr
+
+
+def test_what_a_choice_hides_stays_hidden_at_every_call():
+    """The cotangent of the branch not taken is absent for all that comes before it too, not a zero that an infinite slope makes NaN."""
+
+    def f(v):
+        return cr.where(cr.isnan(v), 0.0, v.std(-1, keepdim=True)).sum()
+
+    x = cr.tensor([[1.0, float("nan"), 2.0], [3.0, 0.5, 0.7]], dtype=cr.float64)
+    first = cr.func.grad(f)(x)
+    a = np.array([[1.0, np.nan, 2.0]])
+    for _ in range(3):
+        assert cr.equal(cr.func.grad(f)(x).nan_to_num(7.0), first.nan_to_num(7.0))
+        got = cr.func.grad(lambda v: np.sum(np.nanstd(v, axis=1)))(a)
+        np.testing.assert_allclose(got, [[-0.5, 0.0, 0.5]], atol=1e-12)

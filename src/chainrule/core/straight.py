@@ -59,6 +59,8 @@ class _Noting(Interpreter):
         self.looks: set[Any] = set()
         self.done: dict[Any, str] = {}  # pointwise ops by what they read: what was computed once is not computed again
         self.calls: dict[str, tuple[str, list[str]]] = {}
+        # A choice hides the cotangents of the branch not taken from all that comes before: that is no matter of a composition alone.
+        self.masks = False
 
     def refusal(self, what: str) -> Exception:
         """The error for whoever asks for elements."""
@@ -113,7 +115,7 @@ class _Noting(Interpreter):
     def run(self, op: Op, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
         if op.body is None:
             return op.spec(*args, **kw)
-        if op.effect:
+        if op.effect or (self.masks and op.name == "where"):
             raise _Unfit(op.name)
         low: list[Any] = []
         words: list[str] = []
@@ -222,6 +224,7 @@ class Plan:
                 boxes = [level.input(a, n) for a, n in zip(arrays, names, strict=True)]
                 if grad:
                     tape.__enter__()
+                    level.masks = True
                 try:
                     boxes = [Tensor(b, tape, Leaf()) if n else b for b, n in zip(boxes, needs, strict=True)]
                     before = [(b._value, b._aux) for b in boxes]
@@ -234,6 +237,7 @@ class Plan:
                 finally:
                     if grad:
                         tape.__exit__(None, None, None)
+                        level.masks = False
                 starts: list[Any] = []
                 for k, v in enumerate(ys):
                     if grad and type(v) is Tensor and v._interp is tape:
