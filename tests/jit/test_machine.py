@@ -237,14 +237,14 @@ def test_print(capsys):
         return capsys.readouterr().out.splitlines()
 
     x = cr.tensor(1.5)
-    one = ["x = tensor(1.5000) twice tensor(3.)"]
+    one = ["x = 1.5 twice 3.0"]
     assert lines(lambda: f(x)) == one and lines(lambda: grad(f)(x)) == one
     j, g = jit(f), jit(grad(f))
     for _ in range(2):
         assert lines(lambda: j(x)) == one and lines(lambda: g(x)) == one and lines(lambda: grad(j)(x)) == one
     loop = jit(grad(lambda x: cr.fori_loop(0, 3, lambda i, c: (cr.debug.print("{}", i), c * c)[1], x)))
     for _ in range(2):
-        assert lines(lambda: loop(x)) == ["tensor(0)", "tensor(1)", "tensor(2)"]
+        assert lines(lambda: loop(x)) == ["0", "1", "2"]
 
 
 @pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "NAdam", "Adagrad", "RMSprop", "Adadelta", "Adamax", "Rprop"])

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 import chainrule as cr
-from chainrule import func
+from chainrule import func, jit
+from chainrule.func import grad, vmap
+from chainrule.jit.simplify import bodies
 from chainrule.nn import functional as F
 from chainrule.utils.checkpoint import checkpoint
 
@@ -125,3 +127,33 @@ def test_every_call_draws_anew_and_seeds_inside_hold_for_each():
     cr.manual_seed(0)
     assert h(cr.zeros(3)).tolist() == h(cr.zeros(3)).tolist() == g(cr.zeros(3)).tolist()
     assert cr.rand(2).tolist() == want.tolist()
+
+
+def test_checkpoint_without_draws_leaves_the_generator_alone() -> None:
+    """A checkpoint keeps the generator's state; where nothing is drawn a compiled branch with one is as good as any."""
+
+    def f(x):
+        return cr.cond(x.sum() > 0, lambda u: checkpoint(lambda v: v.sin() * v, u), lambda u: u * 0.5, (x,)).sum()
+
+    inside = [n.op.name for m in jit(f).lower(cr.ones(2)).graph.nodes for g in bodies(m) for n in g.nodes]
+    assert "sin" in inside and not any("generator" in name for name in inside)
+    x = cr.tensor([[0.3, 0.4], [-0.3, -0.4]], dtype=cr.float64)
+    one = cr.stack([grad(f)(v) for v in x])
+    for g in (vmap(grad(f)), jit(vmap(grad(f)))):
+        cr.testing.assert_close(g(x), one, rtol=1e-14, atol=0)
+
+
+def test_branches_that_draw_under_vmap() -> None:
+    """The examples go different ways, and the numbers drawn on either way are the examples' own or common, as vmap was told."""
+
+    def f(x):
+        return cr.cond(x > 0, lambda u: u * cr.rand((), dtype=cr.float64), lambda u: u * 0.5, (x,))
+
+    x = cr.tensor([0.3, -0.2, 0.7], dtype=cr.float64)
+    for g in (vmap(grad(f), randomness="same"), lambda x: grad(lambda x: vmap(f, randomness="same")(x).sum())(x)):
+        got = g(x)
+        assert got[1] == 0.5 and got[0] == got[2] and 0 < got[0] < 1
+    got = vmap(grad(f), randomness="different")(x)
+    assert got[1] == 0.5 and got[0] != got[2]
+    with pytest.raises(RuntimeError, match="randomness"):
+        vmap(grad(f))(x)

@@ -244,20 +244,14 @@ def test_indices_that_are_not_unit_stride_are_refused():
         llvm.render(k)
 
 
-def test_compiling_takes_under_a_tenth_of_a_second(monkeypatch, tmp_path):
-    import time
-
+def test_code_for_a_kernel_is_small() -> None:
+    """What a compiler has to read and what it makes: a row kernel, the largest kind, stays near what it is today."""
     from chainrule.kernels import rows
     from chainrule.kernels.softmax import _Forward
 
-    k = rows.build(_Forward, (f32, True), f32, False)
-    ir = llvm.render(k)
-    best = float("inf")
-    for _ in range(10):
-        start = time.process_time()
-        compiler.object_code(ir)
-        best = min(best, time.process_time() - start)
-    assert best < 0.1
+    ir = llvm.render(rows.build(_Forward, (f32, True), f32, False))
+    assert 100 < len(ir.splitlines()) < 2000
+    assert len(compiler.object_code(ir)) < 20_000
 
 
 def test_rendering_is_reproducible_and_debug_prints_it(capfd, monkeypatch):

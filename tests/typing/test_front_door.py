@@ -6,6 +6,7 @@ import doctest
 import importlib
 import inspect
 import pickle
+import pkgutil
 from types import ModuleType
 from typing import Any
 
@@ -117,6 +118,18 @@ def test_the_examples_of_the_docstrings_run() -> None:
         done = doctest.testmod(module, extraglobs={"chainrule": cr}, optionflags=doctest.NORMALIZE_WHITESPACE)
         assert not done.failed, space
         assert done.attempted or space not in ("chainrule", "chainrule.func", "chainrule.nn.functional"), space
+
+
+def test_the_examples_of_all_other_modules_run() -> None:
+    ran = 0
+    for found in pkgutil.walk_packages(cr.__path__, "chainrule."):
+        if found.name.rpartition(".")[2] == "__main__" or found.name == "chainrule.utils.tensorboard":  # an extra
+            continue
+        module = importlib.import_module(found.name)
+        done = doctest.testmod(module, extraglobs={"chainrule": cr}, optionflags=doctest.NORMALIZE_WHITESPACE)
+        assert not done.failed, found.name
+        ran += done.attempted
+    assert ran > 100
 
 
 def test_signatures_are_true() -> None:

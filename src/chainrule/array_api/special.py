@@ -1,6 +1,7 @@
 """scipy.special's functions of arrays, by SciPy's names: where SciPy follows the Array API standard it looks for them here.
 
 >>> import numpy as np, chainrule
+>>> from chainrule.array_api import special
 >>> chainrule.func.grad(lambda x: special.erf(x).sum())(np.zeros(1))
 array([1.12837917])
 """

@@ -16,7 +16,7 @@ from ..core.dispatch import recorder, recorder_of
 from ..core.tensor import Tensor
 from ..core.tree import flatten, unflatten
 from .branches import SWITCH
-from .draws import apart, draw_steps_p
+from .draws import apart, draw_steps_p, refuse
 from .graph import Graph, Var
 from .loops import SCAN, WHILE
 from .program import Program, capture
@@ -137,6 +137,8 @@ def _recorded_branches(name: str, index: Tensor, fs: list[Callable[..., Any]], o
         p = Program(Graph([*g.inputs[: len(leaves)], *extra], g.nodes, g.outputs), name)
         p.examples = [example(x) for x in (*leaves, *every)]
         programs.append(p)
+    if recorder() is None:
+        refuse(*programs)
     return unflatten(list(SWITCH.bind(index, *leaves, *every, branches=tuple(programs))), outs)
 
 

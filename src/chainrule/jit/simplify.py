@@ -19,7 +19,7 @@ _LOOPS = {"scan", "while_loop", "switch"}
 
 def simplify(g: Graph) -> Graph:
     """All passes, in order."""
-    return dead(scalings(identities(common(dead(g)))))
+    return dead(scalings(identities(common(dead(at_rest(g))))))
 
 
 def dead(g: Graph) -> Graph:
@@ -32,6 +32,37 @@ def dead(g: Graph) -> Graph:
             live.update(a for a in n.args if isinstance(a, Var))
     kept.reverse()
     return Graph(g.inputs, kept, g.outputs)
+
+
+def at_rest(g: Graph) -> Graph:
+    """Without reading and returning the states of generators from which nothing is drawn in between, as checkpoints do."""
+    if not any(n.op.name == "generator_state" for n in g.nodes):
+        return g
+    now: dict[int, Var] = {}  # the state that each generator is known to be in
+    swap: dict[Var, Var] = {}
+    nodes: list[Node] = []
+    for n in g.nodes:
+        n = _with_args(n, swap)
+        name, source = n.op.name, id(n.kw.get("source"))
+        if name == "generator_state":
+            if source in now:
+                swap[n.outs[0]] = now[source]
+                continue
+            now[source] = n.outs[0]
+        elif name == "generator_set_state":
+            state = n.args[0]
+            if now.get(source) is state:
+                continue
+            if isinstance(state, Var):
+                now[source] = state
+        elif name in ("draw", "generator_seed"):
+            now.pop(source, None)
+        elif has_effect(n):  # a loop may draw from any
+            now.clear()
+        nodes.append(n)
+    kept = _rewired(g, swap, nodes)
+    read = {a for n in nodes for a in n.args if isinstance(a, Var)} | set(kept.outputs)
+    return Graph(g.inputs, [n for n in nodes if n.op.name != "generator_state" or n.outs[0] in read], kept.outputs)
 
 
 def has_effect(n: Node) -> bool:
@@ -225,4 +256,4 @@ def _is(a: Any, number: int) -> bool:
     return bool(v == number) and not (number == 0 and bool(np.signbit(v)))
 
 
-__all__ = ["common", "constant", "dead", "frozen", "has_effect", "identities", "scalings", "simplify"]
+__all__ = ["at_rest", "common", "constant", "dead", "frozen", "has_effect", "identities", "scalings", "simplify"]
