@@ -51,8 +51,9 @@ def test_an_entry_says_what_people_look_for(entries: dict[str, reference.Entry])
 
 
 @pytest.mark.parametrize("path", [ROOT / "README.md", *PAGES], ids=lambda p: p.name)
-def test_python_blocks_are_run(path: Path) -> None:
+def test_python_blocks_are_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those with prompts by pytest itself, which compares what they print; the others here, one after the other."""
+    monkeypatch.chdir(tmp_path)  # some write files
     scope: dict[str, object] = {"__name__": "page"}
     for block in re.findall(r"^```python\n(.*?)^```", path.read_text(encoding="utf-8"), re.S | re.M):
         if not block.startswith(">>> ") and path.name != "template.md":
