@@ -117,9 +117,8 @@ def of_rows(w: Watch, count: int, seed: int) -> Iterator[tuple[str, Mutant, list
 
 def _fails(task: tuple[str, Mutant, list[str]]) -> tuple[str, Mutant, bool]:
     row, m, tests = task
-    with bent_value(m.slot.op) if m.way == VALUE else mutated(m):
-        with contextlib.redirect_stdout(io.StringIO()):
-            code = pytest.main([*QUIET, "-x", *tests])
+    with bent_value(m.slot.op) if m.way == VALUE else mutated(m), contextlib.redirect_stdout(io.StringIO()):
+        code = pytest.main([*QUIET, "-x", *tests])
     return row, m, code == pytest.ExitCode.TESTS_FAILED
 
 
