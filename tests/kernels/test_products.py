@@ -7,7 +7,18 @@ import chainrule as ct
 from chainrule import kernels
 
 pytestmark = pytest.mark.skipif(not kernels.available(), reason="no compiler")
-SHAPES = [(1, 1, 1), (5, 3, 2), (6, 4, 16), (61, 7, 65), (130, 64, 64), (517, 33, 10), (700, 5, 130), (1025, 66, 17)]
+SHAPES = [
+    (1, 1, 1),
+    (5, 3, 2),
+    (6, 4, 16),
+    (61, 7, 65),
+    (130, 64, 64),
+    (517, 33, 10),
+    (700, 5, 130),
+    (1025, 66, 17),
+    (700, 131, 130),
+    (2200, 200, 71),
+]
 TYPES = {np.float32: 2e-6, np.float64: 1e-14}
 
 
@@ -74,7 +85,7 @@ def test_a_large_sum_in_every_form(dtype):
 
 
 def test_threads_change_no_bit():
-    a, b, g = draw(3000, 40), draw(40, 50, seed=1), draw(3000, 50, seed=2)
+    a, b, g = draw(3000, 140), draw(140, 150, seed=1), draw(3000, 150, seed=2)
     results = []
     before = kernels.get_num_threads()
     try:

@@ -17,67 +17,111 @@ from .lang import Array, DType, Kernel, Value
 from .pool import empty
 
 ROWS = 6  # rows of the result side by side: with four vectors each they fill the registers
-TILE = 4  # the same for the transposed product
+VECTORS = 4
 BLOCK = 10 * ROWS  # rows per grid index
-CHUNK = 256  # rows per partial sum of the transposed product
+DEPTH = 64  # rows of a block of b that is copied to where it lies in one piece, and stays in the first cache
+DEEP = 8 * ROWS  # columns of a block of a, in the transposed product
+PARTS = 16  # partial sums of the transposed product, at most
+
+
+class _Blocks:
+    """What both products share: blocks of b, and sums of rows times such a block."""
+
+    def __init__(self, name: str, dtype: DType) -> None:
+        self.k, self.dtype = Kernel(name, dtype), dtype
+        self.a, self.b = self.k.array("a", dtype), self.k.array("b", dtype)
+        self.columns = VECTORS * (64 // dtype.size)
+        self.block = self.k.local("block", dtype, DEPTH * self.columns)
+
+    def copy(self, first: Value, rows: Value, n: Value, start: Value, wide: Value) -> None:
+        """These rows of b, from a column on, as a block."""
+        k = self.k
+        with k.loop(0, rows) as i, k.lanes(wide, unroll=VECTORS) as j:
+            self.block[i * self.columns + j] = self.b[(first + i) * n + start + j]
+
+    def add(self, out: Array, heads: list[Value], rows: Value, wide: Value, value: Any, begin: Any) -> None:
+        """``out[head + j] = begin + sum_i value(q, i) block[i, j]`` for each head, the q-th of them."""
+        k = self.k
+        with k.lanes(wide, unroll=VECTORS) as j:
+            sums = [k.var(self.dtype, begin(h, j), varying=True) for h in heads]
+            with k.loop(0, rows) as i:
+                row = self.block[i * self.columns + j]
+                for q, s in enumerate(sums):
+                    s.set(k.fma(value(q, i), row, s.get()))
+            for h, s in zip(heads, sums, strict=True):
+                out[h + j] = s.get()
+
+
+def _in_tiles(k: Kernel, n: Value, body: Any) -> None:
+    """``body(first, count)`` for tiles of ROWS, and for what is left one by one."""
+    whole = n // ROWS * ROWS
+    with k.loop(0, whole, ROWS) as i:
+        body(i, ROWS)
+    with k.loop(whole, n) as i:
+        body(i, 1)
 
 
 def _build_rows(dtype: DType, bias: bool) -> Kernel:
     """y = a b (+ c): a [m, k], b [k, n], c [n]."""
-    k = Kernel(f"matmul_{dtype}{'_bias' if bias else ''}", dtype)
-    a, b = k.array("a", dtype), k.array("b", dtype)
+    p = _Blocks(f"matmul_{dtype}{'_bias' if bias else ''}", dtype)
+    k, a = p.k, p.a
     c = k.array("c", dtype) if bias else None
     y = k.array("y", dtype)
     m, depth, n = k.size("m"), k.size("k"), k.size("n")
-
-    def rows(first: Value, count: int) -> None:
-        with k.lanes(n) as j:
-            start = c[j] if c is not None else k.const(0.0, dtype)
-            sums = [k.var(dtype, start, varying=True) for _ in range(count)]
-            with k.loop(0, depth) as i:
-                column = b[i * n + j]
-                for r, s in enumerate(sums):
-                    s.set(k.fma(a[(first + r) * depth + i], column, s.get()))
-            for r, s in enumerate(sums):
-                y[(first + r) * n + j] = s.get()
-
-    with k.grid((m + (BLOCK - 1)) // BLOCK, cost=depth * n * (BLOCK // 8)) as g:
+    with (
+        k.grid((m + (BLOCK - 1)) // BLOCK, cost=depth * n * (BLOCK // 8)) as g,
+        k.loop(0, n, p.columns) as start,
+        k.loop(0, depth, DEPTH) as at,
+    ):
         first = g * BLOCK
-        last = k.minimum(first + BLOCK, m)
-        whole = first + (last - first) // ROWS * ROWS
-        with k.loop(first, whole, ROWS) as i:
-            rows(i, ROWS)
-        with k.loop(whole, last) as i:
-            rows(i, 1)
+        wide, deep = k.minimum(n - start, p.columns), k.minimum(depth - at, DEPTH)
+        p.copy(at, deep, n, start, wide)
+
+        def tiles(begin: Any) -> None:
+            def tile(i: Value, count: int) -> None:
+                heads = [(first + i + r) * n + start for r in range(count)]
+                p.add(y, heads, deep, wide, lambda r, d: a[(first + i + r) * depth + at + d], begin)
+
+            _in_tiles(k, k.minimum(BLOCK, m - first), tile)
+
+        with k.when(at < 1):
+            tiles(lambda head, j: c[start + j] if c is not None else 0.0)
+        with k.when(at >= 1):
+            tiles(lambda head, j: y[head + j])
     return k
 
 
 def _build_transposed(dtype: DType) -> Kernel:
     """y = aᵀ b: a [m, k], b [m, n]; partial sums over chunks of rows, added in order."""
-    k = Kernel(f"matmul_transposed_{dtype}", dtype)
-    a, b, y, partial = k.array("a", dtype), k.array("b", dtype), k.array("y", dtype), k.array("partial", dtype)
-    m, depth, n = k.size("m"), k.size("k"), k.size("n")
-    chunks, tiles = (m + (CHUNK - 1)) // CHUNK, (depth + (TILE - 1)) // TILE
+    p = _Blocks(f"matmul_transposed_{dtype}", dtype)
+    k, a = p.k, p.a
+    y, partial = k.array("y", dtype), k.array("partial", dtype)
+    turned = k.local("turned", dtype, DEPTH * DEEP)
+    m, depth, n, chunk = k.size("m"), k.size("k"), k.size("n"), k.size("chunk")
+    chunks, down = (m + (chunk - 1)) // chunk, (depth + (DEEP - 1)) // DEEP
+    with k.grid(chunks * down, cost=n * chunk * (DEEP // 8)) as g:
+        part, column = g // down, g % down * DEEP
+        into, begin = (part * depth + column) * n, part * chunk
+        deep, last = k.minimum(depth - column, DEEP), k.minimum(begin + chunk, m)
+        with k.loop(begin, last, DEPTH) as first:
+            rows = k.minimum(last - first, DEPTH)
+            with k.loop(0, rows) as i, k.lanes(deep, unroll=1) as j:
+                turned[i * DEEP + j] = a[(first + i) * depth + column + j]
+            with k.loop(0, n, p.columns) as start:
+                wide = k.minimum(n - start, p.columns)
+                p.copy(first, rows, n, start, wide)
 
-    def columns(out: Array, into: Value, first: Value, last: Value, column: Value, count: int) -> None:
-        with k.lanes(n) as j:
-            sums = [k.var(dtype, 0.0, varying=True) for _ in range(count)]
-            with k.loop(first, last) as i:
-                row = b[i * n + j]
-                for q, s in enumerate(sums):
-                    s.set(k.fma(a[i * depth + column + q], row, s.get()))
-            for q, s in enumerate(sums):
-                out[into + q * n + j] = s.get()
+                def tiles(begin: Any, rows: Value = rows, start: Value = start, wide: Value = wide) -> None:
+                    def tile(d: Value, count: int) -> None:
+                        heads = [into + (d + q) * n + start for q in range(count)]
+                        p.add(partial, heads, rows, wide, lambda q, i: turned[i * DEEP + d + q], begin)
 
-    with k.grid(chunks * tiles, cost=n * (CHUNK * TILE // 8)) as g:
-        chunk, column = g // tiles, g % tiles * TILE
-        first = chunk * CHUNK
-        last = k.minimum(first + CHUNK, m)
-        into = (chunk * depth + column) * n
-        with k.when(depth - column >= TILE):
-            columns(partial, into, first, last, column, TILE)
-        with k.when(depth - column < TILE), k.loop(column, depth) as q:
-            columns(partial, (chunk * depth + q) * n, first, last, q, 1)
+                    _in_tiles(k, deep, tile)
+
+                with k.when(first < begin + 1):
+                    tiles(lambda head, j: 0.0)
+                with k.when(first >= begin + 1):
+                    tiles(lambda head, j: partial[head + j])
     with k.grid(depth, cost=n * chunks) as q, k.lanes(n) as j:
         total = k.var(dtype, 0.0, varying=True)
         with k.loop(0, chunks) as c:
@@ -122,7 +166,8 @@ def matmul_transposed(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     if call is None or b.shape[0] != m or b.dtype != a.dtype or not m * k * n:
         raise NotSupported
     f, scratch = call
-    y, partial = np.empty((k, n), a.dtype), empty((-(-m // CHUNK) * k * n,), scratch)
-    if f(runtime.pool(), a, b, y, partial, m, k, n) is False:
+    chunk = max(2, -(-m // (PARTS * DEPTH))) * DEPTH
+    y, partial = np.empty((k, n), a.dtype), empty((-(-m // chunk) * k * n,), scratch)
+    if f(runtime.pool(), a, b, y, partial, m, k, n, chunk) is False:
         raise NotSupported
     return y

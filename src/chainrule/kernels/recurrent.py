@@ -3,12 +3,14 @@
 Rows are packed: step t has ``count[t]`` sequences, in rows ``at[t]`` and following; states have a row for each sequence, and a step
 replaces the first ``count[t]`` of them. So sequences of different lengths, and the way from the end to the start, are the same loop:
 `at` and `count` stand in the order of the steps. A row has `batch` examples, and there are as many matrices (or one for all).
+Sequences know nothing of each other: each thread goes through all steps with a part of them.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,7 @@ from .pool import empty
 
 GATES = {"lstm": 4, "gru": 3, "tanh": 1, "relu": 1}  # per hidden unit, before the activations
 ROWS, VECTORS = 4, 4  # of a tile of a product
-MANY = 96  # rows from which on BLAS is faster
+PART, PARTS = 8, 8  # examples of a part, at least; and how many parts there are where that leaves more
 KEPT = {"lstm": 4, "gru": 4, "tanh": 0, "relu": 0}  # what the backward loop reads of them
 
 _compiled: dict[tuple[Any, ...], Callable[..., Any]] = {}
@@ -54,35 +56,37 @@ class _Loop:
 
     def sizes(self) -> None:
         k = self.k
-        self.gemm, self.steps, self.batch, self.matrices = (
-            k.size("gemm"), k.size("steps"), k.size("batch"), k.size("matrices"),
-        )  # fmt: skip
+        self.part, self.parts = k.size("part"), k.size("parts")
+        self.steps, self.batch, self.matrices = k.size("steps"), k.size("batch"), k.size("matrices")
         self.hidden, self.width = k.size("hidden"), k.size("width")
 
-    def product(
-        self, n: Value, a: tuple[Array, Value], w: tuple[Array, Array], c: tuple[Array, Value], inner: Value, outer: Value,
-        transposed: bool, add: bool = False,
-    ) -> None:  # fmt: skip
-        """c = a w for the rows of a step, with one matrix for all examples or one for each.
+    @contextmanager
+    def walk(self, work: Value, back: bool = False) -> Iterator[tuple[Value, Value, Value]]:
+        """The steps of each part of the sequences: where a step's rows start, and the part's first row of them and its last."""
+        k, q = self.k, self.matrices
+        with k.grid(self.parts, self.steps * self.part * q * work // 8) as part, k.loop(0, self.steps) as s:
+            t = self.steps - 1 - s if back else s
+            rows = self.count[t] * (self.batch // q)
+            yield (
+                self.at[t] * self.batch,
+                k.minimum(part * self.part, rows) * q,
+                k.minimum((part + 1) * self.part, rows) * q,
+            )
 
-        Few rows: BLAS would pack the matrix anew at each step, which takes as long as the product; here it comes in panels of
+    def product(
+        self, first: Value, last: Value, a: tuple[Array, Value], w: Array, c: tuple[Array, Value], inner: Value, outer: Value,
+        add: bool = False,
+    ) -> None:  # fmt: skip
+        """c = a w for these rows of a step, with one matrix for all examples or one for each.
+
+        BLAS would pack the matrix anew at each step, which takes as long as the product of few rows; here it comes in panels of
         columns, packed once.
         """
         k, q = self.k, self.matrices
-        rows, cols = n * (self.batch // q), VECTORS * k.width
+        start, stop, cols = first // q, last // q, VECTORS * k.width
         panels = (outer + (cols - 1)) // cols
         with k.loop(0, q) as b:
             from_, into = a[1] + b * inner, c[1] + b * outer
-            with k.when(rows >= MANY):
-                k.gemm(
-                    self.gemm,
-                    (rows, outer, inner),
-                    (a[0], from_, inner * q),
-                    (w[0], b * inner * outer, inner if transposed else outer),
-                    (c[0], into, outer * q),
-                    transposed,
-                    add,
-                )
 
             def tile(
                 first: Value, panel: Value, count: int, b: Value = b, from_: Value = from_, into: Value = into
@@ -94,17 +98,17 @@ class _Loop:
                 with k.lanes(k.minimum(outer - start, cols), unroll=VECTORS) as j:
                     sums = [k.var(self.dtype, c[0][t + j] if add else 0.0, varying=True) for t in tails]
                     with k.loop(0, inner) as i:
-                        column = w[1][at + i * cols + j]
+                        column = w[at + i * cols + j]
                         for s, h in zip(sums, heads, strict=True):
                             s.set(k.fma(a[0][h + i], column, s.get()))
                     for s, t in zip(sums, tails, strict=True):
                         c[0][t + j] = s.get()
 
-            with k.when(rows < MANY), k.loop(0, panels) as panel:
-                whole = rows // ROWS * ROWS
-                with k.loop(0, whole, ROWS) as r:
+            with k.loop(0, panels) as panel:
+                whole = start + (stop - start) // ROWS * ROWS
+                with k.loop(start, whole, ROWS) as r:
                     tile(r, panel, ROWS)
-                with k.loop(whole, rows) as r:
+                with k.loop(whole, stop) as r:
                     tile(r, panel, 1)
 
 
@@ -124,9 +128,8 @@ def _panels(w: Any, dtype: DType) -> Any:
 def _forward(mode: str, dtype: DType, projected: bool, extra: bool = False) -> Kernel:
     p = _Loop(f"{mode}_loop_{dtype}{'_projected' if projected else ''}", dtype)
     k = p.k
-    x, w = p.array("x"), (p.array("w"), p.array("wp"))
-    b = p.array("b")
-    wr = (p.array("wr"), p.array("wrp")) if projected else None
+    x, w, b = p.array("x"), p.array("w"), p.array("b")
+    wr = p.array("wr") if projected else None
     h, z, y = p.array("h"), p.array("z"), p.array("y")
     lstm = mode == "lstm"
     c, cells, mid = (p.array("c"), p.array("cells"), p.array("mid") if projected else None) if lstm else (None,) * 3
@@ -135,11 +138,10 @@ def _forward(mode: str, dtype: DType, projected: bool, extra: bool = False) -> K
     hidden, width = p.hidden, p.width
     g = hidden * GATES[mode]
     sigmoid, tanh = math.sigmoid, math.tanh
-    with k.grid(1) as start, k.loop(start, p.steps) as t:
-        n, at = p.count[t], p.at[t] * p.batch
-        zero = n - n
-        p.product(n, (h, zero), w, (z, zero), width, g, True)
-        with k.loop(0, n * p.batch) as r:
+    with p.walk(width * g) as (at, first, last):
+        zero = at - at
+        p.product(first, last, (h, zero), w, (z, zero), width, g)
+        with k.loop(first, last) as r:
             row = at + r
             bias = (r % p.matrices) * g
             with k.lanes(hidden, unroll=1) as j:
@@ -175,9 +177,9 @@ def _forward(mode: str, dtype: DType, projected: bool, extra: bool = False) -> K
                     y[row * hidden + j] = out
         if mid is not None:
             assert wr is not None
-            p.product(n, (mid, zero), wr, (h, zero), hidden, width, True)
-            with k.lanes(n * p.batch * width) as j:
-                y[at * width + j] = h[j]
+            p.product(first, last, (mid, zero), wr, (h, zero), hidden, width)
+            with k.lanes((last - first) * width) as j:
+                y[(at + first) * width + j] = h[first * width + j]
     return k
 
 
@@ -189,8 +191,8 @@ def _backward(mode: str, dtype: DType, projected: bool, extra: bool) -> Kernel:
     """`extra`: cells and gates have cotangents of their own, as they do when the backward loop was differentiated."""
     p = _Loop(f"{mode}_loop_backward_{dtype}{'_projected' if projected else ''}{'_extra' if extra else ''}", dtype)
     k = p.k
-    gy, dh, w = p.array("gy"), p.array("dh"), (p.array("w"), p.array("wp"))
-    wr = (p.array("wr"), p.array("wrp")) if projected else None
+    gy, dh, w = p.array("gy"), p.array("dh"), p.array("w")
+    wr = p.array("wr") if projected else None
     lstm, gru = mode == "lstm", mode == "gru"
     dc, cells, before = (p.array(s) for s in ("dc", "cells", "before")) if lstm else (None,) * 3
     gates = p.array("gates") if KEPT[mode] else None
@@ -204,16 +206,14 @@ def _backward(mode: str, dtype: DType, projected: bool, extra: bool) -> Kernel:
     p.sizes()
     hidden, width = p.hidden, p.width
     g = hidden * GATES[mode]
-    with k.grid(1) as start, k.loop(start, p.steps) as s:
-        t = p.steps - 1 - s
-        n, at = p.count[t], p.at[t] * p.batch
-        zero = n - n
+    with p.walk(width * g, back=True) as (at, first, last):
+        zero = at - at
         if projected:
             assert gh is not None and gm is not None and wr is not None
-            with k.lanes(n * p.batch * width) as j:
-                gh[at * width + j] = gy[at * width + j] + dh[j]
-            p.product(n, (gh, at * width), wr, (gm, zero), width, hidden, False)
-        with k.loop(0, n * p.batch) as r:
+            with k.lanes((last - first) * width) as j:
+                gh[(at + first) * width + j] = gy[(at + first) * width + j] + dh[first * width + j]
+            p.product(first, last, (gh, at * width), wr, (gm, zero), width, hidden)
+        with k.loop(first, last) as r:
             row = at + r
             with k.lanes(hidden, unroll=1) as j:
                 u = gm[r * hidden + j] if gm is not None else gy[row * hidden + j] + dh[r * hidden + j]
@@ -245,14 +245,14 @@ def _backward(mode: str, dtype: DType, projected: bool, extra: bool) -> Kernel:
                 else:
                     v = y[row * hidden + j]  # type: ignore[index]
                     dx[row * g + j] = u * (1.0 - v * v) if mode == "tanh" else k.select(v > 0.0, u, 0.0)
-        p.product(n, (dq if dq is not None else dx, at * g), w, (dh, zero), g, width, False, add=gru)
+        p.product(first, last, (dq if dq is not None else dx, at * g), w, (dh, zero), g, width, add=gru)
     return k
 
 
 def _loop(
     mode: str, dtype: np.dtype, projected: bool, back: bool, extra: bool = False
-) -> tuple[Callable[..., Any], int, DType]:
-    """The compiled loop, the address of gemm and the type; NotSupported where there is none."""
+) -> tuple[Callable[..., Any], DType]:
+    """The compiled loop and the type; NotSupported where there is none."""
     t = kernel_type(dtype)
     if t.size < 4 or not compiler.available():
         raise NotSupported
@@ -260,7 +260,13 @@ def _loop(
     f = _compiled.get(key)
     if f is None:
         f = _compiled[key] = compiler.compile_kernel((_backward if back else _forward)(mode, t, projected, extra))
-    return f, blas("dgemm" if dtype.itemsize == 8 else "sgemm"), t
+    return f, t
+
+
+def _parts(examples: int) -> tuple[int, int]:
+    """How many examples (of each matrix) a part has, and how many parts there are: by their number alone, whatever threads there are."""
+    size = max(PART, -(-examples // (PARTS * PART)) * PART)
+    return size, max(1, -(-examples // size))
 
 
 def _check_rows(rows: int, sequences: int, at: Any, count: Any) -> None:
@@ -280,7 +286,7 @@ def forward_loop(
     x [rows, batch, gates], h [sequences, batch, width], c [sequences, batch, hidden], w [matrices, gates, width], b [matrices, gates],
     wr [matrices, width, hidden].
     """
-    f, gemm, t = _loop(mode, x.dtype, wr is not None, False)
+    f, t = _loop(mode, x.dtype, wr is not None, False)
     rows, batch, g = x.shape
     _check_rows(rows, len(h), at, count)
     hidden, width = g // GATES[mode], h.shape[-1]
@@ -290,8 +296,9 @@ def forward_loop(
     gates = empty((rows, batch, KEPT[mode] * hidden), x.dtype) if KEPT[mode] else None
     mid = None if wr is None else empty((len(h), batch, hidden), x.dtype)
     wp, wrp = _panels(w.transpose(0, 2, 1), t), None if wr is None else _panels(wr.transpose(0, 2, 1), t)
-    args = [v for v in (x, w, wp, b, wr, wrp, h, z, y, c, cells, mid, gates) if v is not None]
-    if f(runtime.pool(), at, count, *args, gemm, len(at), batch, len(w), hidden, width) is False:
+    args = [v for v in (x, wp, b, wrp, h, z, y, c, cells, mid, gates) if v is not None]
+    parts = _parts(len(h) * (batch // len(w)))
+    if f(runtime.pool(), at, count, *args, *parts, len(at), batch, len(w), hidden, width) is False:
         raise NotSupported
     return y, cells, gates
 
@@ -305,7 +312,7 @@ def backward_loop(
     `before` are the cells (LSTM) or states (GRU) that each row started from; `gcells` and `ggates` are given together or not at all.
     """
     extra = ggates is not None
-    f, gemm, t = _loop(mode, gy.dtype, wr is not None, True, extra)
+    f, t = _loop(mode, gy.dtype, wr is not None, True, extra)
     rows, batch, width = gy.shape
     _check_rows(rows, len(dh), at, count)
     g = w.shape[1]
@@ -318,7 +325,8 @@ def backward_loop(
     else:
         own = [gates, ggates, before] if mode == "gru" else [y]
     wp, wrp = _panels(w, t), None if wr is None else _panels(wr, t)
-    args = [v for v in (gy, dh, w, wp, wr, wrp, *own, dx, dq, gh, gm) if v is not None]
-    if f(runtime.pool(), at, count, *args, gemm, len(at), batch, len(w), hidden, width) is False:
+    args = [v for v in (gy, dh, wp, wrp, *own, dx, dq, gh, gm) if v is not None]
+    parts = _parts(len(dh) * (batch // len(w)))
+    if f(runtime.pool(), at, count, *args, *parts, len(at), batch, len(w), hidden, width) is False:
         raise NotSupported
     return dx, dq, gh

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule import func
+from chainrule import func, kernels
 from chainrule.core.tensor import Tensor
 from chainrule.kernels import NotSupported
 from chainrule.kernels.recurrent import GATES
 from chainrule.ops.recurrent import loop
 
 MODES = [("lstm", False), ("lstm", True), ("gru", False), ("tanh", False), ("relu", False)]
-# The second has so many rows that BLAS makes the products, and two panels of columns.
+# The second has several parts, whose last ones are not there at every step, and two panels of columns.
 SHAPES = [((4, 4, 3, 1), 5), ((100, 97), 70)]
 
 
@@ -70,6 +70,24 @@ def test_the_compiled_loops_run(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(NotSupported):
         loop._forward_kernel(*[a.half().numpy() for a in (cr.randn(3, 8), h[0], h[0], *w)][:4], None, None,
                              mode="lstm", steps=(3,), reverse=False)  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", ["LSTM", "GRU", "RNN"])
+def test_threads_change_no_bit(mode: str) -> None:
+    """Each thread goes through all steps with a part of the sequences, whatever other threads do."""
+    layer = getattr(cr.nn, mode)(5, 70, bidirectional=True)
+    x = cr.randn(9, 37, 5)
+    h = cr.nn.utils.rnn.pack_padded_sequence(x, cr.arange(37) % 9 + 1, enforce_sorted=False)
+    before, results = kernels.get_num_threads(), []
+    try:
+        for threads in (1, 2, 3):
+            kernels.set_num_threads(threads)
+            ys = [layer(x)[0], layer(h)[0].data]
+            gs = cr.autograd.grad(sum((y * y).sum() for y in ys), list(layer.parameters()))
+            results.append([t.detach().numpy().tobytes() for t in (*ys, *gs)])
+    finally:
+        kernels.set_num_threads(before)
+    assert results[0] == results[1] == results[2]
 
 
 NAMES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}

@@ -55,7 +55,8 @@ def rounded_once(f: Callable[..., Any]) -> Callable[..., Any]:
 
 TALL = 1 << 12  # elements from which a matrix may be a tall one
 WORK = 1 << 18  # multiplications from which a BLAS library uses its own threads
-PANEL = 1 << 16  # bytes of a matrix that stays in the cache while a tall one passes by
+PANEL = 1 << 16  # bytes of a matrix that stays in the first cache while a tall one passes by
+MANY, WIDE = 512, 1 << 19  # rows of a very tall one, beside which it may fill the second cache
 
 
 def times(a: Any, b: Any, c: Any = None) -> Any:
@@ -64,9 +65,10 @@ def times(a: Any, b: Any, c: Any = None) -> Any:
         from ...kernels import NotSupported, matmul
 
         try:
-            if b.nbytes <= PANEL and a.flags.c_contiguous:
+            if b.nbytes <= (WIDE if a.shape[0] >= MANY else PANEL) and a.flags.c_contiguous:
                 return matmul.matmul(a, np.ascontiguousarray(b), c)
-            if a.shape[0] * b.shape[1] * a.itemsize <= PANEL and a.flags.f_contiguous and c is None:
+            most = WIDE if a.shape[1] >= 2 * MANY else PANEL
+            if a.shape[0] * b.shape[1] * a.itemsize <= most and a.flags.f_contiguous and c is None:
                 return matmul.matmul_transposed(a.T, b)
         except NotSupported:
             pass
