@@ -60,7 +60,8 @@ def _listed(f: Any) -> Any:
             return _run(f, args, kw) if not isinstance(f, _np.ufunc) else f(*args, **kw)
         return f(*args, **kw)
 
-    call.__name__, call.__doc__ = f.__name__, f.__doc__
+    call.__name__ = f.__name__
+    call.__doc__ = f"``np.{f.__name__}``, of lists with the values of a transform in them too."
     return call
 
 

@@ -230,7 +230,7 @@ def once_differentiable(f: Callable[..., Any]) -> Callable[..., Any]:
     def run(ctx: Any, *grads: Any) -> Any:
         with no_grad():
             out = f(ctx, *grads)
-        tracked = [g for g in (*grads, *ctx.saved_tensors) if isinstance(g, Tensor) and g.requires_grad]
+        tracked = [g for g in (*grads, *ctx.saved_tensors) if isinstance(g, Tensor) and g._recorded]
         if not tracked or not is_grad_enabled():
             return out
         several = isinstance(out, tuple)

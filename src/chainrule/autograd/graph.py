@@ -131,8 +131,8 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., Any], 
                     del ran[min(ran)]
             fn(g)
 
-        return _Handles([t.register_hook(first) for t in tensors if t.requires_grad])
-    nodes = [get_gradient_edge(t) if t.requires_grad else None for t in tensors]
+        return _Handles([t.register_hook(first) for t in tensors if t._recorded])
+    nodes = [get_gradient_edge(t) if t._recorded else None for t in tensors]
     state: dict[int, dict[int, Any]] = {}
 
     def arrived(i: int) -> Callable[[Any], None]:
@@ -150,7 +150,7 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., Any], 
 
         return hook
 
-    return _Handles([t.register_hook(arrived(i)) for i, t in enumerate(tensors) if t.requires_grad])
+    return _Handles([t.register_hook(arrived(i)) for i, t in enumerate(tensors) if t._recorded])
 
 
 def current_walk() -> int:

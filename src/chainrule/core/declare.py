@@ -79,6 +79,7 @@ def op(
     batch: Callable[..., Any] | str = "trailing",
     core: str | None = None,
     linear: str = "",
+    moves: bool = False,
     view: bool = False,
     differentiable: bool = True,
     integer_outputs: tuple[int, ...] = (),
@@ -95,7 +96,8 @@ def op(
     ``batch(size, xs, batched, **static)``.
 
     `linear` says that the op is linear in its arguments, in ``"all"`` of them together or in ``"each"`` beside the others: then
-    its tangent is the op itself on tangents, and no forward rule is written.
+    its tangent is the op itself on tangents, and no forward rule is written. `moves` says that it chooses, moves, repeats or adds
+    elements and does nothing else to them, as linear views do: what is absent of a cotangent stays absent through it.
 
     `sizes` names the static data that hold sizes, which may be ragged; no others are looked at. `grows` names those of them that
     hold all sizes of an argument or of the result, so that a batch axis is added to them and a rule may take them for the shapes
@@ -121,7 +123,7 @@ def op(
             sizes=tuple(sizes.split()),
             grows=tuple(grows.split()),
         )
-        o.linear = linear
+        o.linear, o.moves = linear, moves or (view and linear == "each")
         if linear == "each":
             o.jvp([_in_place(o, i) for i in range(f.__code__.co_argcount)])
         if core is not None:

@@ -22,7 +22,7 @@ class GradientEdge(NamedTuple):
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """The edge at which the gradient of a tensor arrives."""
-    if not tensor.requires_grad:
+    if not tensor._recorded:
         raise RuntimeError(
             "get_gradient_edge: It is not possible to get the gradient edge for a Tensor that does not require gradients"
         )

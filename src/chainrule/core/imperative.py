@@ -97,7 +97,7 @@ def _set_grad(self: Tensor, g: Any) -> None:
 
 def retain_grad(self: Tensor) -> None:
     """Let backward() fill ``.grad`` of this non-leaf tensor."""
-    if not self.requires_grad:
+    if not self._recorded:
         raise ChainruleError("can't retain_grad on Tensor that has requires_grad=False")
     m = meta(self)
     if self.is_leaf or m.retain is not None:
@@ -173,7 +173,7 @@ class RemovableHandle:
 
 def register_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHandle:
     """Call ``hook(grad)`` when backward computes this tensor's gradient; what it returns replaces the gradient."""
-    if not self.requires_grad:
+    if not self._recorded:
         raise ChainruleError("cannot register a hook on a tensor that doesn't require gradient")
     return RemovableHandle(*_attach(self, hook))
 

@@ -53,6 +53,8 @@ class Op:
         None  # how a write through this view reaches its base, where it is no choice of elements
     )
     linear = ""
+    # Whether the reverse rule only moves and adds elements, so that it also says where an absent cotangent is absent in the inputs.
+    moves = False
     kernel: Callable[..., Any] | None = None
     large: Any = None  # a body for operands of many elements, which may say None
     # Whether arguments and results of equal ranks have equal leading axes: where all have one core rank, as pointwise ops do.

@@ -42,7 +42,7 @@ def _inverse(dims: tuple[int, ...]) -> tuple[int, ...]:
 permute_p.vjp([lambda g, y, x, *, dims: permute_p(g, dims=_inverse(dims))])
 
 
-@op("alias", view=True)
+@op("alias", view=True, moves=True)
 def alias_p(x: Any) -> Any:
     """The same memory as another tensor."""
     return x.view() if type(x) is np.ndarray else x

@@ -290,7 +290,7 @@ class Tensor(Methods):
 
     def numpy(self, *, force: bool = False) -> Any:
         """The elements as a NumPy array that shares this tensor's memory."""
-        if not force and self.requires_grad:
+        if not force and self._recorded:
             raise ChainruleError(
                 "numpy(): Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead. (It would lose the gradient.)"
             )
@@ -393,10 +393,16 @@ class Tensor(Methods):
 
     # -- imperative differentiation: the reverse interpreter at level 0 (core/imperative.py attaches the rest) ---------
     @property
-    def requires_grad(self) -> bool:
-        """Whether reverse mode records what is done with this tensor."""
+    def _recorded(self) -> bool:
+        """Whether reverse mode records what is done with this tensor at any level: inside a ``vmap`` or ``jvp`` too."""
         i = self._interp
-        return i is not None and (i.kind == "reverse" or (i.kind != "reverse" and self._value.requires_grad))
+        return i is not None and (i.kind == "reverse" or self._value._recorded)
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether reverse mode records what is done with this tensor, at the innermost level that it belongs to."""
+        i = self._interp
+        return i is not None and i.kind == "reverse"
 
     @requires_grad.setter
     def requires_grad(self, on: bool) -> None:

@@ -187,9 +187,10 @@ def walk_back(
                 gs = _pulled(n, g, rewrap, live)
         if n.rare and n.around is not None:
             gs = _run_after(n, gs, g)
+        mask = masks.pop(n, None) if masks else None
+        moved = _moved(n, g, mask, live) if mask is not None and op.moves else None
         if free:
             n.release()
-        mask = masks.pop(n, None) if masks else None
         i = 0
         for p in n.parents:
             gi, fit = gs[i] if i < len(gs) else None, n.fits[i]
@@ -201,11 +202,13 @@ def walk_back(
                     skipped.append(p)
                 continue
             m = None
-            if mask is not None or gi.__class__ is Masked:
+            if moved is not None:
+                m = moved[i - 1]
+            elif mask is not None or gi.__class__ is Masked:
                 gi, m = _masked(gi, mask, op)
             if fit is not None and not (type(v := gi._value) is ndarray and v.shape == fit[0] and v.dtype is fit[1].np):
                 if m is not None and fit[0] != tuple(gi.shape):
-                    m = None
+                    m = fit_cotangent(m.to(gi.dtype), *fit) != 0
                 gi = fit_cotangent(gi, *fit)
             prev = grads.get(p)
             if prev is None:
@@ -510,6 +513,11 @@ def _masked(g: Any, mask: Any, op: Any) -> tuple[Any, Any]:
         g = g.masked_fill(~mask, 0)
         m = mask if m is None else m & mask
     return g, m
+
+
+def _moved(n: Node, g: Any, mask: Any, live: set[Node] | None) -> list[Any]:
+    """Where the cotangents of the inputs are present, of an op that moves and adds elements: the places move alike."""
+    return [m if m is None else m != 0 for m in _pulled(n, mask.to(g.dtype), None, live)]
 
 
 def _join_masks(masks: dict[Node, Any], p: Node, m: Any) -> None:

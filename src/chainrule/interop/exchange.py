@@ -22,7 +22,7 @@ def dlpack(
     self: Tensor, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
 ) -> Any:
     """The memory of this tensor for another library; of bfloat16 and of memory that may not be written to, too."""
-    if self.requires_grad:
+    if self._recorded:
         raise BufferError("__dlpack__: a tensor that requires grad would lose the gradient; export x.detach()")
     from .capsule import export
 

@@ -238,7 +238,7 @@ def _replace(things: Any, make: Any, dicts: bool = False) -> Any:
         return things
     several = isinstance(things, tuple | list)
     items = list(things) if several else [things]
-    places = [k for k, x in enumerate(items) if isinstance(x, Tensor) and x.requires_grad]
+    places = [k for k, x in enumerate(items) if isinstance(x, Tensor) and x._recorded]
     if places:
         for k, x in zip(places, make([items[k] for k in places], places, len(items)), strict=True):
             items[k] = x

@@ -170,8 +170,17 @@ class UninitializedTensorMixin:
         x.__class__ = self.cls_to_become
         x.requires_grad_(on)
 
-    def requires_grad_(self, requires_grad: bool = True) -> Any:
+    @property
+    def requires_grad(self) -> bool:
         """Whether gradients will be recorded."""
+        return bool(self._value.requires_grad)  # type: ignore[attr-defined]
+
+    @requires_grad.setter
+    def requires_grad(self, on: bool) -> None:
+        self.requires_grad_(on)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Any:
+        """Record gradients from here on (or stop to)."""
         self._value.requires_grad_(requires_grad)  # type: ignore[attr-defined]
         return self
 

@@ -370,11 +370,7 @@ def check_outside(case: Case, rng: np.random.Generator) -> None:
     With as many examples as a tensor has rows or columns too, and with one: a shape must not be taken for another.
     """
     f, xs = outputs(case.f), case.tensors()
-
-    def slope(*a: Any) -> Any:  # examples at which there is a derivative
-        ys, pull = func.vjp(f, *a)
-        return pull(tuple(like(np.random.default_rng(0), ys)))
-
+    slope = _slope(f)
     n, sizes = len(xs), sorted({1, 3, *(d for x in xs for d in x.shape if 1 < d <= 6)})
     for size in sizes:
         for picked in dict.fromkeys([(True,) * n, *(tuple(i == k for i in range(n)) for k in range(n))]):
@@ -387,6 +383,31 @@ def check_outside(case: Case, rng: np.random.Generator) -> None:
                 fixed = [Tensor(np.stack(variants)) if i == k else Tensor(w) for i, w in enumerate(case.fixed)]
                 dims = (*[None] * n, *[0 if i == k else None for i in range(len(fixed))])
                 _outside_law(f"{case}, {size} examples of index {k}", f, dims, [*xs, *fixed], rng, size)
+
+
+def _slope(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A cotangent of `f`: examples are at points at which there is a derivative."""
+
+    def slope(*a: Any) -> Any:
+        ys, pull = func.vjp(f, *a)
+        return pull(tuple(like(np.random.default_rng(0), ys)))
+
+    return slope
+
+
+def check_second_outside(case: Case, rng: np.random.Generator, size: int = 3) -> None:
+    """Derivatives of vmap of the reverse rule and of the forward rule, whose examples may share the inputs, or the directions."""
+    f, xs = outputs(case.f), case.tensors()
+    n = len(xs)
+    for name, rule, extra in (
+        ("reverse", _vjp_map(f, n), like(rng, f(*xs))),
+        ("forward", _jvp_map(f, n), like(rng, xs)),
+    ):
+        m = len(extra)
+        for dims in ((0,) * (n + m), (0,) * n + (None,) * m, (None,) * n + (0,) * m):
+            if any(d == 0 for d in dims):
+                batch = _examples(_slope(rule), [*xs, *extra], dims, size)[0]
+                _outside_law(f"{name} rule of {case}, examples of {dims}", rule, dims, batch, rng, size)
 
 
 def _outside_law(
@@ -438,7 +459,7 @@ def _placed(args: list[Tensor], at: list[int], values: Sequence[Any]) -> list[An
     return out
 
 
-LAWS = (check_tangent, check_dot, check_second, check_vmap, check_indices, check_outside)
+LAWS = (check_tangent, check_dot, check_second, check_vmap, check_indices, check_outside, check_second_outside)
 
 
 def check(case: Case, seed: int = 0) -> None:

@@ -194,8 +194,9 @@ def _composed_back(scale: float, causal: bool) -> Any:
     from ...transforms.reverse import vjp
 
     def back(g: Any, q: Any, k: Any, v: Any) -> Any:
-        lead = tuple(g.shape[:-2])  # a cotangent of its own for each example of a vmap that shares the inputs
-        q, k, v = (x if tuple(x.shape[:-2]) == lead else x.expand(*lead, *x.shape[-2:]) for x in (q, k, v))
+        # Under vmap the examples may share some of them, the cotangent too: all have the leading axes of all, as in the body.
+        lead = np.broadcast_shapes(*(tuple(x.shape[:-2]) for x in (g, q, k, v)))
+        g, q, k, v = (x if tuple(x.shape[:-2]) == lead else x.expand(*lead, *x.shape[-2:]) for x in (g, q, k, v))
         return vjp(lambda q, k, v: compose(q, k, v, scale, causal), q, k, v)[1](g)
 
     return back

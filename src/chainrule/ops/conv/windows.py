@@ -39,7 +39,7 @@ def _count(n: int, size: int, step: int, gap: int) -> int:
     return (n - (size - 1) * gap - 1) // step + 1 if size else n // step + 1
 
 
-@op("refold", sizes="n")
+@op("refold", sizes="n", moves=True)
 def refold_p(g: Any, *, dim: int, size: int, step: int, gap: int, n: int) -> Any:
     """Windows added up where they overlap: the transpose of unfold."""
     axis = g.ndim - 1 + dim
@@ -116,7 +116,7 @@ def _settings(name: str, kernel_size: Any, dilation: Any, padding: Any, stride: 
     )
 
 
-@op("patches", linear="each")
+@op("patches", linear="each", moves=True)
 def patches_p(x: Any, *, geo: Geometry) -> Any:
     """``(..., C, *size) -> (..., C * kernel, patches)``."""
     c = x.shape[-geo.d - 1]
@@ -124,7 +124,7 @@ def patches_p(x: Any, *, geo: Geometry) -> Any:
     return y.copy() if np.may_share_memory(y, x) else y
 
 
-@op("add_patches", linear="each")
+@op("add_patches", linear="each", moves=True)
 def add_patches_p(y: Any, *, geo: Geometry) -> Any:
     """The transpose of `patches`: what overlaps is added up."""
     work = y.astype(np.float32) if y.dtype in dt.HALVES else y

@@ -95,7 +95,7 @@ def _data(self: Tensor) -> Tensor:
 def _set_data(self: Tensor, new: Tensor) -> None:
     if not isinstance(new, Tensor):
         raise TypeError(f"Variable data has to be a tensor, but got {new.__class__.__name__}")
-    if self.requires_grad and new.dtype.category < dt.FLOAT:
+    if self._recorded and new.dtype.category < dt.FLOAT:
         raise RuntimeError(
             f"data set to a tensor that requires gradients must be floating point or complex dtype, not {new.dtype}"
         )

@@ -18,19 +18,19 @@ from ..elementwise.select import where_p
 from . import moving
 
 
-@op("gather", batch="expand", grows="old")
+@op("gather", batch="expand", grows="old", moves=True)
 def gather_p(x: Any, i: Any, *, dim: int, old: tuple[int, ...]) -> Any:
     """``y[a][b] = x[i[a][b]][b]`` for dim 0, and so on, of an `x` of sizes `old`."""
     return moving.gather(x, i, dim)
 
 
-@op("scatter_add", batch="expand", grows="ss")
+@op("scatter_add", batch="expand", grows="ss", moves=True)
 def scatter_add_p(x: Any, i: Any, src: Any, *, dim: int, ss: tuple[int, ...]) -> Any:
     """`x` with ``src`` added at the places that gather would read."""
     return moving.scatter_add(x, i, src if src.shape == i.shape else src[tuple([slice(0, m) for m in i.shape])], dim)
 
 
-@op("scatter", batch="expand", grows="ss")
+@op("scatter", batch="expand", grows="ss", moves=True)
 def scatter_p(x: Any, i: Any, src: Any, *, dim: int, ss: tuple[int, ...]) -> Any:
     """`x` with ``src`` written at the places that gather would read."""
     return moving.scatter(x, i, src if src.shape == i.shape else src[tuple([slice(0, m) for m in i.shape])], dim)

@@ -62,6 +62,7 @@ take_rows_p = op(
     "take_rows",
     batch=lambda size, xs, flags, *, r, s, n: take_rows_p.bind(*_aligned(size, xs, flags, [r + 1, s]), r=r, s=s, n=n),
     sizes="n",
+    moves=True,
 )(_take)
 take_rows_p.__doc__ = "Rows `i` of the `n` rows of `x`."
 
@@ -86,6 +87,7 @@ add_rows_p = op(
     "add_rows",
     batch=lambda size, xs, flags, *, n, r, s: add_rows_p.bind(*_aligned(size, xs, flags, [r + s, s]), n=n, r=r, s=s),
     sizes="n",
+    moves=True,
 )(_add)
 add_rows_p.__doc__ = "Zeros of n rows with `g` added at rows `i`: the transpose of taking rows."
 
@@ -103,6 +105,7 @@ def _set(x: Any, i: Any, v: Any, *, r: int, s: int) -> Any:
 set_rows_p = op(
     "set_rows",
     batch=lambda size, xs, flags, *, r, s: set_rows_p.bind(*_aligned(size, xs, flags, [r + 1, s, r + s]), r=r, s=s),
+    moves=True,
 )(_set)
 set_rows_p.__doc__ = "`x` with rows `i` replaced by `v`; of repeated rows the last wins."
 

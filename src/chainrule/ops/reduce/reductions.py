@@ -82,7 +82,7 @@ def count(shape: Any, dims: tuple[int, ...]) -> int:
 # -- sum, mean --------------------------------------------------------------------------------------------------------
 
 
-@op("sum", sizes="old", linear="each")
+@op("sum", sizes="old", linear="each", moves=True)
 def sum_p(x: Any, *, dim: tuple[int, ...], keepdim: bool, old: tuple[int, ...]) -> Any:
     """The sum over `dim`."""
     if x.size < LARGE and x.dtype.num in FLOAT_NUMS:
@@ -94,7 +94,7 @@ sum_p.vjp([lambda g, y, x, *, dim, keepdim, old: unsum_p.bind(g, dim=dim, keepdi
 sum_p.straight = sum_p.pull_rules, lambda n, g: unsum_p.body(g, **n.kw)
 
 
-@op("unsum", sizes="old")
+@op("unsum", sizes="old", moves=True)
 def unsum_p(g: Any, *, dim: tuple[int, ...], keepdim: bool, old: tuple[int, ...]) -> Any:
     """`g` repeated along the summed dims of sizes `old`: the transpose of the sum."""
     if g.ndim == 0:

@@ -122,7 +122,7 @@ def slice_inverse(
 # -- scatters -----------------------------------------------------------------------------------------------------------
 
 
-@op("set_slice", batch="expand", sizes="old key")
+@op("set_slice", batch="expand", sizes="old key", moves=True)
 def set_slice_p(x: Any, v: Any, *, key: tuple[Any, ...], old: tuple[int, ...]) -> Any:
     """`x`, its last axes of sizes `old`, with ``[key]`` replaced by `v`."""
     y = x.astype(np.result_type(x, v)) if x.dtype.kind != v.dtype.kind else x.copy()
@@ -147,7 +147,7 @@ def _(g: Any, y: Any, x: Any, v: Any, *, key: Any, old: Any) -> Any:
     )
 
 
-@op("set_diagonal", batch="expand")
+@op("set_diagonal", batch="expand", moves=True)
 def set_diagonal_p(x: Any, v: Any, *, offset: int, dim1: int, dim2: int, old: tuple[int, ...]) -> Any:
     """`x` with a diagonal of two axes replaced by `v`, whose last axis runs along it."""
     y = x.copy()

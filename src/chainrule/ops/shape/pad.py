@@ -26,7 +26,7 @@ Pads = tuple[tuple[int, int], ...]
 # -- constant ---------------------------------------------------------------------------------------------------------
 
 
-@op("constant_pad", sizes="pads")
+@op("constant_pad", sizes="pads", moves=True)
 def constant_pad_p(x: Any, *, pads: Pads, value: Any) -> Any:
     """The last axes grown by ``(before, after)`` each, new entries being `value`; negative pads cut off."""
     lead = x.ndim - len(pads)
@@ -112,13 +112,13 @@ def _runs(mode: str, n: int, a: int, b: int) -> list[tuple[int, int, int, int]]:
     return runs
 
 
-@op("index_pad", sizes="n", linear="each")
+@op("index_pad", sizes="n", linear="each", moves=True)
 def index_pad_p(x: Any, *, dim: int, mode: str, n: int, a: int, b: int) -> Any:
     """`dim`, of n entries, grown by `a` before and `b` after with entries of its own."""
     return x.take(_sources(mode, n, a, b), axis=dim)
 
 
-@op("index_unpad", sizes="n")
+@op("index_unpad", sizes="n", moves=True)
 def index_unpad_p(g: Any, *, dim: int, mode: str, n: int, a: int, b: int) -> Any:
     """Padded entries added to those they came from: the transpose of padding."""
     g = np.moveaxis(g, dim, 0)

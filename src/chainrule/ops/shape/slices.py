@@ -43,7 +43,7 @@ def slice_p(x: Any, *, key: tuple[Any, ...], old: tuple[int, ...]) -> Any:
 slice_p.vjp([lambda g, y, x, *, key, old: unslice_p(g, key=key, old=old)])
 
 
-@op("unslice", sizes="key old", linear="each")
+@op("unslice", sizes="key old", linear="each", moves=True)
 def unslice_p(g: Any, *, key: tuple[Any, ...], old: tuple[int, ...]) -> Any:
     """Zeros of sizes `old` in the last axes, with `g` at ``[key]``: the transpose of slicing."""
     k = sum(isinstance(i, slice) for i in key)
@@ -63,7 +63,7 @@ def diagonal_p(x: Any, *, offset: int, dim1: int, dim2: int, old: tuple[int, ...
     return d
 
 
-@op("undiagonal", sizes="old", linear="each")
+@op("undiagonal", sizes="old", linear="each", moves=True)
 def undiagonal_p(g: Any, *, offset: int, dim1: int, dim2: int, old: tuple[int, ...]) -> Any:
     """Zeros of sizes `old` with `g` on a diagonal: the transpose of diagonal."""
     out = np.zeros(g.shape[: g.ndim - len(old) + 1] + old, g.dtype)
@@ -77,7 +77,7 @@ diagonal_p.vjp([lambda g, y, x, **kw: undiagonal_p(g, **kw)])
 undiagonal_p.vjp([lambda g, y, x, **kw: diagonal_p(g, **kw)])
 
 
-@op("flip", linear="each")
+@op("flip", linear="each", moves=True)
 def flip_p(x: Any, *, dims: tuple[int, ...]) -> Any:
     """The order of entries along `dims` reversed."""
     key = [slice(None)] * x.ndim
@@ -89,7 +89,7 @@ def flip_p(x: Any, *, dims: tuple[int, ...]) -> Any:
 flip_p.vjp([lambda g, y, x, *, dims: flip_p(g, dims=dims)])
 
 
-@op("roll", sizes="shifts", linear="each")
+@op("roll", sizes="shifts", linear="each", moves=True)
 def roll_p(x: Any, *, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Any:
     """Entries moved along `dims` by `shifts`, around the end."""
     for s, d in zip(shifts, dims, strict=True):
@@ -111,7 +111,7 @@ def _common(xs: Sequence[Any]) -> list[Any]:
     return [x.astype(want) if x.dtype != want else x for x in xs]
 
 
-@op("cat", batch="expand", sizes="ns")
+@op("cat", batch="expand", sizes="ns", moves=True)
 def cat_p(*xs: Any, dim: int, ns: tuple[int, ...]) -> Any:
     """Tensors of sizes `ns` along `dim` joined."""
     xs = tuple(_common(xs))
@@ -366,7 +366,7 @@ def _check_out(out: Tensor, tensors: Any) -> None:
             )
 
 
-@op("stack", batch="expand", linear="all")
+@op("stack", batch="expand", linear="all", moves=True)
 def stack_p(*xs: Any, dim: int) -> Any:
     """Tensors of one shape joined along a new axis, `dim` of the result."""
     xs = tuple(_common(xs))

@@ -162,7 +162,7 @@ def write_back(g: Tensor, source: Geometry, target: Geometry) -> Tensor:
 # -- the op -----------------------------------------------------------------------------------------------------------
 
 
-@op("as_strided", view=True)
+@op("as_strided", view=True, moves=True)
 def as_strided_p(x: Any, *, source: Geometry, target: Geometry) -> Any:
     """The storage of `x`, whose last axes have the geometry `source`, read with the geometry `target`."""
     (old, istride, ioffset), (size, stride, offset) = source, target

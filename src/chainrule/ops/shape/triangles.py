@@ -16,7 +16,7 @@ LEAST = 1 << 10  # entries from which a compiled loop is worth its call
 
 
 def _triangle(name: str, fn: Any) -> Any:
-    @op(name)
+    @op(name, moves=True)
     def p(x: Any, *, k: int) -> Any:
         if x.size >= LEAST:
             try:

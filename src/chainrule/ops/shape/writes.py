@@ -112,7 +112,7 @@ def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     from .strided import as_strided
 
     want = nonnegative("resize_", sizes(size))
-    if self.requires_grad:
+    if self._recorded:
         raise RuntimeError("resize_: cannot resize variables that require grad")
     if want == self.shape:
         return self

@@ -239,7 +239,7 @@ def to_scipy(input: Tensor) -> Any:
     if not is_sparse(input):
         raise TypeError("sparse.to_scipy: expected a sparse tensor: write x.to_sparse_csr()")
     input.concrete("sparse.to_scipy()")
-    if input.requires_grad:
+    if input._recorded:
         raise ChainruleError(
             "sparse.to_scipy: the tensor requires grad, and the derivative would be lost: write x.detach()"
         )
