@@ -330,7 +330,8 @@ def test_many_python_threads_at_once(rng):
 
 
 @pytest.mark.parametrize("dtype", [np.dtype(np.float32), BF16], ids=str)
-def test_large_results_that_bypass_the_cache(rng, dtype):
+def test_large_results_that_bypass_the_cache(rng, dtype, monkeypatch):
+    monkeypatch.setattr(calls, "STREAM_BYTES", 1 << 24)  # of a processor with a small cache
     v = draw(rng, (2048, 8192 if dtype == BF16 else 4096), dtype)
     g = np.ones((2048, 1), dtype)
     w, _ = kernels.weight_norm(v, g, 0)

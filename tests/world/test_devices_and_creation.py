@@ -8,6 +8,7 @@ import pickle
 
 import numpy as np
 import pytest
+import torch
 
 import chainrule as cr
 
@@ -95,6 +96,11 @@ def test_types() -> None:
     x = cr.tensor([1.3, -0.6])
     assert x.to(cr.float8_e4m3fn).float().tolist() == [1.25, -0.625]
     assert (x.to(cr.float8_e5m2) + 0.0).dtype is cr.float8_e5m2
+    large = [1e9, float("-inf"), 465.0, -3.0, 0.0]
+    for name in ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e8m0fnu"):
+        for make in (lambda m, d: m.tensor(large).to(d), lambda m, d: m.tensor(large, dtype=d)):
+            got, want = (make(m, getattr(m, name)).float().numpy() for m in (cr, torch))
+            np.testing.assert_array_equal(got, want)
     assert cr.Size([1, 2]) * 2 == (1, 2, 1, 2)
     assert isinstance((3,) + cr.Size([1]), cr.Size)
 

@@ -93,11 +93,15 @@ class Batching(Interpreter):
         super().touch(box)
         self.before.append((weakref.ref(box), (box._value, box._interp, box._aux)))
 
+    def held(self, boxes: list[Tensor]) -> list[Tensor]:
+        """Those of the tensors that the function was handed for all examples, or holds; the others were made inside."""
+        held = {id(t) for t in tensors_of(self.function)}
+        return [b for b in boxes if id(b) in held or (b._meta is not None and id(b._meta.base) in held)]
+
     def restore(self, boxes: list[Tensor], failed: bool) -> None:
         # A tensor that was made inside is of no use outside, and says so if it is used. One that the function was handed, or
         # holds, cannot have the value: that is said at once, and it has the one that it had.
-        held = {id(t) for t in tensors_of(self.function)} if boxes else ()
-        outside = [b for b in boxes if id(b) in held or (b._meta is not None and id(b._meta.base) in held)]
+        outside = self.held(boxes) if boxes else boxes
         for box in outside:
             box._value, box._interp, box._aux = next(old for ref, old in self.before if ref() is box)
         self.before = []

@@ -8,6 +8,7 @@ Python numbers.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -98,6 +99,11 @@ FLOAT8 = tuple(
     DType(name, getattr(ml_dtypes, name), FLOAT, 0)
     for name in ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu")
 )
+# What 8-bit types without infinities make of what they cannot hold: the largest number; powers of two have no sign and no zero.
+FITTED: dict[np.dtype, Callable[[np.ndarray], np.ndarray]] = {
+    FLOAT8[0].np: lambda x: np.clip(x, -448, 448),
+    FLOAT8[4].np: lambda x: np.maximum(np.abs(x.astype(np.float64)), 2.0**-127),
+}
 NAMES: dict[str, DType] = {d.name: d for d in (*ALL, *FLOAT8)} | {
     "half": float16, "float": float32, "double": float64, "short": int16, "int": int32, "long": int64,
     "chalf": complex32, "cfloat": complex64, "cdouble": complex128,

@@ -14,7 +14,7 @@ from ..core.dispatch import recorder
 from ..core.imperative import no_grad
 from ..core.tensor import Tensor
 from ..core.views import assign
-from ..ops.random.generator import default_generator
+from ..ops.random.generator import default_generator, draw_p
 
 
 def _fill(x: Tensor, value: Any) -> Tensor:
@@ -22,20 +22,32 @@ def _fill(x: Tensor, value: Any) -> Tensor:
         return assign(x, Tensor(np.asarray(value).astype(x.dtype.np)), "init")
 
 
-def _rng(generator: Any) -> np.random.Generator:
-    if (level := recorder()) is not None:
-        raise level.refusal("an initialisation of parameters")
-    return (default_generator if generator is None else generator).rng
+def _draw(
+    x: Tensor, name: str, generator: Any, sample: Callable[[np.random.Generator, tuple[int, ...]], Any]
+) -> Tensor:
+    """Fill with ``sample(rng, shape)``; a function that is recorded draws anew at every call."""
+    source = default_generator if generator is None else generator
+
+    def fresh(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+        return np.asarray(sample(rng, shape)).astype(x.dtype.np)
+
+    shape, level = tuple(x.shape), recorder()
+    if level is None:
+        value = Tensor(fresh(source.rng, shape))
+    else:
+        value = level.note(draw_p, (), {"name": name, "shape": shape, "sample": fresh, "source": source})
+    with no_grad():
+        return assign(x, value, "init")
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
     """Uniform numbers in [a, b)."""
-    return _fill(tensor, _rng(generator).uniform(a, b, tuple(tensor.shape)))
+    return _draw(tensor, "uniform_", generator, lambda rng, shape: rng.uniform(a, b, shape))
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
     """Normal numbers."""
-    return _fill(tensor, mean + std * _rng(generator).standard_normal(tuple(tensor.shape)))
+    return _draw(tensor, "normal_", generator, lambda rng, shape: mean + std * rng.standard_normal(shape))
 
 
 def trunc_normal_(
@@ -45,8 +57,11 @@ def trunc_normal_(
     from scipy.special import ndtr, ndtri
 
     low, high = ndtr((a - mean) / std), ndtr((b - mean) / std)
-    z = ndtri(_rng(generator).uniform(low, high, tuple(tensor.shape)))
-    return _fill(tensor, np.clip(mean + std * z, a, b))
+
+    def sample(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+        return np.clip(mean + std * ndtri(rng.uniform(low, high, shape)), a, b)
+
+    return _draw(tensor, "trunc_normal_", generator, sample)
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
@@ -191,22 +206,26 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     if not tensor.numel():
         return tensor
     rows, cols = tensor.shape[0], tensor.numel() // tensor.shape[0]
-    a = _rng(generator).standard_normal((max(rows, cols), min(rows, cols)))
-    q, r = np.linalg.qr(a)
-    q = q * np.sign(np.diagonal(r))  # uniform over the orthogonal matrices
-    return _fill(tensor, gain * (q if rows >= cols else q.T).reshape(tuple(tensor.shape)))
+
+    def sample(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+        q, r = np.linalg.qr(rng.standard_normal((max(rows, cols), min(rows, cols))))
+        q = q * np.sign(np.diagonal(r))  # uniform over the orthogonal matrices
+        return gain * (q if rows >= cols else q.T).reshape(shape)
+
+    return _draw(tensor, "orthogonal_", generator, sample)
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
     """Normal numbers, of which the fraction `sparsity` of each column is zero."""
     if tensor.ndim != 2:
         raise ValueError(f"sparse_: only tensors with 2 dimensions are supported, got shape {tuple(tensor.shape)}")
-    rng = _rng(generator)
-    rows, cols = tensor.shape
-    w = std * rng.standard_normal((rows, cols))
-    order = np.argsort(rng.random((rows, cols)), axis=0)
-    w[order < math.ceil(sparsity * rows)] = 0
-    return _fill(tensor, w)
+
+    def sample(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+        w = std * rng.standard_normal(shape)
+        w[np.argsort(rng.random(shape), axis=0) < math.ceil(sparsity * shape[0])] = 0
+        return w
+
+    return _draw(tensor, "sparse_", generator, sample)
 
 
 def _older(f: Callable[..., Tensor]) -> Callable[..., Tensor]:

@@ -138,3 +138,20 @@ def test_shared_running_statistics_are_refused(shared: str) -> None:
         )(x, stats["running_mean"], stats["running_var"])
     evaluate = vmap(lambda x, m, v: F.batch_norm(x, m, v), in_dims=(0, dims["running_mean"], dims["running_var"]))
     assert evaluate(x, stats["running_mean"], stats["running_var"]).shape == (B, 6, 2)
+
+
+def test_statistics_made_inside_are_those_of_each_example() -> None:
+    """Only what all examples share cannot take statistics that differ; a layer that is made inside is each example's own."""
+
+    def f(x):
+        layer = cr.nn.BatchNorm1d(2, dtype=cr.float64)
+        y = layer(x)
+        mean, var = cr.zeros(2, dtype=cr.float64), cr.ones(2, dtype=cr.float64)
+        z = cr.nn.functional.instance_norm(x.mT[None], mean, var, use_input_stats=True)
+        return (y**3).sum() + (z * layer.running_mean[:, None]).sum(), layer.running_var, mean + var
+
+    x = cr.tensor(np.random.default_rng(0).normal(size=(3, 4, 2)))
+    for got, want in zip(vmap(f)(x), zip(*map(f, x), strict=True), strict=True):
+        np.testing.assert_allclose(got.detach().numpy(), cr.stack(want).detach().numpy(), rtol=1e-12)
+    slope = grad(lambda x: f(x)[0])
+    np.testing.assert_allclose(vmap(slope)(x).numpy(), cr.stack([*map(slope, x)]).numpy(), rtol=1e-12)

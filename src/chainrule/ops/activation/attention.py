@@ -11,6 +11,7 @@ from ...core import dtypes as dt
 from ...core.declare import op
 from ...core.registry import PUBLIC, public
 from ...core.samples import Given, S, sample
+from ...core.shapes import broadcast_shapes, sizes_of
 from ...core.tensor import Tensor
 from ...kernels import NotSupported
 from ...kernels import attention as kernels
@@ -195,8 +196,8 @@ def _composed_back(scale: float, causal: bool) -> Any:
 
     def back(g: Any, q: Any, k: Any, v: Any) -> Any:
         # Under vmap the examples may share some of them, the cotangent too: all have the leading axes of all, as in the body.
-        lead = np.broadcast_shapes(*(tuple(x.shape[:-2]) for x in (g, q, k, v)))
-        g, q, k, v = (x if tuple(x.shape[:-2]) == lead else x.expand(*lead, *x.shape[-2:]) for x in (g, q, k, v))
+        lead = broadcast_shapes(*(sizes_of(x)[:-2] for x in (g, q, k, v)))
+        g, q, k, v = (x if sizes_of(x)[:-2] == lead else x.expand(*lead, *x.shape[-2:]) for x in (g, q, k, v))
         return vjp(lambda q, k, v: compose(q, k, v, scale, causal), q, k, v)[1](g)
 
     return back

@@ -26,6 +26,8 @@ def _cast(x: Any, *, dtype: np.dtype) -> Any:
         x = x.real
     if x.dtype.kind == "f" and dtype.kind in "iu":
         return x.astype(_THROUGH.get(dtype, np.int64)).astype(dtype)
+    if dtype.itemsize == 1 and dtype in dt.FITTED:
+        x = dt.FITTED[dtype](x)
     return x.astype(dtype)
 
 

@@ -6,8 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import ml_dtypes
-
 from ...core import dtypes as dt
 from ...core.registry import public
 from ...core.samples import S, sample
@@ -228,9 +226,6 @@ def _scaled_mm(
         y = y + bias.to(dt.float32)
     if scale_result is not None and out.np.itemsize == 1:
         y = y * scale_result
-    if out.np.itemsize == 1:  # the largest number instead of one that the type does not have
-        most = float(ml_dtypes.finfo(out.np).max)
-        y = y.clamp(-most, most)
     return y.to(out)
 
 

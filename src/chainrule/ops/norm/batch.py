@@ -34,12 +34,12 @@ def _vmaps(x: Tensor) -> list[Any]:
 
 
 def refuse_unbatched(name: str, x: Tensor, **running: Any) -> None:
-    """Refuse to write statistics that differ between the examples of a vmap to a tensor that they share."""
+    """Refuse to write statistics that differ between the examples of a vmap to a tensor from outside that they share."""
     if x._interp is None:
         return
     levels = _vmaps(x)
     for k, r in running.items():
-        if r is not None and levels and any(i not in _vmaps(r) for i in levels):
+        if r is not None and levels and any(i.held([r]) for i in levels if i not in _vmaps(r)):
             raise RuntimeError(
                 f"{name}: Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated in place, "
                 f"were not batched: {k} is shared by the {levels[0].size} examples of a vmap. Pass running statistics with a batch axis "

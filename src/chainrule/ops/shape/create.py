@@ -22,7 +22,8 @@ from ..elementwise.numbers import varies
 def finish(a: Any, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
     """A tensor around an array, converted and marked as asked."""
     if dtype is not None:
-        a = a.astype(dt.as_dtype(dtype).np, copy=False)
+        d = dt.as_dtype(dtype).np
+        a = (dt.FITTED[d](a) if d in dt.FITTED and d != a.dtype else a).astype(d, copy=False)
     if (DEFAULT.get() if device is None else place(device)) is not None:
         from ...payloads.meta import MetaArray
 
@@ -101,7 +102,9 @@ BUFFERS = (memoryview, bytearray, array.array)
 
 
 def wrapped(data: Any, d: dt.DType) -> np.ndarray:
-    """Python numbers as an array of integers: one that is too large for a small type wraps around, as in C."""
+    """Python numbers as an array: an integer that is too large for a small type wraps around, as in C."""
+    if d.np in dt.FITTED:
+        return dt.FITTED[d.np](np.array(data, dtype=np.float64)).astype(d.np)
     try:
         return np.array(data, dtype=d.np)
     except OverflowError:
@@ -135,7 +138,7 @@ def tensor(
         return data.detach().clone().to(d)
     try:
         plain = _plain(data)
-        a = wrapped(plain, d) if d.category == dt.INT else np.array(plain, dtype=d.np)
+        a = wrapped(plain, d) if d.category == dt.INT or d.np in dt.FITTED else np.array(plain, dtype=d.np)
     except ValueError:
         raise ValueError(
             "tensor(): expected sequences of equal length at every depth; for ragged data use chainrule.nested.nested_tensor"

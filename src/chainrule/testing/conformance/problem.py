@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -253,6 +254,16 @@ class Oracle:
         positions = [i for i in self.problem.tensors("fc", "iub") if leaf(i).ndim]
         try:
             return self._numpy(leaves(self.problem.raw(positions, [_in_other_memory(leaf(i)) for i in positions])))
+        except Exception:
+            return None
+
+    def by_own_kernels(self) -> list[Any] | None:
+        """The op's result by PyTorch's own kernels, without oneDNN's, which are others for every family of processors."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                with torch.backends.mkldnn.flags(enabled=False):
+                    return self._numpy(leaves(self.problem.raw()))
         except Exception:
             return None
 
