@@ -26,10 +26,10 @@ def _draw(
     x: Tensor, name: str, generator: Any, sample: Callable[[np.random.Generator, tuple[int, ...]], Any]
 ) -> Tensor:
     """Fill with ``sample(rng, shape)``; a function that is recorded draws anew at every call."""
-    source = default_generator if generator is None else generator
+    source, d = default_generator if generator is None else generator, x.dtype.np
 
     def fresh(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
-        return np.asarray(sample(rng, shape)).astype(x.dtype.np)
+        return np.asarray(sample(rng, shape)).astype(d)
 
     shape, level = tuple(x.shape), recorder()
     if level is None:

@@ -25,6 +25,7 @@ from .generator import draw, quantised
 
 
 def _fill(self: Tensor, name: str, sample: Any, generator: Any) -> Tensor:
+    # `sample` belongs to what is recorded: it must not hold the tensor, which would then seem to be held from outside.
     d = self.dtype.np
     drawn = draw(name, tuple(self.shape), lambda rng, s: np.asarray(sample(rng, s)).astype(d), generator, self.device)
     return assign(self, drawn, name)
@@ -43,7 +44,7 @@ def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: An
     if low > high:
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low} > to={high}")
 
-    d = self.dtype.to_real().np
+    is_complex, d = self.dtype.category == dt.COMPLEX, self.dtype.to_real().np
 
     def part(rng: Any, shape: Any) -> Any:
         r = (low + (high - low) * quantised(rng.random(shape), d)).astype(d)
@@ -51,7 +52,7 @@ def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: An
         return np.where(r >= high, np.asarray(low, d), r) if high > low else r
 
     def sample(rng: Any, shape: Any) -> Any:
-        return part(rng, shape) + 1j * part(rng, shape) if self.dtype.category == dt.COMPLEX else part(rng, shape)
+        return part(rng, shape) + 1j * part(rng, shape) if is_complex else part(rng, shape)
 
     return _fill(self, "uniform_", sample, generator)
 
@@ -61,7 +62,8 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any
     """Fill with normal numbers."""
     _floating("normal_", self, complex_too=True)
     _std("normal_", std)
-    return _fill(self, "normal_", lambda rng, s: mean + std * _normal(rng, s, self.dtype), generator)
+    d = self.dtype
+    return _fill(self, "normal_", lambda rng, s: mean + std * _normal(rng, s, d), generator)
 
 
 def _std(name: str, std: Any, strict: bool = False) -> None:
