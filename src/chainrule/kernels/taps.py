@@ -77,16 +77,17 @@ def _build_both(dtype: DType, rows: int) -> Kernel:
         with k.loop(0, images) as n:
             base, other = image[m * images + n], partner[m * images + n] * outputs * pitch
             heads = [other + line * pitch for line in lines]
-            with k.lanes(places, unroll=1) as j:
-                left = [y[h + j] for h in heads]
-                for q in range(count):
-                    v = x[base + reads[q] + j]
-                    for r in range(rows):
-                        sums[r][q].fma(left[r], v)
-            with k.when((n % often).eq(often - 1)):
-                for row in sums:
-                    for s in row:
-                        s.carry()
+            with k.loop(0, places, LONG) as first:
+                with k.lanes(k.minimum(places - first, LONG), unroll=1) as j:
+                    left = [y[h + first + j] for h in heads]
+                    for q in range(count):
+                        v = x[base + reads[q] + first + j]
+                        for r in range(rows):
+                            sums[r][q].fma(left[r], v)
+                with k.when((n % often).eq(often - 1)):
+                    for row in sums:
+                        for s in row:
+                            s.carry()
         for r in range(rows):
             for q in range(count):
                 with k.when(((o + r) < outputs) & ((t + q) < taps)):

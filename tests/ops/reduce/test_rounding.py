@@ -131,3 +131,11 @@ def test_convolutions_of_many_taps_are_sums_of_sums(name):
     assert (
         error.square().mean().sqrt() < 5 * 6e-8 * exact.square().mean().sqrt()
     )  # one chain of float32 errs by 8 to 12
+
+
+def test_the_weight_of_a_convolution_sums_over_a_large_image_in_parts():
+    rng = np.random.default_rng(0)
+    x, g = (cr.tensor(rng.uniform(0, 1, (1, 1, 600, 600)).astype(np.float32)) for _ in range(2))
+    slope = lambda x, g: cr.func.grad(lambda w: (F.conv2d(x, w, padding=1) * g).sum())(x.new_ones(1, 1, 3, 3))
+    exact = slope(x.double(), g.double())
+    assert ((slope(x, g).double() - exact) / exact).abs().max() < 4 * 6e-8  # one chain of each lane errs by 20
