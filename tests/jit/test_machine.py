@@ -289,3 +289,17 @@ def test_donated_arguments():
     assert back(x).tolist() == x.tolist()
     y = T(3)
     same(grad(jit(lambda y: (y * y).sum(), donate=0))(y), 2 * y)
+
+
+def test_what_a_loop_carries_is_its_own():
+    """What the first carry is computed from, and what reads it too, keeps its value while the loop writes."""
+
+    def f(x, y):
+        c = x.cos().exp()
+        first = cr.scan(lambda a, v: ((a + v).sin(), ()), c, y)[0]
+        second = cr.while_loop(lambda a: a.sum() < 40, lambda a: (a * 1.5 + c,), (c,))[0]
+        return first, second, cr.scan(lambda a, v: ((a * v).sin(), c + a), c, y)[1], c
+
+    x, y = cr.linspace(-1, 1, 20, dtype=cr.float64), cr.randn(6, 20, dtype=cr.float64)
+    for got, want in zip(jit(f)(x, y), f(x, y), strict=True):
+        assert got.allclose(want, rtol=1e-12, atol=1e-12)

@@ -154,6 +154,10 @@ class Interpreter:
     def strides_of(self, x: Tensor) -> tuple[int, ...]:
         return x._value.stride()
 
+    def is_walked(self, x: Tensor) -> bool:
+        """Whether a tensor of this level, which is none of reverse mode, stands for one of such a level."""
+        return False
+
 
 def living(refs: list[weakref.ref[Tensor]] | None) -> list[Tensor]:
     """The tensors that are still there."""

@@ -402,7 +402,7 @@ class Tensor(Methods):
     def requires_grad(self) -> bool:
         """Whether reverse mode records what is done with this tensor, at the innermost level that it belongs to."""
         i = self._interp
-        return i is not None and i.kind == "reverse"
+        return i is not None and (i.kind == "reverse" or i.is_walked(self))
 
     @requires_grad.setter
     def requires_grad(self, on: bool) -> None:

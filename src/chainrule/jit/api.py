@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes as dt
-from ..core.dispatch import CUT, STACK, grad_enabled, innermost, recorder
+from ..core.dispatch import CUT, STACK, grad_cut, grad_enabled, innermost, recorder
 from ..core.errors import Unfit
 from ..core.reverse import Leaf, imperative
 from ..core.shapes import sizes_of
@@ -24,11 +24,15 @@ from .donate import give_up
 from .holds import Held, gradient, looks, survey
 from .memory import Places
 from .program import Program, differentiable, only_base
-from .record import JitError, NotRecorded, Recorder, example, faithful
+from .record import JitError, NotRecorded, Recorder, example, faithful, walks_back
 from .simplify import frozen, simplify
 
 SIGNATURES = 64  # recordings that a function keeps, the least recently used goes first
 MANY = 16  # recordings that differ in numbers alone, from which on the user is told
+
+
+def _walked(leaves: list[Any], boxes: list[Tensor]) -> list[bool]:
+    return [walks_back(x) for x in (*leaves, *boxes) if isinstance(x, Tensor)]
 
 
 class Static:
@@ -73,6 +77,9 @@ class Recording:
         self.native: Any = None
         self.short: tuple[Any] | None = None  # the short way in, once it was looked for
         self._plain: dict[tuple[bool, ...], list[bool]] = {}
+        self.walked: list[bool] | None = (
+            None  # from which inputs reverse mode walks back, where the function wanted to know
+        )
         self.lasting = True  # whether a call leaves Python's objects as they are: what changed them holds for one call
 
     def plain(self, xs: list[Tensor]) -> list[bool]:
@@ -81,6 +88,10 @@ class Recording:
         if (found := self._plain.get(tracked)) is None:
             found = self._plain[tracked] = [not d for d in differentiable(self.program.graph, tracked)]  # type: ignore[union-attr]
         return found
+
+    def is_for(self, leaves: list[Any]) -> bool:
+        """Whether a call with these arguments has derivatives where the function saw some."""
+        return self.walked is None or self.walked == _walked(leaves, self.boxes)
 
     def give_up(self) -> None:
         """Take back what recording did to Python's objects: the call did not happen."""
@@ -177,12 +188,11 @@ class Jitted:
     # -- signatures -------------------------------------------------------------------------------------------------------
     def _key(self, args: tuple[Any, ...], kw: dict[str, Any], leaves: list[Any], spec: Any) -> Any:
         parts: list[Any] = [spec, dt.get_default_dtype(), grad_enabled()]
+        first: dict[int, int] = {}  # tensors with derivatives are themselves, wherever among the arguments they are
         for x in leaves:
             if isinstance(x, Tensor):
-                leaf = _imperative(x)
-                parts.append(
-                    (sizes_of(x), x.dtype, leaf, type(x), looks(gradient(x)) if leaf else None, _layout(innermost(x)))
-                )
+                who = (looks(gradient(x)), first.setdefault(id(x), len(first))) if _imperative(x) else None
+                parts.append((sizes_of(x), x.dtype, type(x), who, _layout(innermost(x))))
             elif type(x) is np.ndarray:
                 parts.append((x.shape, x.dtype, _layout(x)))
             else:
@@ -194,7 +204,7 @@ class Jitted:
         if found is None:
             return None
         for r in found:
-            if r.held is None or (r.held.hold() and r.held.among(leaves) == r.same):
+            if r.held is None or (r.held.hold() and r.held.among(leaves) == r.same and r.is_for(leaves)):
                 if len(self._recordings) > 1:
                     self._recordings.move_to_end(key)
                 return r
@@ -311,6 +321,7 @@ class _Swapped:
         leaf = _imperative(x)
         x._meta = None
         if leaf:
+            self.level.walked.discard(new._aux)  # there is a level inside that says so
             x._value, x._interp, x._aux = new, imperative(), Leaf(x)
         else:
             x._value, x._interp, x._aux = new._value, self.level, new._aux
@@ -339,13 +350,16 @@ def _recorded(f: Any, leaves: list[Any], spec: Any, held: Held) -> Recording:
     tensors = [Tensor(x) if type(x) is np.ndarray else x for x in leaves]
     given = [x for x in tensors if isinstance(x, Tensor)]
     mine = {id(x) for x in given if _imperative(x)}
+    quiet = not grad_enabled()
     for x in (*given, *[g for x in given if (g := gradient(x)) is not None], *held.tensors):
         example(x)  # refuses other payloads before anything is changed
     with Recorder() as level:
+        if quiet:
+            CUT.set(grad_cut(False))
         swapped = _Swapped(level)
         inner: list[Any] = []
         entered: list[Tensor] = []
-        numbers: dict[int, int] = {}  # a tensor that is an argument twice is one input
+        numbers: dict[int, int] = {}  # of a tensor with derivatives: one that is an argument twice is one input
         for x in tensors:
             if not isinstance(x, Tensor):
                 inner.append(x)
@@ -353,9 +367,9 @@ def _recorded(f: Any, leaves: list[Any], spec: Any, held: Held) -> Recording:
                 if id(x) not in numbers:
                     numbers[id(x)] = len(entered)
                     swapped.enter(x)
-                    entered.append(x)
                 else:
                     level.argument(x)
+                entered.append(x)
                 inner.append(x)
             else:
                 entered.append(level.argument(x))
@@ -381,10 +395,10 @@ def _recorded(f: Any, leaves: list[Any], spec: Any, held: Held) -> Recording:
             for y in ys:
                 if not isinstance(y, Tensor):
                     r.outputs.append(("static", y))
-                elif id(y) in boxes:
-                    r.outputs.append(("box", y))
                 elif (k := next((k for k, x in enumerate(entered) if x is y), None)) is not None:
                     r.outputs.append(("arg", k))
+                elif id(y) in boxes:
+                    r.outputs.append(("box", y))
                 else:
                     r.outputs.append(("out", len(outs)))
                     outs.append(level.settle(y))
@@ -399,15 +413,17 @@ def _recorded(f: Any, leaves: list[Any], spec: Any, held: Held) -> Recording:
         finally:
             swapped.leave()
         ends = swapped.changes()
+        r.walked = _walked(leaves, r.boxes) if level.asked else None
         _refuse_lost(level, ys, {id(x) for x in (*[e[0] for e in ends], *entered, *fresh)})
         for x, value, g in ends:
+            target = numbers.get(id(x), x)  # an argument of another call is another tensor
             if value is not None:
-                r.writes.append((x, "value", len(outs)))
+                r.writes.append((target, "value", len(outs)))
                 outs.append(value)
             if g is None:
-                r.writes.append((x, "grad", -1))
+                r.writes.append((target, "grad", -1))
             elif g is not False:
-                r.writes.append((x, "grad", len(outs)))
+                r.writes.append((target, "grad", len(outs)))
                 outs.append(level.settle(Tensor(g._value, g._interp, g._aux)))
         graph = simplify(level.graph(outs))
     if r.writes and _overlapping(r, leaves):

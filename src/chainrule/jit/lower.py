@@ -260,6 +260,13 @@ class Body:
             self.env[a] = m
         return m
 
+    def carried(self, a: Any, dtype: Any) -> Mem:
+        """An argument in memory that a loop will write to; who reads the argument later does not look there."""
+        x = self.value(a)
+        if isinstance(x, Ex) and x.readers > 1:
+            x = self.memory(a)
+        return self.nests.put(x, self.nests.temp(a.shape, dtype))
+
     def keep(self, v: Var, x: Any) -> None:
         """Note a value; in memory at once where it is costly and read more than once, or long."""
         if isinstance(x, Ex | Pad) and ((self.readers.get(v, 0) > 1 and x.cost > CHEAP) or x.cost > LONG):

@@ -55,7 +55,7 @@ def while_loop(body: Any, n: Node) -> None:
             for e, x in enumerate(vs):
                 m.array[m.offset + e] = x.get()
     else:
-        bufs = [body.nests.put(body.value(a), body.nests.temp(a.shape, v.dtype)) for a, v in zip(carry, n.outs, strict=True)]  # fmt: skip
+        bufs = [body.carried(a, v.dtype) for a, v in zip(carry, n.outs, strict=True)]
         asked, fixed = settled(body, tk), settled(body, bk)
         with k.repeat():
             inner = Body(body.low, test, [*bufs, *asked])

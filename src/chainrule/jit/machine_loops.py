@@ -35,10 +35,7 @@ def scan(body: Any, n: Node) -> None:
         held = [[k.var(NUMPY_NAMES[a.dtype.name], x) for x in s.reshape(-1)] for a, s in zip(carry, start, strict=True)]
         fixed = [scalars(body, a) for a in consts]
     else:
-        bufs = [
-            body.nests.put(body.value(a), body.nests.temp(a.shape, v.dtype))
-            for a, v in zip(carry, n.outs, strict=False)
-        ]
+        bufs = [body.carried(a, v.dtype) for a, v in zip(carry, n.outs, strict=False)]
         fixed = [body.memory(a) if not isinstance(body.value(a), Num) else body.value(a) for a in consts]
         turned = _turned(body, graph, nc + nx, fixed) if length > 4 else {}
     with k.loop(0, length) as at:

@@ -21,10 +21,11 @@ from ..core.derive import jvp_through, vjp_through
 from ..core.dispatch import CUT, active_vmaps, living, recorder
 from ..core.errors import Unfit
 from ..core.op import Op
+from ..core.shapes import zeros_like_tensor
 from ..core.tensor import Tensor
 from ..core.views import grow
 from .draws import apart, drawn, is_random
-from .graph import Graph, Node, replay
+from .graph import Graph, Node, Var, replay
 from .record import JitError, NotRecorded, Recorder, example, faithful
 from .simplify import simplify
 
@@ -171,12 +172,16 @@ def _(g: Any, y: Any, *xs: Any, program: Program, need: Any) -> Any:
     n = len(xs)
 
     def pull(*both: Any) -> Any:
-        return vjp_through(_replayer(program), list(_spread(both[n:], have)), list(both[:n]), {}, list(need))
+        got = vjp_through(_replayer(program), list(_spread(both[n:], have)), list(both[:n]), {}, list(need))
+        reached = reaching(program.graph, have)
+        zero = [v is None and w and r for v, w, r in zip(got, need, reached, strict=True)]
+        return [zeros_like_tensor(x) if z else v for x, v, z in zip(both, got, zero, strict=False)]
 
     return program.derived(("vjp", have, need), pull, [*xs, *[v for v in g if v is not None]])
 
 
 CALL.asks_need = True
+CALL.none_is_zero = False  # it says that there is none: the input has no part in the outputs that were asked about
 
 
 def _replayer(program: Program) -> Callable[..., Any]:
@@ -191,6 +196,15 @@ def _batch(size: int, args: list[Any], flags: list[bool], program: Program) -> A
             return [v._value if v._interp is level else grow(v, size) for v in ys]
 
     return program.derived(("vmap", size, tuple(flags)), mapped, args)
+
+
+def reaching(graph: Graph, outputs: Sequence[bool]) -> list[bool]:
+    """For each input whether one of these outputs has a derivative in it, be it zero, as far as the ops on the way say."""
+    live = {v for v, o in zip(graph.outputs, outputs, strict=True) if o}
+    for n in reversed(graph.nodes):
+        if n.op.differentiable and not n.cut and not live.isdisjoint(n.outs):
+            live.update(a for a in n.args if isinstance(a, Var))
+    return [v in live and dt.FROM_NP[v.dtype].category >= dt.FLOAT for v in graph.inputs]
 
 
 def differentiable(graph: Graph, tracked: Sequence[bool]) -> list[bool]:

@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from ..core import dtypes as dt
 from ..core.declare import op as declare_op
-from ..core.dispatch import CUT, Interpreter, recorder_of
+from ..core.dispatch import CUT, STACK, Interpreter, recorder_of
 from ..core.errors import ChainruleError
 from ..core.tensor import Tensor
 from ..core.views import pin
@@ -60,6 +61,12 @@ def look_p(x: Any, *, check: Any) -> Any:
 look_p.effect = True
 CONTROL = frozenset(("scan", "while_loop", "switch"))
 LATER = frozenset(("debug_print", "generator_seed", "generator_set_state"))
+
+
+def walks_back(x: Tensor) -> bool:
+    """Whether reverse mode walks back from a tensor at its innermost level; nobody's asking, so that no recording depends on it."""
+    i: Any = x._interp
+    return i is not None and (i.kind == "reverse" or (i.kind == "record" and x._aux in i.walked))
 
 
 def example(x: Tensor) -> np.ndarray:
@@ -126,6 +133,8 @@ class Recorder(Interpreter):
         self.inputs: list[Var] = []
         self.foreign: list[Tensor] = []  # tensors of levels around, met on the way: inputs beside the arguments
         self._known: dict[tuple[int, int, int], tuple[Tensor, Var]] = {}
+        self.walked: set[Var] = set()  # what stands for tensors that reverse mode around walks back from
+        self.asked = False  # whether the function wanted to know
 
     # -- values ---------------------------------------------------------------------------------------------------------
     def argument(self, x: Tensor) -> Tensor:
@@ -135,7 +144,15 @@ class Recorder(Interpreter):
         var = Var(v.shape, v.dtype)
         var.strides = in_elements(a)
         self.inputs.append(var)
+        if walks_back(x):
+            self.walked.add(var)
         return Tensor(pin(Tensor(v)), self, var)
+
+    def is_walked(self, x: Tensor) -> bool:
+        """Whether a tensor of this level stands for one of a level of reverse mode around; from then on the recording is for such a call."""
+        for i in STACK.get():
+            i.asked = True  # type: ignore[attr-defined]  # of a loop's body, the function around too
+        return x._aux in self.walked
 
     def var_of(self, x: Tensor) -> tuple[Tensor, Var]:
         """The concrete tensor and the value of the graph that `x` stands for here."""
@@ -154,6 +171,8 @@ class Recorder(Interpreter):
                 var.strides = in_elements(v)
                 self.inputs.append(var)
                 self.foreign.append(held)
+                if walks_back(x):
+                    self.walked.add(var)
             # The key's numbers stay those of these objects as long as somebody holds them.
             self._known[key] = (held, var)
             low._aux = held
@@ -206,6 +225,8 @@ class Recorder(Interpreter):
             outs.append(small)
         node.results(tuple(outs) if type(y) is tuple else outs[0])
         self.nodes.append(node)
+        if self.walked and op.differentiable and not node.cut and not self.walked.isdisjoint(ins):
+            self.walked.update(v for v in node.outs if dt.FROM_NP[v.dtype].category >= dt.FLOAT)
         new = [Tensor(t, self, v) for t, v in zip(ts, node.outs, strict=True)]
         return tuple(new) if node.several else new[0]
 
