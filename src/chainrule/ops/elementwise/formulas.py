@@ -112,7 +112,8 @@ COSTS = {
     1: "add sub mul div neg abs square sign sgn reciprocal maximum minimum clamp clamp_min clamp_max fmax fmin frac floor ceil trunc "
     "copysign deg2rad rad2deg nan_to_num lerp addcmul addcdiv where sqrt",
     4: "rsqrt hypot fmod remainder floor_divide",
-    8: "exp expm1 log log1p tanh sin cos logaddexp logaddexp2 logit xlogy entr atan2 erfinv ndtri lgamma digamma polygamma less_share",
+    8: "exp expm1 log log1p tanh sin cos logaddexp logaddexp2 logit xlogy entr atan2 erfinv ndtri lgamma digamma polygamma less_share "
+    "i0 i0e i1 i1e bessel_in scaled_i erfcx erfc_integral hazard",
 }
 LARGE.update({name: Large(name, cost=cost) for cost, names in COSTS.items() for name in names.split()})
 LARGE.update({name: Large(name, boolean=True) for name in "lt le gt ge eq ne isnan isfinite".split()})
