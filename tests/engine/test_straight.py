@@ -165,3 +165,40 @@ def test_what_a_choice_hides_stays_hidden_at_every_call():
         assert cr.equal(cr.func.grad(f)(x).nan_to_num(7.0), first.nan_to_num(7.0))
         got = cr.func.grad(lambda v: np.sum(np.nanstd(v, axis=1)))(a)
         np.testing.assert_allclose(got, [[-0.5, 0.0, 0.5]], atol=1e-12)
+
+
+HIDING = {
+    "a choice of choices": lambda v: cr.where(v > 0, cr.where(v > 1, v.log(), v.sqrt()), 0.0),
+    "a choice around a composition": lambda v: cr.where(v > 0, F.softshrink(v.sqrt(), 0.1), v),
+    "a composition of a slope that is infinite": lambda v: F.leaky_relu(v.sqrt()).masked_fill(v <= 0, 1.0),
+    "sums that leave out": lambda v: cr.nansum(cr.where(v > 0, v.sqrt(), float("nan")), -1),
+    "moved, then chosen": lambda v: F.hardshrink(v.sqrt().flip(-1)).masked_fill(v.flip(-1) <= 0, 0.0),
+}
+
+
+@pytest.mark.parametrize("case", HIDING)
+@pytest.mark.parametrize("again", [False, True], ids=["first", "create_graph"])
+def test_masks_go_through_straight_line_code(case, again, monkeypatch):
+    """Where a cotangent is absent is known before the code, in it and after it, as it is where the ops run one by one."""
+
+    def slope():
+        x = cr.tensor([[0.0, 2.0, 0.5], [1.5, 0.0, 0.0]], dtype=cr.float64, requires_grad=True)
+        y = HIDING[case](x)
+        return cr.autograd.grad(y, x, cr.ones_like(y), create_graph=again)[0].detach()
+
+    got = [slope() for _ in range(4)]
+    monkeypatch.setattr(code, "PAUSED", ["here"])
+    want = slope()
+    assert want.isfinite().all()
+    for g in got:
+        cr.testing.assert_close(g, want, rtol=1e-14, atol=1e-14)
+
+
+def test_a_choice_in_code_is_called_by_hand():
+    """A node called as a function gives cotangents, whatever is absent in them."""
+    for _ in range(3):
+        x = cr.tensor([1.0, -1.0], requires_grad=True)
+        y = x.masked_fill(x < 0, 0.5)
+        got = y.grad_fn(cr.tensor([2.0, 3.0]))  # of the op itself also for what has none
+        [g] = [v for v in (got if type(got) is tuple else (got,)) if v is not None and v.ndim]
+        assert cr.equal(g, cr.tensor([2.0, 0.0]))

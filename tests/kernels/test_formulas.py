@@ -22,6 +22,9 @@ STATIC = {
     "addcmul": {"value": 0.5},
     "addcdiv": {"value": 0.5},
     "polygamma": {"n": 1},
+    "bessel_in": {"n": 2},
+    "scaled_i": {"n": 2},
+    "erfc_integral": {"n": 1},
 }
 ULPS = {"logaddexp": 1e9, "logaddexp2": 1e9}  # of the sum, where it is small beside its terms: see there
 ONE_ROUNDING = {"lerp", "addcmul", "addcdiv"}  # differences may cancel

@@ -20,7 +20,7 @@ STATIC: dict[str, dict[str, Any]] = {
     "addcmul": {"value": 0.7}, "addcdiv": {"value": 0.7}, "round_decimals": {"decimals": 1}, "to": {"dtype": np.dtype("f4")},
     "nan_to_num": {"nan": 0.0, "posinf": 1.0, "neginf": 2.0}, "to_int": {"dtype": np.dtype("i8")},
     "isclose": {"rtol": 0.1, "atol": 0.1, "equal_nan": False}, "bessel_jn": {"n": 2}, "bessel_yn": {"n": 2}, "bessel_in": {"n": 2},
-    "bessel_kn": {"n": 2}, "scaled_i": {"k": 1}, "scaled_k": {"k": 1}, "spherical": {"n": 1}, "erfc_integral": {"n": 1},
+    "bessel_kn": {"n": 2}, "scaled_i": {"n": 1}, "scaled_k": {"k": 1}, "spherical": {"n": 1}, "erfc_integral": {"n": 1},
     "polygamma": {"n": 1}, "zeta": {"n": 0}, "igamma_in_a": {"n": 1}, "polynomial": {"kind": "t", "k": 0},
     "elu": {"alpha": 1.0, "scale": 1.0, "rate": 1.0}, "hardtanh": {"lo": 0.3, "hi": 0.6}, "leaky_relu": {"slope": 0.1},
     "softplus": {"beta": 2.0, "top": 20.0}, "huber": {"delta": 0.5}, "filled": {"value": 0.5}, "bell": {"scale": 0.5}, "rms_of_one": {"eps": 1e-3},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import dtypes as dt
-from .reverse import Leaf, Reverse
+from .reverse import Leaf, Masked, Reverse
 from .tensor import Tensor
 from .walk import walk_back
 
@@ -69,8 +69,14 @@ def jvp_through(body: Any, ts: list[Any], xs: list[Any], kw: dict[str, Any]) -> 
     return None if all(t is None for t in out) else out
 
 
-def vjp_through(body: Any, g: Any, xs: list[Any], kw: dict[str, Any], need: list[bool]) -> list[Any]:
-    """Cotangents of ``body(*xs)`` by recording it anew: nothing but its inputs is kept between forward and backward."""
+def vjp_through(
+    body: Any, g: Any, xs: list[Any], kw: dict[str, Any], need: list[bool], masked: bool = False
+) -> list[Any]:
+    """Cotangents of ``body(*xs)`` by recording it anew: nothing but its inputs is kept between forward and backward.
+
+    With `masked` those that a choice makes absent in places say where they are present.
+    """
+    absent: dict[Any, Any] | None = {} if masked else None
     with Reverse() as level:
         ins = [Tensor(x, level, Leaf()) if n else x for x, n in zip(xs, need, strict=True)]
         y = body(*ins, **kw)
@@ -78,5 +84,7 @@ def vjp_through(body: Any, g: Any, xs: list[Any], kw: dict[str, Any], need: list
         ys = [level.settle(v) for v in (y if several else [y])]
         pairs = zip(ys, g if several else [g], strict=True)
         starts = [(v._aux, gi) for v, gi in pairs if isinstance(v, Tensor) and v._interp is level and gi is not None]
-        got = walk_back(starts, must=level.effects)
+        got = walk_back(starts, must=level.effects, absent=absent)
+    for n, mask in (absent or {}).items():
+        got[n] = Masked(got[n], mask)
     return [got.get(x._aux) if n else None for x, n in zip(ins, need, strict=True)]

@@ -15,7 +15,7 @@ from .op import Op, check_broadcast, quietly
 from .payload import COMPOSED, composed
 from .sizes import Ragged
 from .tensor import Tensor
-from .types import FLOAT_NUMS
+from .types import FLOAT_NUMS, as_scalar
 
 ndarray = np.ndarray
 SIZE = 1 << 62  # no array has so many elements
@@ -154,9 +154,48 @@ def binary(
 
 
 def several(op: Op) -> Callable[..., Any]:
-    """`op.bind` as a function of its own, for more arguments or static data."""
+    """`op.bind` as a function of its own, for more arguments or static data: the body on small plain arrays of one type, else by the op's own way."""
+    body, fast, large = op.direct, op.fast, op.large
+    choice = op.types.choice  # type: ignore[union-attr]
+    least = SIZE if large is None else large.least
 
     def bind(*args: Any, **kw: Any) -> Any:
+        vals: list[Any] = []
+        d: Any = None
+        numbers = False
+        for a in args:
+            if type(a) is Tensor:
+                v = a._value
+                if a._interp is not None or type(v) is not ndarray or v.size >= least:
+                    break
+                if choice and not vals:
+                    if v.dtype.kind != "b":
+                        break
+                elif d is None:
+                    d = v.dtype
+                    if d.num not in fast:
+                        break
+                elif v.dtype is not d:
+                    break
+                vals.append(v)
+            elif type(a) is float or type(a) is int:
+                numbers = True
+                vals.append(a)
+            else:
+                break
+        else:
+            if d is not None and (not numbers or d.kind == "f"):
+                if numbers:
+                    vals = [as_scalar(v, d) if type(v) is float or type(v) is int else v for v in vals]
+                try:
+                    y = body(*vals, **kw)
+                except FLOATING:
+                    y = quietly(body, *vals, **kw)
+                except ValueError:
+                    check_broadcast(op.name, *vals)
+                    raise
+                if type(y) is not tuple:
+                    return Tensor(y if type(y) is ndarray else np.asarray(y))
         return Op.bind(op, *args, **kw)
 
     bind.__name__ = op.name

@@ -55,6 +55,8 @@ class Op:
     linear = ""
     # Whether the reverse rule only moves and adds elements, so that it also says where an absent cotangent is absent in the inputs.
     moves = False
+    # Whether the reverse rule is a walk of its own, which takes a cotangent that is absent in places (`Masked`) and gives such.
+    through = False
     kernel: Callable[..., Any] | None = None
     large: Any = None  # a body for operands of many elements, which may say None
     # Whether arguments and results of equal ranks have equal leading axes: where all have one core rank, as pointwise ops do.

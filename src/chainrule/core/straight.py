@@ -22,7 +22,7 @@ from .derive import vjp_through
 from .dispatch import CUT, Interpreter
 from .errors import FLOATING
 from .op import Op
-from .reverse import Leaf, Node, Pick, Reverse
+from .reverse import Leaf, Masked, Node, Pick, Reverse
 from .tensor import Tensor
 from .types import as_scalar
 from .views import pin
@@ -59,8 +59,6 @@ class _Noting(Interpreter):
         self.looks: set[Any] = set()
         self.done: dict[Any, str] = {}  # pointwise ops by what they read: what was computed once is not computed again
         self.calls: dict[str, tuple[str, list[str]]] = {}
-        # A choice hides the cotangents of the branch not taken from all that comes before: that is no matter of a composition alone.
-        self.masks = False
 
     def refusal(self, what: str) -> Exception:
         """The error for whoever asks for elements."""
@@ -94,6 +92,15 @@ class _Noting(Interpreter):
             self.numbers[key] = self.name("c", v)
         return self.numbers[key]
 
+    def called(self, x: Any) -> str:
+        """The name of a tensor of this level, or of a plain one."""
+        if x._interp is self:
+            return x._aux
+        if x._interp is not None or type(x._value) is not ndarray:
+            raise _Unfit
+        self.constants.append(x._value)
+        return self.name("c", x._value)
+
     @staticmethod
     def key(op: Op, words: list[str], kw: dict[str, Any]) -> Any:
         """What a pointwise op computes."""
@@ -115,7 +122,7 @@ class _Noting(Interpreter):
     def run(self, op: Op, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
         if op.body is None:
             return op.spec(*args, **kw)
-        if op.effect or (self.masks and op.name == "where"):
+        if op.effect:
             raise _Unfit(op.name)
         low: list[Any] = []
         words: list[str] = []
@@ -198,8 +205,11 @@ def _same(a: ndarray, b: ndarray) -> bool:
 class Plan:
     """The code of one function for arguments of one kind: forward, and the cotangents of those that have one."""
 
-    __slots__ = ("at", "backward", "diff", "fits", "forward", "like", "make", "outs", "spec")
+    __slots__ = ("at", "backward", "diff", "fits", "forward", "like", "make", "masked", "outs", "spec")
     backward: Any
+    masked: list[
+        int
+    ]  # the inputs whose cotangents a choice makes absent in places: these are said after the cotangents
 
     def __init__(self, f: Any, args: tuple[Any, ...], kw: dict[str, Any], needs: list[bool], at: list[Any]) -> None:
         self.at = at
@@ -224,7 +234,6 @@ class Plan:
                 boxes = [level.input(a, n) for a, n in zip(arrays, names, strict=True)]
                 if grad:
                     tape.__enter__()
-                    level.masks = True
                 try:
                     boxes = [Tensor(b, tape, Leaf()) if n else b for b, n in zip(boxes, needs, strict=True)]
                     before = [(b._value, b._aux) for b in boxes]
@@ -237,7 +246,6 @@ class Plan:
                 finally:
                     if grad:
                         tape.__exit__(None, None, None)
-                        level.masks = False
                 starts: list[Any] = []
                 for k, v in enumerate(ys):
                     if grad and type(v) is Tensor and v._interp is tape:
@@ -249,13 +257,16 @@ class Plan:
                     raise _Unfit
                 cut = len(level.lines)
                 gs: list[Any] = []
+                masks: list[Any] = []
                 if grad:
                     seeds = []
                     for k, node in starts:
                         v = ys[k]._value._value
                         seeds.append((node, level.input(np.ones(v.shape, v.dtype), f"g{k}")))
                     skipped: list[Any] = []
-                    got = walk_back(seeds, skipped=skipped)
+                    absent: dict[Any, Any] = {}
+                    got = walk_back(seeds, skipped=skipped, absent=absent)
+                    masks = [absent.get(b._aux) if n else None for b, n in zip(boxes, needs, strict=True)]
                     gs = [got.get(b._aux) if n else None for b, n in zip(boxes, needs, strict=True)]
                     zero = set(reachable(dict.fromkeys(skipped)))
                     if any(n and v is None and b._aux not in zero for b, n, v in zip(boxes, needs, gs, strict=True)):
@@ -263,7 +274,7 @@ class Plan:
         self.diff = [k for k, _ in starts]
         if any(not issubclass(w.category, RuntimeWarning) for w in said):
             raise _Unfit  # it would be said once, and not at every call
-        self._write(level, cut, ys, arrays, names, needs, gs)
+        self._write(level, cut, ys, arrays, names, needs, gs, masks)
 
     def _write(
         self,
@@ -274,6 +285,7 @@ class Plan:
         names: list[str],
         needs: list[bool],
         gs: list[Any],
+        masks: list[Any],
     ) -> None:
         values = [y._value._value for y in ys]
         for k, v in enumerate(values):
@@ -295,6 +307,8 @@ class Plan:
             others = [*arrays, *level.constants, *[level.values[n] for n in made]]
             shared = g._aux.startswith("g") or any(np.may_share_memory(gv, v) for v in others)
             results.append(f"{g._aux}.copy()" if shared else g._aux)
+        self.masked = [k for k, m in enumerate(masks) if m is not None]
+        results += [level.called(masks[k]) for k in self.masked]
         wanted = {r.removesuffix(".copy()") for r in results}
         back = _needed(level.lines[cut:], wanted)
         read = {n for _, _, reads, _ in back for n in reads} | wanted
@@ -349,6 +363,8 @@ def _pulled(g: Any, y: Any, *xs: Any, need: Any, plan: Plan, saved: Any) -> Any:
     gs = g if plan.make else (g,)
     cotangents = []
     for k in plan.diff:
+        if gs[k].__class__ is Masked:
+            break
         shape, d = plan.like[k]
         gv = gs[k]._value
         if gs[k]._interp is not None or gv.__class__ is not ndarray or gv.dtype is not d or gv.shape != shape:
@@ -366,8 +382,11 @@ def _pulled(g: Any, y: Any, *xs: Any, need: Any, plan: Plan, saved: Any) -> Any:
             except FLOATING:
                 out = None  # by the ops, which know what to do
             if out is not None:
-                return [None if v is None else Tensor(v) for v in out]
-    return vjp_through(plan.spec, g, list(xs), {}, need)
+                made: list[Any] = [None if v is None else Tensor(v) for v in out[: len(xs)]]
+                for k, mask in zip(plan.masked, out[len(xs) :], strict=True):
+                    made[k] = Masked(made[k], Tensor(mask))
+                return made
+    return vjp_through(plan.spec, g, list(xs), {}, need, masked=True)
 
 
 def straight(f: F, name: str = "") -> F:
@@ -376,6 +395,7 @@ def straight(f: F, name: str = "") -> F:
     op = Op(name or f.__name__, None, spec=f, listed=False)
     op.form = "fused"
     op.vjp(_pulled)
+    op.through = True
     op.pull_by_code = False  # it is code
 
     def later(key: Any, args: Any, kw: Any, needs: Any, at: Any) -> None:

@@ -96,6 +96,7 @@ def walk_back(
     skipped: list[Node] | None = None,
     must: Iterable[Node] | None = None,
     early: dict[Node, list[Any]] | None = None,
+    absent: dict[Node, Any] | None = None,
 ) -> dict[Node, Any]:
     """Cotangents of leaves (and of the `wanted` nodes) from those of the starting nodes.
 
@@ -104,6 +105,7 @@ def walk_back(
     ``rewrap`` is the level itself for ``create_graph=True``: rules then run on recorded tensors, so that their results
     can be differentiated again. ``must`` are nodes that are visited even if no cotangent arrives: another process waits there.
     ``early`` says of nodes which leaves get their last cotangent from them, as functions of it.
+    A start may be :class:`Masked`, and ``absent`` collects where the cotangents of leaves are present: so a walk is a part of another.
     """
     due = set(must) if must else None
     grads: dict[Node, Any] = {}  # of nodes, and so of their first results
@@ -118,6 +120,14 @@ def walk_back(
         todo, live = _towards([n for n, _ in starts], keep, stop, due)
     for n, g in starts:
         prev = grads.get(n)
+        if g.__class__ is Masked:
+            g, m = g.g, g.mask
+            if prev is None:
+                masks[n] = m
+            elif n in masks:
+                _join_masks(masks, n, m)
+        elif n in masks:
+            del masks[n]
         grads[n] = g if prev is None else prev + g
         if prev is None and live is None and (type(n) is not Leaf or n.hooks is not None):
             heappush(todo, (-n.seq, n))
@@ -184,7 +194,8 @@ def walk_back(
             ):
                 gs = STRAIGHT(n, g, live)
             if gs is None:
-                gs = _pulled(n, g, rewrap, live)
+                hidden = masks.get(n) if op.through and masks and not n.nout else None
+                gs = _pulled(n, g if hidden is None else Masked(g, hidden), rewrap, live)
         if n.rare and n.around is not None:
             gs = _run_after(n, gs, g)
         mask = masks.pop(n, None) if masks else None
@@ -228,6 +239,8 @@ def walk_back(
     for n in grads if keep is None else keep:
         if type(n) is Leaf and n not in result and (g := grads.get(n)) is not None:
             result[n] = g
+    if absent is not None:
+        absent.update([(n, m) for n, m in masks.items() if n in result])
     if dispatch.SETTLE is not None:
         result = {n: dispatch.SETTLE(g) for n, g in result.items()}
     return result
@@ -457,6 +470,7 @@ def pulled_by_hand(n: Node, grads: tuple[Any, ...]) -> Any:
     if n.op is None:
         raise TypeError(f"{n.name()} cannot be called: it has no rule")
     gs = _pulled(n, list(grads) if n.nout else grads[0], None, None)
+    gs = [g.g if g.__class__ is Masked else g for g in gs]
     out = [g if g is None or fit is None else fit_cotangent(g, *fit) for g, fit in zip(gs, n.fits, strict=False)]
     return out[0] if len(out) == 1 else tuple(out)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from . import compiler, functions, math, runtime
+from . import bessel, compiler, functions, math, runtime
 from .calls import Calls, NotSupported, kernel_type, prod, streams
 from .lang import DType, Kernel, Value, bool_, compute_type
 from .pointwise import BLOCK, OPS
@@ -38,6 +38,7 @@ FORMULAS: dict[str, Formula] = {
 }
 FORMULAS["sgn"] = FORMULAS["sign"]
 FORMULAS.update(functions.FUNCTIONS)
+FORMULAS.update(bessel.FUNCTIONS)
 BOOLEAN = frozenset(
     "lt le gt ge eq ne logical_and logical_or logical_not bitwise_and bitwise_or bitwise_not isnan isfinite".split()
 )

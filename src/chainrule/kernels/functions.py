@@ -13,6 +13,7 @@ from typing import Any
 from .calls import NotSupported
 from .lang import Kernel, Value, f32, f64
 from .math import INF, NAN, _poly, exp, expm1, log, log1p
+from .special import erfcx as erfcx_right
 
 # atan(sqrt(z))/sqrt(z) on [0, 1]; erfinv(x)/x with w = -log(1 - x²): in w - 2.5 up to w = 5, in sqrt(w) - 3.2 up to 4.2², in sqrt(w) - 7.2 up to 10.3²;
 # lgamma(x)/((x - 1)(x - 2)) in x - 1.5 on [0.78, 2.22]
@@ -281,6 +282,44 @@ def ndtri(k: Kernel, p: Value) -> Value:
     return k.select((p >= 0.0) & (p <= 1.0), y, NAN)
 
 
+# -- the scaled complementary error function ----------------------------------------------------------------------------------
+
+_INV_SQRT_PI = 0.5641895835477563
+
+
+def _scaled_tail(k: Kernel, a: Value) -> Value:
+    """exp(a²) erfc(a) for a >= 0, to the largest float32"""
+    return k.select(a > 1e20, _INV_SQRT_PI / a, erfcx_right(k, a))
+
+
+@narrow
+def erfcx(k: Kernel, x: Value) -> Value:
+    """exp(x²) erfc(x)"""
+    y = _scaled_tail(k, abs(x))
+    return k.select(x.ne(x), x, k.select(x < 0.0, exp(k, x * x) * 2.0 - y, y))
+
+
+@narrow
+def erfc_integral(k: Kernel, x: Value, n: int) -> Value:
+    """1/sqrt(pi) - x erfcx(x), which is the n-th in its family for n = 1; far right by its series"""
+    if n != 1:
+        raise NotSupported
+    y = _scaled_tail(k, abs(x))
+    y = _INV_SQRT_PI - k.select(x < 0.0, exp(k, x * x) * 2.0 - y, y) * x
+    far = x > 100.0
+    r = 1.0 / k.select(far, x * x, 1.0)
+    y = k.select(far, r * (0.5 - r * (0.75 - r * 1.875)) * _INV_SQRT_PI, y)
+    return k.select(x.ne(x), x, y)
+
+
+@narrow
+def hazard(k: Kernel, x: Value) -> Value:
+    """The density of the normal distribution over its distribution function"""
+    scaled, e = _scaled_tail(k, abs(x) * 0.7071067811865476), exp(k, x * x * -0.5)
+    right = e * 0.3989422804014327 / (1.0 - e * scaled * 0.5)
+    return k.select(x.ne(x), x, k.select(x < 0.0, 0.7978845608028654 / scaled, right))
+
+
 # -- the gamma function and its derivatives ---------------------------------------------------------------------------------
 
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)  # lgamma: of 1/z in 1/z²
@@ -373,7 +412,7 @@ FUNCTIONS: dict[str, Formula] = {
     f.__name__: f
     for f in (
         clamp, fmax, fmin, frac, nan_to_num, lerp, addcmul, addcdiv, logaddexp, logaddexp2, logit, xlogy, entr, fmod,
-        remainder, floor_divide, hypot, atan2, erfinv, ndtri, lgamma, digamma, polygamma,
+        remainder, floor_divide, hypot, atan2, erfinv, ndtri, lgamma, digamma, polygamma, erfcx, erfc_integral, hazard,
     )
 }  # fmt: skip
 FUNCTIONS["pow"] = power

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 import torch
 
@@ -58,3 +61,60 @@ def test_unique_tells_nan_apart_and_one_element_is_mapped() -> None:
     u, n = vmap(lambda e: cr.unique(e, dim=1, return_counts=True))(cr.arange(6.0).reshape(3, 2, 1))
     assert u.shape == (3, 2, 1)
     assert n.tolist() in ([1], [[1], [1], [1]])
+
+
+_I, _J = np.array([2, 0, -1]), np.array([[1], [0]])
+KEYS: dict[str, Any] = {
+    "pairs": lambda t: (t(_I), t(_I)),
+    "apart": lambda t: (t(_I), slice(None), t(_I)),
+    "in the middle": lambda t: (slice(None), t(_J), t(_I)),
+    "dots": lambda t: (Ellipsis, t(_J)),
+    "a new dim": lambda t: (None, t(_I), slice(None), 1),
+    "a number between": lambda t: (t(_J), -1, t(_I)),
+    "a slice that is not whole": lambda t: (slice(1, None), t(_I)),
+    "a list": lambda t: (t(_I), [0, 1, 1]),
+    "rows": lambda t: t(_J),
+    "a mask": lambda t: t(np.arange(60).reshape(4, 5, 3) % 7 == 0),
+    "a mask in front": lambda t: t(np.arange(20).reshape(4, 5) % 3 == 0),
+    "a mask of rows": lambda t: t(np.array([True, False, True, True])),
+    "no place": lambda t: t(np.zeros((4, 5, 3), bool)),
+    "no index": lambda t: (t(np.zeros(0, np.int64)), t(np.zeros(0, np.int64))),
+}
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_an_index_reads_writes_and_pulls_as_pytorch_at_every_call(name: str) -> None:
+    """Also from the second call of a kind on, when it is code."""
+    make = KEYS[name]
+    a = np.random.default_rng(0).standard_normal((4, 5, 3))
+    their_key, key = make(torch.tensor), make(cr.tensor)
+    theirs = torch.tensor(a, requires_grad=True)
+    want = theirs[their_key]
+    c = np.random.default_rng(1).standard_normal(tuple(want.shape))
+    [back] = torch.autograd.grad(want, theirs, torch.tensor(c))
+    filled = torch.tensor(a)
+    filled[their_key] = 7.0
+    for _ in range(4):
+        x = cr.tensor(a, requires_grad=True)
+        y = x[key]
+        np.testing.assert_array_equal(y.detach().numpy(), want.detach().numpy())
+        np.testing.assert_allclose(cr.autograd.grad(y, x, cr.tensor(c))[0].numpy(), back.numpy(), atol=1e-14)
+        z = cr.tensor(a)
+        z[key] = 7.0
+        np.testing.assert_array_equal(z.numpy(), filled.numpy())
+        if isinstance(key, tuple) and all(isinstance(k, cr.Tensor) for k in key):
+            grown = torch.tensor(a).index_put(their_key, torch.tensor(c), accumulate=True)
+            got = cr.index_put(cr.tensor(a), key, cr.tensor(c), accumulate=True)
+            np.testing.assert_allclose(got.numpy(), grown.numpy(), atol=1e-14)
+        each = cr.func.vmap(lambda v: v[key])(cr.tensor(np.stack([a, 2 * a])))
+        np.testing.assert_array_equal(each.numpy(), np.stack([y.detach().numpy(), 2 * y.detach().numpy()]))
+
+
+def test_numbers_out_of_range_are_refused_at_every_call() -> None:
+    x, good = cr.zeros(4, 5), cr.tensor([0, 1])
+    for _ in range(4):
+        assert x[good, good].shape == (2,)
+        with pytest.raises(IndexError, match="index 5 is out of bounds for dimension 1 with size 5"):
+            x[good, cr.tensor([0, 5])]
+        with pytest.raises(IndexError, match="index -5 is out of bounds for dimension 0 with size 4"):
+            x[cr.tensor([0, -5]), good] = 1.0

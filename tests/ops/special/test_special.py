@@ -225,3 +225,20 @@ def test_polynomials_keep_their_digits_near_roots(name: str, first: Any, after: 
         chainrule.tensor(x[:4]), chainrule.tensor([0.0, 1.0, 8.0, -1.0], dtype=chainrule.float64)
     ).tolist()
     assert mixed == [1.0, float(first(Fraction(x[1]))), got[2], 0.0]
+
+
+@pytest.mark.parametrize("x", [-0.3, -5.1, -20.3, -26.5])
+def test_erfcx_left_of_zero_keeps_its_digits(x: float) -> None:
+    """2 exp(x**2) by a rounded square loses a digit for every ten of it."""
+    with mp.workdps(40):
+        want = mp.exp(mp.mpf(x) ** 2) * mp.erfc(mp.mpf(x))
+        assert abs(mp.mpf(float(chainrule.special.erfcx(double(x)))) / want - 1) < 8e-16
+
+
+@pytest.mark.parametrize("many", [1, 5000])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_modified_bessel_functions_at_the_infinities(dtype: str, many: int) -> None:
+    x = chainrule.tensor([float("inf"), float("-inf")] * many, dtype=getattr(chainrule, dtype))
+    assert (chainrule.special.i0(x) == float("inf")).all()
+    assert chainrule.equal(chainrule.special.i1(x), x)
+    assert (chainrule.special.i0e(x) == 0).all() and (chainrule.special.i1e(x) == 0).all()

@@ -99,6 +99,7 @@ hardtanh_p = piecewise(
         lambda k, t, x, *, lo, hi: k.select(x <= lo, 0.0, k.select(x >= hi, 0.0, t)),
     ),
     static=True,
+    usual=({"lo": -1.0, "hi": 1.0}, {"lo": 0.0, "hi": 6.0}),
 )
 
 
@@ -131,6 +132,7 @@ leaky_relu_p = piecewise(
     (lambda x, *, slope: np.where(x > 0, x, x * slope), lambda k, x, *, slope: k.select(x > 0.0, x, x * slope)),
     (lambda t, x, *, slope: np.where(x > 0, t, t * slope), lambda k, t, x, *, slope: k.select(x > 0.0, t, t * slope)),
     static=True,
+    usual=({"slope": 0.01},),
 )
 
 
@@ -316,6 +318,7 @@ hardshrink_p = piecewise(
     (lambda x, *, by: _shrunk[0](x, x, by=by), lambda k, x, *, by: _shrunk[1](k, x, x, by=by)),
     _shrunk,
     static=True,
+    usual=({"by": 0.5},),
 )
 # x * 0 and not 0 in the middle: it keeps a NaN.
 softshrink_p = piecewise(
@@ -326,6 +329,7 @@ softshrink_p = piecewise(
     ),
     _shrunk,
     static=True,
+    usual=({"by": 0.5},),
 )
 
 
@@ -365,6 +369,7 @@ hardsigmoid_p = piecewise(
         lambda t, x: np.where((x > -3) & (x < 3), t / 6, t.dtype.type(0)),
         lambda k, t, x: k.select(x > -3.0, k.select(x < 3.0, t / 6.0, 0.0), 0.0),
     ),
+    least=0,
 )
 hardswish_p = smooth(
     "hardswish",
@@ -383,6 +388,7 @@ hardswish_p = smooth(
         lambda k, t, x: k.select(x <= -3.0, 0.0, k.select(x < 3.0, t * (x / 3.0 + 0.5), t)),
     ),
     cost=1,
+    least=0,
 )
 
 

@@ -48,6 +48,7 @@ def _elu_curve(x: Any, *, alpha: float, scale: float, rate: float) -> Any:
     return where(up, 0, exp.bind(where(up, 0, x) * rate) * (alpha * scale * rate * rate))
 
 
+SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 elu_p = smooth(
     "elu",
     (
@@ -64,8 +65,11 @@ elu_p = smooth(
     ),
     _elu_curve,
     static=True,
+    usual=(
+        {"alpha": 1.0, "scale": 1.0, "rate": 1.0},
+        {"alpha": SELU_ALPHA, "scale": SELU_SCALE, "rate": 1.0},
+    ),
 )
-SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
 
 @public("nn.functional.elu", out=False)
@@ -138,6 +142,7 @@ log_sigmoid_p = smooth(
     (_log_sigmoid, lambda k, x: km().log_sigmoid(k, x)),
     (lambda x: _sigmoid(-x), lambda k, x: km().sigmoid(k, -x)),
     lambda x: -sigmoid_slope(x),
+    least=0,
 )
 softplus_p = smooth(
     "softplus",
@@ -151,6 +156,7 @@ softplus_p = smooth(
     ),
     lambda x, *, beta, top: where(x * beta > top, 0, sigmoid_slope(x * beta) * beta),
     static=True,
+    usual=({"beta": 1.0, "top": 20.0},),
 )
 
 
@@ -302,6 +308,7 @@ gelu_tanh_p = smooth(
     (_gelu_tanh, _gelu_tanh_kernel),
     (_gelu_tanh_slope, lambda k, x: km().gelu_tanh_derivative(k, x)),
     _gelu_tanh_curve,
+    least=0,
 )
 
 

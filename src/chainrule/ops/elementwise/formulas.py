@@ -112,7 +112,8 @@ COSTS = {
     1: "add sub mul div neg abs square sign sgn reciprocal maximum minimum clamp clamp_min clamp_max fmax fmin frac floor ceil trunc "
     "copysign deg2rad rad2deg nan_to_num lerp addcmul addcdiv where sqrt",
     4: "rsqrt hypot fmod remainder floor_divide",
-    8: "exp expm1 log log1p tanh sin cos logaddexp logaddexp2 logit xlogy entr atan2 erfinv ndtri lgamma digamma polygamma less_share",
+    8: "exp expm1 log log1p tanh sin cos logaddexp logaddexp2 logit xlogy entr atan2 erfinv ndtri lgamma digamma polygamma less_share "
+    "i0 i0e i1 i1e bessel_in scaled_i erfcx erfc_integral hazard",
 }
 LARGE.update({name: Large(name, cost=cost) for cost, names in COSTS.items() for name in names.split()})
 LARGE.update({name: Large(name, boolean=True) for name in "lt le gt ge eq ne isnan isfinite".split()})
@@ -130,12 +131,19 @@ NotSupported: Any = None
 
 
 def compiled(
-    name: str, plain: Callable[..., Any], kernel: Callable[..., Any], cost: int = 8, least: int | None = None
+    name: str,
+    plain: Callable[..., Any],
+    kernel: Callable[..., Any],
+    cost: int = 8,
+    least: int | None = None,
+    usual: tuple[dict[str, Any], ...] = (),
 ) -> Callable[..., Any]:
     """``plain(*arrays, **static)``, or on large contiguous real arrays the kernel ``kernel(k, *values, **static)``.
 
-    `least` is the size from which it runs; 0 where NumPy's formula would be slower, or less accurate, at any size.
+    `least` is the size from which it runs; 0 where NumPy's formula would be slower, or less accurate, at any size. With static data that is so
+    for those named in `usual`: each of the others is a kernel of its own, which arrays of a few numbers are not worth.
     """
+    ready = {tuple(u.items()) for u in usual}
     made: dict[Any, Any] = {}
     if least is None:
         least = LEAST_COSTLY if cost >= 8 else LEAST
@@ -150,9 +158,9 @@ def compiled(
 
     def body(*xs: Any, **static: Any) -> Any:
         x = xs[0]
-        if type(x) is not np.ndarray or x.size < least or x.dtype.num not in REAL_NUMS:
-            return plain(*xs, **static)
         key = tuple(static.items()) if static else ()
+        if type(x) is not np.ndarray or (x.size < least and key not in ready) or x.dtype.num not in REAL_NUMS:
+            return plain(*xs, **static)
         f = made.get(key)
         if f is None:
             f = make(key, static)
@@ -181,11 +189,12 @@ def smooth(
     static: bool = False,
     cost: int = 8,
     least: int | None = None,
+    usual: tuple[dict[str, Any], ...] = (),
     pull: tuple[Callable[..., Any], Callable[..., Any]] | None = None,
 ) -> Op:
     """The op of a function: `f` and its slope, each in NumPy and as a kernel, and its second derivative in ops.
 
-    `pull` says how a cotangent is multiplied by the slope where that is not simply a product.
+    `pull` says how a cotangent is multiplied by the slope where that is not simply a product; `least` and `usual` are those of `compiled`.
     """
     times = pull or (
         lambda t, x, **kw: t * slope[0](x, **kw),
@@ -193,12 +202,12 @@ def smooth(
     )
     pull_p = pointwise(
         f"{name}_pull",
-        compiled(f"{name}_pull", *times, cost, least),
+        compiled(f"{name}_pull", *times, cost, least, usual),
         lambda s, y, t, x, **kw: pull_p.bind(s, x, **kw),
         lambda s, y, t, x, **kw: s * (t * curve(x, **kw)),
         static=static,
     )
-    body = compiled(name, *f, cost, least)
+    body = compiled(name, *f, cost, least, usual)
     return pointwise(name, body, lambda t, y, x, **kw: pull_p.bind(t, x, **kw), static=static)
 
 
@@ -208,13 +217,16 @@ def piecewise(
     pull: tuple[Callable[..., Any], Callable[..., Any]],
     *,
     static: bool = False,
+    least: int | None = None,
+    usual: tuple[dict[str, Any], ...] = (),
 ) -> Op:
-    """The op of a function of straight pieces: `f` and ``pull(t, x)``, each in NumPy and as a kernel."""
+    """The op of a function of straight pieces: `f` and ``pull(t, x)``, each in NumPy and as a kernel; `least` and `usual` are those of `compiled`."""
     pull_p = pointwise(
         f"{name}_pull",
-        compiled(f"{name}_pull", *pull, 1),
+        compiled(f"{name}_pull", *pull, 1, least, usual),
         lambda s, y, t, x, **kw: pull_p.bind(s, x, **kw),
         ZERO,
         static=static,
     )
-    return pointwise(name, compiled(name, *f, 1), lambda t, y, x, **kw: pull_p.bind(t, x, **kw), static=static)
+    body = compiled(name, *f, 1, least, usual)
+    return pointwise(name, body, lambda t, y, x, **kw: pull_p.bind(t, x, **kw), static=static)

@@ -195,6 +195,8 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements of `input` where the mask holds, in one dim."""
     if mask.dtype is not dt.bool_:
         raise RuntimeError(f"masked_select: expected BoolTensor for mask, got {mask.dtype}")
+    if input.shape == mask.shape:
+        return input[mask] if mask.ndim else input.reshape(1)[mask.reshape(1)]
     shape = broadcast_shapes(input.shape, mask.shape, what="masked_select")
     return input.expand(*shape).reshape(-1)[mask.expand(*shape).reshape(-1)]
 

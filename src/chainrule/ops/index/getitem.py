@@ -9,7 +9,7 @@ import numpy as np
 from ...core import dtypes as dt
 from ...core import views
 from ...core.payload import COMPOSED
-from ...core.primitives import permute_p
+from ...core.primitives import permute_p, reshape_p
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import broadcast_shapes, constant, wrap_dim
@@ -178,6 +178,62 @@ class Plan:
         return p.reshape(total, *rest), lin, s, self.dims[0] if adjacent else 0
 
 
+# How an item of an index is written where index tensors stand beside it: what moves no tensor, and the tensors in their order.
+_TENSOR, _WHOLE, _NEW, _DOTS, _INT = range(5)
+
+
+def _coded(key: Any) -> tuple[list[int], list[Tensor]] | None:
+    """An index with tensors of numbers in it as numbers and these tensors; None for others, and for what is not plain."""
+    pattern: list[int] = []
+    tensors: list[Tensor] = []
+    for k in key if type(key) is tuple else (key,):
+        c = k.__class__
+        if c is Tensor or c is np.ndarray:
+            if c is np.ndarray:
+                k = Tensor(k)
+            if not k.ndim or k.dtype is not dt.int64:
+                return None
+            tensors.append(k)
+            pattern.append(_TENSOR)
+        elif c is slice:
+            if k != _ALL:
+                return None
+            pattern.append(_WHOLE)
+        elif k is None:
+            pattern.append(_NEW)
+        elif k is Ellipsis:
+            pattern.append(_DOTS)
+        elif c is int:
+            pattern += (_INT, k)
+        else:
+            return None
+    return (pattern, tensors) if tensors else None
+
+
+def _decoded(pattern: Any, tensors: Any) -> tuple[Any, ...]:
+    """The index that was coded."""
+    items, given, key = iter(pattern), iter(tensors), []
+    for kind in items:
+        key.append(next(given) if kind == _TENSOR else next(items) if kind == _INT else _ITEMS[kind])
+    return tuple(key)
+
+
+_ALL = slice(None)
+_ITEMS = {_WHOLE: _ALL, _NEW: None, _DOTS: Ellipsis}
+
+
+@straight
+def _chosen(x: Tensor, pattern: Any, *tensors: Tensor) -> Tensor:
+    """``x[key]`` of a coded index."""
+    return _indexed(x, _decoded(pattern, tensors))
+
+
+@straight
+def _written(x: Tensor, value: Tensor, accumulate: bool, pattern: Any, *tensors: Tensor) -> Tensor:
+    """``x[key] = value`` of a coded index."""
+    return _rewritten(x, _decoded(pattern, tensors), value, accumulate)
+
+
 def _getitem(self: Tensor, key: Any) -> Tensor:
     """``x[key]``: ints, slices, None, Ellipsis, boolean masks and index tensors, mixed."""
     if type(key) is int and self.ndim:
@@ -204,6 +260,26 @@ def _getitem(self: Tensor, key: Any) -> Tensor:
         y = slice_dense(self, key)
         if y is not None:
             return y
+    if type(key) is tuple or type(key) is np.ndarray:
+        if (code := _coded(key)) is not None:
+            return _chosen(self, code[0], *code[1])
+    elif (
+        type(key) is Tensor
+        and key.dtype is dt.bool_
+        and key._interp is None
+        and key.ndim
+        and not COMPOSED
+        and all_dense(self, key)
+        and key.shape == self.shape[: key.ndim]
+    ):
+        # The places of a mask in the dims that it is for, taken together: no number for each of them.
+        mask, rest = key._value, self.shape[key.ndim :]
+        rows = reshape_p.bind(self, shape=(mask.size, *rest), old=self.shape) if key.ndim > 1 else self
+        return take_rows_p.bind(rows, Tensor(mask.ravel().nonzero()[0]), r=len(rest), s=1, n=mask.size)
+    return _indexed(self, key)
+
+
+def _indexed(self: Tensor, key: Any) -> Tensor:
     plan = Plan(self, key)
     v = plan.view(self)
     if not plan.tensors:
@@ -245,6 +321,12 @@ def index_write(x: Tensor, key: Any, value: Any, accumulate: bool = False) -> Te
     """`x` with ``x[key]`` replaced by (or increased by) `value`."""
     if not isinstance(value, Tensor):
         value = constant(value, x)
+    if (type(key) is tuple or type(key) is Tensor) and (code := _coded(key)) is not None:
+        return _written(x, value, accumulate, code[0], *code[1])
+    return _rewritten(x, key, value, accumulate)
+
+
+def _rewritten(x: Tensor, key: Any, value: Tensor, accumulate: bool) -> Tensor:
     if not (SEEN and (x.is_nested or value.is_nested)):
         plan = Plan(x, key)
         if not plan.tensors:

@@ -32,11 +32,6 @@ def out_of_range(i: Any, low: int, high: int) -> bool:
     return bool(i.size and (_least(i, None) < low or _most(i, None) >= high))
 
 
-def has_negative(i: Any) -> bool:
-    """Is an index counted from the end."""
-    return out_of_range(i, 0, np.iinfo(np.int64).max)
-
-
 # -- rows ---------------------------------------------------------------------------------------------------------------
 
 
@@ -58,7 +53,7 @@ def take(x: Any, i: Any, axis: int) -> Any:
             return y.reshape(x.shape[:axis] + i.shape + x.shape[axis + 1 :])
         except NotSupported:
             pass
-    return np.take(x, i, axis=axis)
+    return x.take(i, axis)
 
 
 def sums(g: Any, i: Any, n: int) -> Any:

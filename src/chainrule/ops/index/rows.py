@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -70,17 +71,25 @@ take_rows_p.__doc__ = "Rows `i` of the `n` rows of `x`."
 def _flat_rows(i: Any, lead: tuple[int, ...], s: int, n: int) -> Any:
     """Numbers of rows, `n` for each entry of the leading axes, as numbers in one big list."""
     if lead:
-        count = int(np.prod(lead))
-        i = np.broadcast_to(i, lead + i.shape[i.ndim - s :]).reshape((count, int(np.prod(i.shape[i.ndim - s :]))))
-        i = i + np.arange(count).reshape(-1, 1) * n
+        count = prod(lead)
+        own = i.shape[i.ndim - s :]
+        i = spread(i, lead + own).reshape((count, prod(own)))
+        i = i + np.arange(0, count * n, n).reshape(-1, 1) if n else i
     return i.reshape(-1)
 
 
+def spread(x: Any, shape: tuple[int, ...]) -> Any:
+    """`x` broadcast to a shape, or as it is where it has that."""
+    return x if x.shape == shape else np.broadcast_to(x, shape)
+
+
 def _add(g: Any, i: Any, *, n: int, r: int, s: int) -> Any:
-    lead = np.broadcast_shapes(_lead(g, r + s), _lead(i, s))
+    lead, li = _lead(g, r + s), _lead(i, s)
+    if lead != li:
+        lead = np.broadcast_shapes(lead, li)
     rest, i = g.shape[g.ndim - r :], _flat_rows(i, lead, s, n)
-    g = np.broadcast_to(g, lead + g.shape[g.ndim - r - s :]).reshape((i.size, int(np.prod(rest))))
-    return sums(g, i, int(np.prod(lead)) * n).reshape((*lead, n, *rest)).astype(g.dtype, copy=False)
+    g = spread(g, lead + g.shape[g.ndim - r - s :]).reshape((i.size, prod(rest)))
+    return sums(g, i, prod(lead) * n).reshape((*lead, n, *rest)).astype(g.dtype, copy=False)
 
 
 add_rows_p = op(
@@ -94,11 +103,11 @@ add_rows_p.__doc__ = "Zeros of n rows with `g` added at rows `i`: the transpose 
 
 def _set(x: Any, i: Any, v: Any, *, r: int, s: int) -> Any:
     lx, li, lv = _lead(x, r + 1), _lead(i, s), _lead(v, r + s)
-    lead = np.broadcast_shapes(lx, li, lv)
-    out = np.array(np.broadcast_to(x, lead + x.shape[x.ndim - r - 1 :]), order="C")
+    lead = lx if lx == li == lv else np.broadcast_shapes(lx, li, lv)
+    out = np.array(spread(x, lead + x.shape[x.ndim - r - 1 :]), order="C")
     n = x.shape[x.ndim - r - 1]
-    flat, rows = _flat_rows(i, lead, s, n), out.reshape((int(np.prod(lead)) * n, *out.shape[out.ndim - r :]))
-    rows[flat] = np.broadcast_to(v, lead + v.shape[v.ndim - r - s :]).reshape((flat.size, *rows.shape[1:]))
+    flat, rows = _flat_rows(i, lead, s, n), out.reshape((prod(lead) * n, *out.shape[out.ndim - r :]))
+    rows[flat] = spread(v, lead + v.shape[v.ndim - r - s :]).reshape((flat.size, *rows.shape[1:]))
     return out
 
 
@@ -120,7 +129,7 @@ def last_writes_p(i: Any, *, s: int) -> Any:
     """True where an index is not repeated later on."""
     if i.size == 0:
         return np.zeros(i.shape, bool)
-    flat = i.reshape((-1, int(np.prod(i.shape[i.ndim - s :]))))
+    flat = i.reshape((-1, prod(i.shape[i.ndim - s :])))
     # Every index notes its place; of repeated ones the last note stays.
     place = np.broadcast_to(np.arange(flat.shape[1]), flat.shape)
     example = np.arange(len(flat))[:, None]
@@ -153,10 +162,12 @@ def _(g: Any, y: Any, x: Any, i: Any, v: Any, *, r: int, s: int) -> Any:
 @op("wrap_index", differentiable=False, sizes="n")
 def wrap_index_p(i: Any, *, n: int, dim: int) -> Any:
     """Negative indices counted from the end; an error for those out of range."""
+    if not moving.out_of_range(i, 0, n):  # the common case
+        return i
     if moving.out_of_range(i, -n, n):
         bad = i[(i < -n) | (i >= n)].flat[0]
         raise IndexError(f"index {bad} is out of bounds for dimension {dim} with size {n}")
-    return np.where(i < 0, i + n, i) if moving.has_negative(i) else i
+    return np.where(i < 0, i + n, i)
 
 
 def put_rows(x: Tensor, i: Tensor, v: Tensor) -> Tensor:

@@ -73,6 +73,12 @@ def _unscaled(y: Any, x: Any) -> Any:
     return y * half * half
 
 
+def _i(n: int, x: Any) -> Any:
+    import scipy.special as sc
+
+    return np.where(np.isinf(x), np.copysign(np.inf, x) ** n, _unscaled(sc.ive(n, x), x))
+
+
 def _first_kind(name: str) -> Any:
     """I_0 or I_1 by SciPy, and up to the largest number where that says infinity too soon."""
     value, scaled = scipy_special(name), scipy_special(f"{name}e")
@@ -83,7 +89,8 @@ def _first_kind(name: str) -> Any:
         if np.isfinite(np.vdot(w := np.ravel(y), w)):
             return y
         with np.errstate(all="ignore"):
-            return np.where(np.isinf(y) & np.isfinite(x), _unscaled(scaled(x), x), y).astype(y.dtype, copy=False)
+            y = np.where(np.isinf(y) & np.isfinite(x), _unscaled(scaled(x), x), y).astype(y.dtype, copy=False)
+            return np.where(np.isinf(x), np.abs(x) if name == "i0" else x, y)  # where SciPy says NaN
 
     body.__name__ = name
     return body
@@ -92,7 +99,7 @@ def _first_kind(name: str) -> Any:
 FIRST: dict[str, tuple[Op, Op]] = {}
 jn_p = _family("bessel_jn", _j, 0.5, -0.5)
 yn_p = _family("bessel_yn", scipy_special("yn"), 0.5, -0.5)
-in_p = _family("bessel_in", lambda n, x: _unscaled(scipy_special("ive")(n, x), x), 0.5, 0.5)
+in_p = _family("bessel_in", _i, 0.5, 0.5)
 kn_p = _family("bessel_kn", _k, -0.5, -0.5)
 
 bessel_j0 = unary("bessel_j0", scipy_special("j0"), lambda t, y, x: -t * bessel_j1.bind(x), "The Bessel function J_0.")
@@ -149,46 +156,46 @@ FIRST.update(
     bessel_kn=(modified_bessel_k0, modified_bessel_k1),
 )
 
-# -- scaled I: A_k(x) = 1/pi * integral of (1 - cos s)**k exp(-|x| (1 - cos s)) over [0, pi] ----------------------------
+# -- scaled I: A_n(x) = 1/pi * integral of (1 - cos s)**n exp(-|x| (1 - cos s)) over [0, pi] ----------------------------
 
 
 @in_double
-def _scaled_i(x: Any, *, k: int) -> Any:
+def _scaled_i(x: Any, *, n: int) -> Any:
     x = np.abs(x)
     # A periodic integrand: equidistant points converge faster than any power, here to the last digit for x < 40.
     near, m = np.minimum(x, 40.0), 56
     total = np.zeros(x.shape)
     for j in range(m):
         u = 2 * math.sin(math.pi * (j + 0.5) / (2 * m)) ** 2
-        total = total + u**k * np.exp(-near * u)
+        total = total + u**n * np.exp(-near * u)
     # Beyond, w**2 = 1 - cos s, cut where the exponential has vanished.
     far = np.clip(x, 40.0, 1e300)
-    depth = 45.0 + 2 * k
+    depth = 45.0 + 2 * n
     end = np.sqrt(np.minimum(depth / far, 1.5))
     tail = np.zeros(x.shape)
     for v, w in gauss_legendre(48):
         u = (end * v) ** 2
-        tail = tail + w * u**k * np.exp(-far * u) / np.sqrt(2 - u)
+        tail = tail + w * u**n * np.exp(-far * u) / np.sqrt(2 - u)
     return np.where(x < 40, total / m, tail * end * (2 / math.pi))
 
 
 FAR = 1e3  # beyond, three terms of the expansion in 1/x say more than the difference of what is nearly equal
 
 
-def _scaled_i_single(x: Any, *, k: int) -> Any:
-    """The same for single precision and k = 1 or 2, by the functions themselves: what cancels leaves nine digits and more."""
-    if x.dtype != np.float32 or k not in (1, 2):
-        return _scaled_i(x, k=k)
+def _scaled_i_single(x: Any, *, n: int) -> Any:
+    """The same for single precision and n = 1 or 2, by the functions themselves: what cancels leaves nine digits and more."""
+    if x.dtype != np.float32 or n not in (1, 2):
+        return _scaled_i(x, n=n)
     import scipy.special as sc
 
     a = np.abs(x).astype(np.float64)
     near = np.clip(a, 1e-30, FAR)
     i0, i1 = sc.i0e(near), sc.i1e(near)
-    y = i0 - i1 if k == 1 else 2.0 * (i0 - i1) - i1 / near
+    y = i0 - i1 if n == 1 else 2.0 * (i0 - i1) - i1 / near
     if (a > FAR).any():
         far = np.maximum(a, FAR)
         r = 1.0 / far
-        tail = (0.5 + r * (0.1875 + r * 0.17578125)) if k == 1 else r * (0.75 + r * (0.46875 + r * 0.615234375))
+        tail = (0.5 + r * (0.1875 + r * 0.17578125)) if n == 1 else r * (0.75 + r * (0.46875 + r * 0.615234375))
         y = np.where(a > FAR, tail * r / np.sqrt(2 * np.pi * far), y)
     return np.where(a == a, y, a).astype(x.dtype)
 
@@ -196,21 +203,21 @@ def _scaled_i_single(x: Any, *, k: int) -> Any:
 scaled_i_p = pointwise(
     "scaled_i",
     _scaled_i_single,
-    lambda t, y, x, *, k: t * (sign.bind(x) * -scaled_i_p.bind(x, k=k + 1)),
+    lambda t, y, x, *, n: t * (sign.bind(x) * -scaled_i_p.bind(x, n=n + 1)),
     types="float",
     static=True,
 )
 i0e = unary(
     "i0e",
     scipy_special("i0e"),
-    lambda t, y, x: t * (sign.bind(x) * -scaled_i_p.bind(x, k=1)),
+    lambda t, y, x: t * (sign.bind(x) * -scaled_i_p.bind(x, n=1)),
     "``exp(-|x|) I_0(x)``; at its kink at 0 the derivative is 0, between the two slopes.",
 )
 i1e = unary(
     "i1e",
     scipy_special("i1e"),
     # i1e = sign(x) (A_0 - A_1)
-    lambda t, y, x: t * (scaled_i_p.bind(x, k=2) - scaled_i_p.bind(x, k=1)),
+    lambda t, y, x: t * (scaled_i_p.bind(x, n=2) - scaled_i_p.bind(x, n=1)),
     "``exp(-|x|) I_1(x)``; its derivative at 0 is 1/2.",
 )
 
