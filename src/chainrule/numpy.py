@@ -103,7 +103,34 @@ class _Columns(type(_np.c_)):  # type: ignore[misc]
     __getitem__ = _shadow.function(_AXIS.__getitem__)  # type: ignore[index]
 
 
+class vectorize(_np.vectorize):
+    """``np.vectorize``, whose function is called with the values of a transform one by one."""
+
+    def __call__(self, *args: Any, **kw: Any) -> Any:
+        if not _arrays_in([args, kw], []):
+            return super().__call__(*args, **kw)
+        if self.signature is not None:
+            raise TypeError("vectorize: inside a transform signature= is not taken; use chainrule.func.vmap")
+        keys = [k for k in (*range(len(args)), *kw) if k not in self.excluded]
+        every = dict(enumerate(args)) | kw
+        parts = _np.broadcast_arrays(*[asarray(every[k]) for k in keys])
+        results = []
+        for at in _np.ndindex(parts[0].shape):
+            now = every | {k: p[at] for k, p in zip(keys, parts, strict=True)}
+            results.append(self.pyfunc(*[now[i] for i in range(len(args))], **{k: now[k] for k in kw}))
+        shape = parts[0].shape
+        if results and isinstance(results[0], tuple):
+            return tuple([array(list(r)).reshape(shape) for r in zip(*results, strict=True)])
+        return array(results).reshape(shape)
+
+
+def ndenumerate(arr: Any) -> Any:
+    """``np.ndenumerate``, of the values of a transform too."""
+    return ((at, arr[at]) for at in _np.ndindex(arr.shape)) if type(arr) is Array else _np.ndenumerate(arr)
+
+
 r_, c_ = _Rows(), _Columns()
+polynomial = _shadow.Module(_np.polynomial)
 linalg, fft = _Part("linalg"), _Part("fft")
 
 

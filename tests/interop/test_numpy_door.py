@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.linalg
+import scipy.ndimage
 
 import chainrule
 import chainrule.numpy as cnp
@@ -107,6 +109,94 @@ def test_writes_are_numpys() -> None:
     np.testing.assert_array_equal(ours, theirs)
 
 
+class Holder:
+    total: Any
+
+
+def _attribute(x: Any) -> Any:
+    h = Holder()
+    h.total = np.ones((1, 3)).T.reshape(3)
+    h.total *= x
+    return h.total
+
+
+def _item(x: Any) -> Any:
+    d = {"k": np.zeros(3)}
+    d["k"] += x
+    d["k"] += x * x
+    return d["k"]
+
+
+def _outer_name(x: Any) -> Any:
+    total = np.zeros(3)
+
+    def add(v: Any) -> None:
+        nonlocal total
+        total += v
+
+    add(x)
+    add(x**2)
+    return total
+
+
+@pytest.mark.parametrize("f", [_attribute, _item, _outer_name])
+def test_the_only_name_of_an_array_may_get_a_new_value(f: Any) -> None:
+    e = 1e-6
+    want = [(np.sum(np.sin(f(X + e * d))) - np.sum(np.sin(f(X - e * d)))) / (2 * e) for d in np.eye(3)]
+    np.testing.assert_allclose(grad(lambda x: np.sum(np.sin(f(x))))(X), want, rtol=1e-7)
+
+
+def _alias(w: Any, x: Any) -> Any:
+    v = w
+    w += x
+    return v
+
+
+def _alias_of_a_part(w: Any, x: Any) -> Any:
+    v = w[1:]
+    w += x
+    return v
+
+
+def _rows(w: Any, x: Any) -> Any:
+    m = np.zeros((2, 3))
+    for row in m:
+        row += x
+    return m
+
+
+def _without_a_name(w: Any, x: Any) -> Any:
+    np.add(w, x, out=w)
+    return w
+
+
+def _by_a_function(w: Any, x: Any) -> Any:
+    buffer = np.zeros(3)
+    _alias(buffer, x)
+    return buffer
+
+
+@pytest.mark.parametrize("f", [_alias, _alias_of_a_part, _rows, _without_a_name, _by_a_function])
+@pytest.mark.parametrize("transform", [grad, vmap, lambda f: lambda x: jvp(f, (x,), (x,))])
+def test_what_others_would_not_see_raises(f: Any, transform: Any) -> None:
+    x = np.ones((2, 3)) if transform is vmap else X
+    with pytest.raises(TypeError, match="cannot hold a derivative"):
+        transform(lambda x: np.sum(f(np.zeros(3), x)))(x)
+
+
+def test_constructors_that_take_values_one_by_one() -> None:
+    f = cnp.vectorize(lambda a, b, c=2.0: a * b if a > b else c * a - b)
+    l = lambda x: np.sum(np.sin(f(x, 0.4, c=x[0])))
+    e = 1e-6
+    np.testing.assert_allclose(grad(l)(X), [(l(X + e * d) - l(X - e * d)) / (2 * e) for d in np.eye(3)], rtol=1e-7)
+    pair = cnp.vectorize(lambda a: (a, a * a))
+    np.testing.assert_allclose(grad(lambda x: (pair(x)[0] * pair(x)[1]).sum())(X), 3 * X**2)
+    np.testing.assert_array_equal(f(X, 0.4), np.vectorize(f.pyfunc)(X, 0.4))
+    each = lambda x: sum((i + 1) * v**2 for (i,), v in cnp.ndenumerate(x))
+    np.testing.assert_allclose(grad(each)(X), 2 * X * np.arange(1, 4))
+    np.testing.assert_allclose(grad(lambda x: cnp.polynomial.polynomial.polyval(0.5, x))(X), [1, 0.5, 0.25])
+
+
 def test_a_constant_that_is_written_to_later() -> None:
     c = np.ones(3)
 
@@ -126,6 +216,11 @@ def test_a_constant_that_is_written_to_later() -> None:
         (lambda x: math.sin(x[0]), "np.sin for math.sin"),
         (lambda x: np.float64(x[0]), "np.stack"),
         (lambda x: np.sum(np.add(x, 1.0, out=np.zeros(3))), "empty_like"),
+        (
+            lambda x: scipy.linalg.solve(np.outer(x, x) + np.eye(3), x).sum(),
+            "chainrule.scipy.linalg.solve has its derivative",
+        ),
+        (lambda x: scipy.ndimage.rotate(np.outer(x, x), 30.0).sum(), "scipy.ndimage.rotate .* SCIPY_ARRAY_API=1"),
         (lambda x: np.sum(np.add.at(np.zeros(3), [0], x[0])), "zeros_like"),
     ],
 )

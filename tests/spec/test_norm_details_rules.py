@@ -58,7 +58,8 @@ def test_the_fused_kernels_run(dim: int, dtype: str, layout: str, monkeypatch: p
     cr._weight_norm_interface_backward(w, v, g, n, dim)
     assert ran == ["weight_norm", "weight_norm_backward"]
     grad(lambda v: cr._weight_norm(v, g, dim).float().sum())(v)
-    assert ran[2:] == ["weight_norm", "weight_norm_backward"]
+    # A rule that runs for the second time is learnt as straight-line code, and what was learnt is compared: then it runs once more.
+    assert ran[2:4] == ["weight_norm", "weight_norm_backward"] and set(ran[4:]) <= {"weight_norm_backward"}
 
 
 class Elsewhere(np.ndarray):

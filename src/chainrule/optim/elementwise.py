@@ -184,10 +184,10 @@ class Elementwise(Optimizer):
 
     def _slot(self, p: Tensor, g: Tensor, group: dict[str, Any], names: tuple[str, ...]) -> _Slot | None:
         """Where the arrays of a parameter are; None if it is a tensor of a transform, which has moved by now."""
-        if p.is_sparse:
+        if _has_pattern(p):
             self._step_tensor(p, group)  # the same formula, on the numbers of its pattern
             return None
-        if g.is_sparse:
+        if _has_pattern(g):
             g = self._dense(g)
         state, fresh = self._start(p, group)
         self._numbers(state)
@@ -239,7 +239,7 @@ class Elementwise(Optimizer):
         for k, v in zip(self.scalars, new, strict=True):
             _write_number(state, k, v)
         grad: Any = p.grad
-        g = self._dense(grad) if grad.is_sparse and not p.is_sparse else grad
+        g = self._dense(grad) if _has_pattern(grad) and not _has_pattern(p) else grad
         values = [p, -g if c.maximize else g, *(state[k] for k in names)]
         if complex_numbers := p.dtype.category == dt.COMPLEX:
             values = [PUBLIC["view_as_real"](v) for v in values]
@@ -293,9 +293,14 @@ def _is_array(x: Any) -> bool:
     return imperative and x._value._interp is None
 
 
+def _has_pattern(x: Tensor) -> bool:
+    """Whether a tensor is sparse, in whatever layout."""
+    return x.layout.name.startswith("sparse")
+
+
 def _full_like(p: Tensor, fill: float) -> Tensor:
     """A buffer for a parameter; of a complex one, both parts are filled; of a sparse one, with its pattern."""
-    if p.layout.name.startswith("sparse") and not fill:
+    if _has_pattern(p) and not fill:
         with set_grad_enabled(False):
             return p.detach() * 0
     if not _is_array(p):

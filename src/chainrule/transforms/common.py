@@ -63,7 +63,8 @@ def need_diff(name: str, x: Any) -> Tensor:
         )
     if x.dtype.category < dt.FLOAT:
         raise RuntimeError(
-            f"{name}: only tensors of floating point or complex type have derivatives, got {x.dtype}; convert with .to(chainrule.float32)"
+            f"{name}: only tensors of floating point or complex type have derivatives, got {x.dtype}; convert with "
+            ".to(chainrule.float32), of a NumPy array with .astype(float), or write a number with its point"
         )
     return x
 

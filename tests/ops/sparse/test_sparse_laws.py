@@ -152,7 +152,19 @@ def test_complex_solve() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["sum", "sum_dense", "sum_sparse", "softmax_dense", "softmax_sparse", "times", "select", "transpose"]
+    "name",
+    [
+        "sum",
+        "sum_dense",
+        "sum_sparse",
+        "softmax_dense",
+        "softmax_sparse",
+        "times",
+        "select",
+        "transpose",
+        "unsqueeze",
+        "reshape_both",
+    ],
 )
 def test_hybrid(name: str) -> None:
     f = {
@@ -164,6 +176,8 @@ def test_hybrid(name: str) -> None:
         "times": lambda s: (s * cr.tensor(draw(N, N, 2))).sin().to_dense(),
         "select": lambda s: s.select(2, 1).to_dense() ** 2,
         "transpose": lambda s: s.transpose(0, 1).to_dense() ** 2,
+        "unsqueeze": lambda s: s.unsqueeze(-1).unsqueeze(0).sin().to_dense()[0, ..., 0],
+        "reshape_both": lambda s: s.reshape(N * N, 2, 1).sum(0) ** 2,
     }[name]
     check(name, lambda v: f(hybrid(cr, v)), draw(5))
 

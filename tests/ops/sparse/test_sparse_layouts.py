@@ -101,6 +101,8 @@ def test_repeated_coordinates() -> None:
 
 def test_hybrid_and_batched() -> None:
     x = np.stack([A, 2 * A, 3 * A], -1)
+    for k in (0, 1, 2, 3):
+        same(cr.tensor(x).to_sparse(2).unsqueeze(k), torch.tensor(x).to_sparse(2).unsqueeze(k))
     for a, b in (
         (cr.tensor(x).to_sparse(2), torch.tensor(x).to_sparse(2)),
         (cr.tensor(x).to_sparse_csr(dense_dim=1), torch.tensor(x).to_sparse_csr(dense_dim=1)),

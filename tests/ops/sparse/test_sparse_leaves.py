@@ -15,6 +15,7 @@ from chainrule.func import grad, hessian, jacrev, jvp, linearize, vjp, vmap
 INDEX = np.array([[0, 0, 1, 2], [0, 2, 1, 0]])
 V = np.array([1.0, 2.0, 3.0, 4.0])
 D = np.arange(6.0).reshape(3, 2)
+D4 = cr.tensor(np.linspace(-1, 1, 8).reshape(4, 2))
 ONES = np.zeros((3, 3))
 ONES[tuple(INDEX)] = 1
 
@@ -237,6 +238,32 @@ def test_optimizers_move_a_sparse_leaf() -> None:
         ((y - 1) ** 2).sum().backward()
         same.step()
     np.testing.assert_allclose(x.detach().values().numpy(), y.detach().numpy())
+
+
+@pytest.mark.parametrize("layout", ["csr", "csc", "bsr"])
+def test_optimizers_move_compressed_leaves_by_their_numbers(layout: str) -> None:
+    a = cr.tensor(np.array([[1.0, 5, 2, 0], [4, 3, 0, 0]]))
+    mask = cr.tensor(np.array([[1.0, 1, 1, 1], [1, 1, 1, 1]])) if layout == "bsr" else (a != 0).to(a.dtype)
+    x = (a + 0.0).to_sparse_bsr((2, 2)) if layout == "bsr" else getattr(a, f"to_sparse_{layout}")()
+    w, x = a.clone().requires_grad_(), x.requires_grad_()
+    steps = [cr.optim.SGD([p], lr=0.1, momentum=0.9) for p in (x, w)]
+    for _ in range(3):
+        for step, y in zip(steps, (x @ D4, (w * mask) @ D4), strict=True):
+            step.zero_grad()
+            y.sin().sum().backward()
+            step.step()
+        np.testing.assert_allclose(x.detach().to_dense().numpy(), w.detach().numpy(), atol=1e-12)
+    assert x.layout is getattr(cr, f"sparse_{layout}") and x.is_leaf
+
+
+def test_a_copy_into_another_layout() -> None:
+    s = build(cr)
+    y = cr.zeros(3, 3, dtype=s.dtype)
+    np.testing.assert_array_equal(y.copy_(s).numpy(), s.to_dense().numpy())
+    g = grad(lambda s: (cr.zeros(3, 3, dtype=s.dtype).copy_(s) ** 2).sum())(s)
+    np.testing.assert_array_equal(g.to_dense().numpy(), 2 * s.to_dense().numpy())
+    with pytest.raises(RuntimeError, match="sparse_mask"):
+        s.copy_(y)
 
 
 def test_sparse_adam_is_pytorchs() -> None:

@@ -38,7 +38,6 @@ VIEWS: set[Any] = set()
 VALUES: set[Any] = {
     np.lexsort,
     np.ravel_multi_index,
-    np.unravel_index,
     np.packbits,
     np.unpackbits,
     np.array2string,
@@ -49,7 +48,6 @@ VALUES: set[Any] = {
     np.array_equal,
     np.may_share_memory,
     np.shares_memory,
-    np.digitize,
     np.savetxt,
     np.save,
     np.savez,
@@ -63,7 +61,6 @@ VALUES: set[Any] = {
     np.unique_counts,
     np.unique_inverse,
     np.unique_all,
-    np.isin,
     np.setdiff1d,
     np.flatnonzero,
     np.argwhere,
@@ -216,7 +213,7 @@ NATIVE[np.min] = NATIVE[np.amin] = _with_method("min")
 NATIVE[np.round] = NATIVE[np.around] = _with_method("round")
 NATIVE[np.astype] = lambda x, dtype, /, *, copy=True, device=None: x.astype(dtype, copy=copy)
 NATIVE[np.take] = lambda a, indices, axis=None, out=None, mode="raise": _with_method("take")(
-    a, indices, axis, mode=mode
+    a, indices, axis, out=out, mode=mode
 )
 NATIVE[np.compress] = lambda condition, a, axis=None, out=None: _with_method("compress")(a, condition, axis, out=out)
 NATIVE[np.put] = lambda a, ind, v, mode="raise": a.put(ind, v, mode)
@@ -350,6 +347,25 @@ def _roll(a: Any, shift: Any, axis: Any = None) -> Any:
     )
 
 
+@native(np.lib.stride_tricks.sliding_window_view, view=True)
+def _sliding_window_view(
+    x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
+) -> Any:
+    a = wrap(as_constant(x))
+    sizes = tuple(window_shape) if np.iterable(window_shape) else (window_shape,)
+    if any(n < 0 for n in sizes):
+        raise ValueError("`window_shape` cannot contain negative values")
+    axes = tuple(range(a.ndim)) if axis is None else m.axes_of(axis, a.ndim)
+    if len(sizes) != len(axes):
+        raise ValueError(f"sliding_window_view: window_shape {sizes} has a size for each of the axes {axes}, or must")
+    t = a._t
+    for n, k in zip(sizes, axes, strict=True):
+        if n > t.shape[k]:
+            raise ValueError("window shape cannot be larger than input array shape")
+        t = t.unfold(k, int(n), 1)
+    return made(t, a._d)
+
+
 # -- constants like another ---------------------------------------------------------------------------------------------------
 
 
@@ -436,6 +452,11 @@ def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     flat = np.zeros(x.shape, np.int8)
     np.fill_diagonal(flat, 1, wrap)
     x.put(np.flatnonzero(flat), val)
+
+
+@native(np.take_along_axis)
+def _take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
+    return function(np.take_along_axis)(wrap(as_constant(arr)), indices, axis)
 
 
 @native(np.put_along_axis, view=True)

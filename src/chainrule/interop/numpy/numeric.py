@@ -198,6 +198,32 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
     return wrap(PUBLIC["zeros"](n, dtype=w.dtype).index_add(0, cast(at, np.dtype(np.int64)), w))
 
 
+@native(np.unravel_index)
+def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
+    """The places in an array of some shape of the elements with these numbers."""
+    i = as_constant(indices)
+    if not batched(i):
+        return from_numpy(np.unravel_index(i.concrete("unravel_index"), shape, order))  # type: ignore[call-overload]
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    found = []
+    for n in sizes if order == "F" else sizes[::-1]:
+        found.append(wrap(PUBLIC["remainder"](i, int(n))))
+        i = PUBLIC["floor_divide"](i, int(n))
+    return tuple(found if order == "F" else found[::-1])
+
+
+@native(np.isin)
+def isin(
+    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None
+) -> Any:
+    """Whether each element is among others."""
+    (x, y), _ = common([element, test_elements])
+    if batched(x) or batched(y):
+        r = (x.unsqueeze(-1) == y.reshape(-1)).any(-1)
+        return wrap(~r if invert else r)
+    return from_numpy(np.isin(x.concrete("isin"), y.concrete("isin"), assume_unique, invert, kind=kind))
+
+
 @native(np.unique)
 def unique(
     ar: Any,

@@ -114,6 +114,14 @@ def broadcast(*args: Any) -> Any:
     return np.broadcast(*[np.broadcast_to(np.empty(()), a.shape) if type(a) is Array else a for a in args])
 
 
+def _monotonicity(bins: Any) -> int:
+    """Whether values rise (1), fall (-1) or do neither (0)."""
+    return int(_direction(bins._t.concrete("the order of bins") if type(bins) is Array else bins))
+
+
+_direction: Any = np._core.multiarray._monotonicity
+
+
 class _Arrays(type):
     def __instancecheck__(cls, x: Any) -> bool:
         return isinstance(x, Array | np.ndarray)
@@ -126,6 +134,7 @@ class AnyArray(metaclass=_Arrays):
 OVERRIDES: dict[Any, Any] = {
     np.ndarray: AnyArray,
     np.broadcast: broadcast,
+    _direction: _monotonicity,
     getattr(np._core.shape_base, "_concatenate", np.concatenate): np.concatenate,
     np.asarray: asarray,
     np.asanyarray: asanyarray,

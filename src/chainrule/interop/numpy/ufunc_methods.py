@@ -8,6 +8,8 @@ import numpy as np
 
 from ...core.errors import MissingRuleError
 from ...core.registry import PUBLIC
+from ...core.tensor import Tensor
+from .indexing import places
 from .ufuncs import call
 from .value import Array, arrays_in, as_constant, cast, from_numpy, is_concrete, to_numpy, wrap
 
@@ -103,25 +105,32 @@ def reduceat(ufunc: Any, array: Any, indices: Any, axis: int = 0, dtype: Any = N
 
 
 def at(ufunc: Any, a: Any, indices: Any, b: Any = None) -> None:
-    """``ufunc.at``: an unbuffered write; of add and subtract repeated places add up, for others places must not repeat."""
+    """``ufunc.at``: an unbuffered write, in which a place that repeats is worked on as often as it occurs."""
     if type(a) is not Array:
         raise TypeError(
             f"{ufunc.__name__}.at: the array written to is an ndarray, which cannot hold a derivative. Make it inside the function with np.zeros_like(x)"
         )
-    if ufunc.__name__ in ("add", "subtract"):
-        from .indexing import places
-
-        where = places(a, indices)
-        v = cast(as_constant(b), a._d).expand(tuple(where.shape)).reshape(-1)
-        flat = a._t.reshape(-1).index_add(0, where.reshape(-1), -v if ufunc.__name__ == "subtract" else v)
-        a[...] = wrap(flat.reshape(tuple(a.shape)))
-        return
-    from .indexing import places
-
     where = places(a, indices)
-    if len(np.unique(v := where.concrete(f"{ufunc.__name__}.at"))) != v.size:
-        raise MissingRuleError(f"{ufunc.__name__}.at: places that repeat are taken by add.at and subtract.at alone")
-    a[indices] = ufunc(a[indices]) if b is None else ufunc(a[indices], b)
+    v = None if b is None else as_constant(b).expand(tuple(where.shape)).reshape(-1)
+    flat, where = a._t.reshape(-1), where.reshape(-1)
+    if ufunc.__name__ in ("add", "subtract"):
+        w = cast(v, a._d)  # type: ignore[arg-type]
+        flat = flat.index_add(0, where, -w if ufunc.__name__ == "subtract" else w)
+    else:
+        for chosen in _rounds(where.concrete(f"{ufunc.__name__}.at")):
+            k = where[chosen]
+            args = [wrap(flat[k])] + ([] if v is None else [wrap(v[chosen])])
+            flat = flat.index_put((k,), cast(call(ufunc, *args)._t, a._d))
+    a[...] = wrap(flat.reshape(tuple(a.shape)))
+
+
+def _rounds(where: np.ndarray) -> list[Any]:
+    """The positions of the first occurrences of every place, of the second ones, and so on: in a round no place repeats."""
+    order = np.argsort(where, kind="stable")
+    ordered = where[order]
+    first = np.searchsorted(ordered, ordered)
+    turn = np.arange(where.size) - first
+    return [Tensor(np.sort(order[turn == k])) for k in range(turn.max() + 1 if turn.size else 0)]
 
 
 METHODS = {"reduce": reduce, "accumulate": accumulate, "outer": outer, "reduceat": reduceat, "at": at}

@@ -6,6 +6,8 @@ by its name in `SPECIAL`. One that is in neither raises, naming it, unless no tr
 
 from __future__ import annotations
 
+import dis
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -230,7 +232,7 @@ def call(ufunc: Any, *inputs: Any, dtype: Any = None) -> Any:
     return made(cast(y, outs[0]), outs[0])
 
 
-def operate(ufunc: Any, method: str, inputs: tuple[Any, ...], kw: dict[str, Any]) -> Any:
+def operate(ufunc: Any, method: str, inputs: tuple[Any, ...], kw: dict[str, Any], rebinds: bool = False) -> Any:
     """``__array_ufunc__`` with Arrays (and no tensors) among its arguments."""
     out = kw.pop("out", None)
     mask = kw.pop("where", True)
@@ -250,7 +252,7 @@ def operate(ufunc: Any, method: str, inputs: tuple[Any, ...], kw: dict[str, Any]
         y = METHODS[method](ufunc, *inputs, **kw, **({} if mask is True else {"where": mask}))  # type: ignore[operator]
         if method == "at":
             return None
-    return y if out is None else write_out(ufunc.__name__, out, y, inputs, casting)
+    return y if out is None else write_out(ufunc.__name__, out, y, rebinds, casting)
 
 
 def _plain_out(out: Any) -> bool:
@@ -301,8 +303,8 @@ def _to_last(ufunc: Any, inputs: Any, axes: Any, axis: Any, keepdims: bool) -> t
     return moved, back
 
 
-def write_out(name: str, out: Any, y: Any, inputs: tuple[Any, ...] = (), casting: str = "same_kind") -> Any:
-    """Put results where ``out=`` says. A plain ndarray can hold no derivative: ``a += x`` gets a new value, another `out` is refused."""
+def write_out(name: str, out: Any, y: Any, rebinds: bool = False, casting: str = "same_kind") -> Any:
+    """Put results where ``out=`` says. A plain ndarray can hold no derivative: the name in ``a += x`` gets a new value, another `out` is refused."""
     outs = out if isinstance(out, tuple) else (out,)
     ys = y if isinstance(y, tuple) else (y,)
     got = []
@@ -324,7 +326,7 @@ def write_out(name: str, out: Any, y: Any, inputs: tuple[Any, ...] = (), casting
         elif v._t._interp is None:
             np.copyto(o, v._t._value, casting=casting)  # type: ignore[arg-type]
             got.append(o)
-        elif any(o is x for x in inputs):
+        elif rebinds:
             if np.broadcast_shapes(o.shape, v.shape) != o.shape or not np.can_cast(v._d, o.dtype, "same_kind"):
                 raise ValueError(
                     f"{name}: the result has shape {v.shape} and type {v._d}, which does not fit the array written to ({o.shape}, {o.dtype})"
@@ -332,9 +334,31 @@ def write_out(name: str, out: Any, y: Any, inputs: tuple[Any, ...] = (), casting
             got.append(made(cast(v._t, o.dtype), o.dtype))
         else:
             raise TypeError(
-                f"{name}: out= is an ndarray, which cannot hold a derivative. Make it inside the function with np.empty_like(x) or np.empty(shape, like=x)"
+                f"{name}: the array written to is an ndarray, which cannot hold a derivative. Make it inside the function with np.empty_like(x) or "
+                f"np.empty(shape, like=x). (`a += x` works where a is the only name of the array: write a = a + x where it has others.)"
             )
     return tuple(got) if len(got) > 1 else got[0]
+
+
+_INPLACE = {i for i, (_, symbol) in enumerate(getattr(dis, "_nb_ops", ())) if symbol.endswith("=")}
+_BINARY_OP = dis.opmap["BINARY_OP"]
+
+
+def _references(a: ndarray, frame: Any) -> int:
+    """How many names refer to an array beside those on its way here, -1 where no statement ``a += x`` in this frame is what runs."""
+    at, code = frame.f_lasti, frame.f_code.co_code
+    if code[at] != _BINARY_OP or code[at + 1] not in _INPLACE:
+        return -1
+    base = a.base
+    if base is None:
+        return sys.getrefcount(a)
+    return sys.getrefcount(a) if isinstance(base, ndarray) and sys.getrefcount(base) == _BASE else sys.maxsize
+
+
+_ALONE: list[
+    int
+] = []  # what `_references` says where there is one name; found out below, as it depends on NumPy and Python
+_BASE = 3  # the view, the name above and the argument
 
 
 def array_ufunc(self: Array, ufunc: Any, method: str, *inputs: Any, **kw: Any) -> Any:
@@ -357,6 +381,13 @@ def array_ufunc(self: Array, ufunc: Any, method: str, *inputs: Any, **kw: Any) -
         and not any(isinstance(x, Tensor) for x in inputs)
     ):
         return call(ufunc, *inputs) if ufunc.__name__ not in VALUES else operate(ufunc, method, inputs, kw)
+    rebinds = False
+    if method == "__call__" and (out := kw.get("out")) is not None and type(out[0]) is ndarray:
+        # Where ``a += x`` is what runs and nobody else would see what is written, the name may get a new value instead.
+        n = _references(out[0], sys._getframe(1))
+        if not _ALONE:
+            _ALONE.append(n)
+        rebinds = 0 <= n <= _ALONE[0]
     for x in (*inputs, *kw.get("out", ())):
         if (
             type(x) is not Array
@@ -365,7 +396,7 @@ def array_ufunc(self: Array, ufunc: Any, method: str, *inputs: Any, **kw: Any) -
             and not isinstance(x, ndarray | np.generic)
         ):
             return NotImplemented
-    return operate(ufunc, method, tuple([wrap(x) if isinstance(x, Tensor) else x for x in inputs]), kw)
+    return operate(ufunc, method, tuple([wrap(x) if isinstance(x, Tensor) else x for x in inputs]), kw, rebinds)
 
 
 # The operators that tensors have themselves: np.multiply(a, t) is what Python calls for ``a * t``, with PyTorch's promotion.
@@ -393,7 +424,7 @@ def tensor_ufunc(self: Tensor, ufunc: Any, method: str, *inputs: Any, **kw: Any)
             raise TypeError(
                 f"{ufunc.__name__}: out= is an ndarray, which cannot hold a derivative; pass a tensor, or x.detach()"
             )
-        return write_out(ufunc.__name__, out, y, inputs)
+        return write_out(ufunc.__name__, out, y)
     return tuple([v._t for v in y]) if isinstance(y, tuple) else y._t if type(y) is Array else y
 
 
@@ -417,4 +448,18 @@ _DIRECT: dict[Any, Direct] = {
     if (o := OPS.get(OPS_OF[u.__name__])) is not None and (f := make(o)) is not None
 }
 Array.__array_ufunc__ = array_ufunc
+
+
+def _calibrate() -> None:
+    """One name refers to the array: what does `_references` say?"""
+
+    class Holder:
+        a: Any
+
+    h = Holder()
+    h.a = np.zeros(1)
+    h.a += from_numpy(np.zeros(1))
+
+
+_calibrate()
 Tensor.__array_ufunc__ = tensor_ufunc  # type: ignore[assignment, method-assign]

@@ -6,6 +6,7 @@ NumPy's names and types. Nothing of it is on the way of a function of tensors. W
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from ...core.dispatch import innermost
 from ...core.errors import ChainruleError
 from ...core.tensor import Tensor
 from ...core.views import meta
+from .advice import against_conversion
 
 ndarray = np.ndarray
 NUMBERS = (bool, int, float, complex)
@@ -119,12 +121,7 @@ class Array(Base):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> ndarray:
         t = self._t
         if t._interp is not None:
-            raise ChainruleError(
-                "an array inside a transform has no single value, so np.array() and np.asarray() of it would lose the derivative. Write "
-                "np.stack([...]) or np.array([...], like=x) to build an array of such values, np.zeros(shape, like=x) or np.zeros_like(x) "
-                "for a buffer to be written to, chainrule.numpy.asarray(x) where both kinds may come; "
-                "chainrule.numpy.stop_gradient(x) is the value alone."
-            )
+            raise ChainruleError(against_conversion(sys._getframe(1)))
         v = t._value
         if dtype is not None and v.dtype != dtype:
             if copy is False:

@@ -26,6 +26,14 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
 
     if not isinstance(src, Tensor):
         src = as_tensor(src)
+    if COMPOSED and self.layout is not src.layout:
+        if self.layout.name == "strided":
+            src = src.to_dense() if src.layout.name.startswith("sparse") else src
+        elif src.layout.name == "strided" and self.layout.name.startswith("sparse"):
+            raise RuntimeError(
+                "copy_: a dense tensor does not fit into the pattern of a sparse one; write self.copy_(src.sparse_mask(self)) for the elements "
+                "that do, or src.to_sparse() for a new tensor"
+            )
     new = src.to(self.dtype)
     if new is src and src._interp is not None and not (src.is_nested or self.is_nested):
         new = overwrite_p.bind(self, src)  # a value of its own: what happens to it does not concern the source

@@ -86,12 +86,17 @@ def _reshape(x: Tensor, *, shape: tuple[int, ...], old: tuple[int, ...]) -> Any:
         return make(*parts(x))
     k = len(want) - p.dense
     if k < 0 or tuple(want[k:]) != p.dense_shape:
-        raise ChainruleError(
-            f"reshape: the dense dims {list(p.dense_shape)} of a sparse tensor stay as they are; got shape {list(want)}"
-        )
+        # Where the dense dims change too: the last place that keeps the sparse elements apart from the dense ones.
+        splits = [i for i in range(len(want), 0, -1) if math.prod(want[:i]) == math.prod(p.sparse_shape)]
+        k = next((i for i in splits if math.prod(want[i:]) == math.prod(p.dense_shape)), -1)
+        if k < 0:
+            raise ChainruleError(
+                f"reshape: the dense dims {list(p.dense_shape)} of a sparse tensor do not mix with the sparse ones; got shape {list(want)}"
+            )
+        v = v.reshape(v.shape[0], *want[k:])
     head = tuple(want[:k])
     index = np.stack(np.unravel_index(p.flat, head)) if head else np.zeros((0, p.count), np.int64)
-    q = _coo(tuple(want), index, p.dense, p.coalesced)
+    q = _coo(tuple(want), index, len(want) - k, p.coalesced)
     return _again(v, q, was) if len(head) >= 2 else make(v, q)
 
 
