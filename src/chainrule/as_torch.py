@@ -137,6 +137,9 @@ class Mirror(ModuleType):
             ours = vars(self.__dict__["_ours"]).get(name)
             if ours is not None and not isinstance(ours, ModuleType):
                 return
+        if isinstance(getattr(type(self.__dict__.get("_ours")), name, None), property):  # a setting
+            setattr(self.__dict__["_ours"], name, value)
+            return
         super().__setattr__(name, value)
 
     @staticmethod

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import numpy as np
@@ -385,10 +386,17 @@ class Tensor(Methods):
             raise ChainruleError("only tensors that are leaves support deepcopy: call .detach() or .clone() first")
         if id(self) in memo:
             return memo[id(self)]
-        new = memo[id(self)] = _rebuild(type(self), innermost(self).copy(), self.requires_grad)
+        m = self._meta
+        if m is not None and m.base is not None and self._interp is m.base._interp is None and type(self) is Tensor:
+            from .views import view_again  # it shares the copy's memory, as this one shares its base's
+
+            new = memo[id(self)] = view_again(deepcopy(m.base, memo), m.chain)
+        else:
+            new = memo[id(self)] = _rebuild(type(self), innermost(self).copy(), self.requires_grad)
         if self._meta is not None and self._meta.grad is not None:
-            new.grad = self._meta.grad.detach().clone()
-        new.__dict__.update(self.__dict__)
+            new.grad = deepcopy(self._meta.grad, memo)
+        if self.__dict__:
+            new.__dict__.update(deepcopy(self.__dict__, memo))
         return new
 
     # -- imperative differentiation: the reverse interpreter at level 0 (core/imperative.py attaches the rest) ---------

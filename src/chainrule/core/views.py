@@ -113,6 +113,15 @@ def replay(root: Tensor, chain: tuple[Any, ...]) -> Tensor:
     return x
 
 
+def view_again(root: Tensor, chain: tuple[Any, ...]) -> Tensor:
+    """The view of `root` that a chain describes, as one of its family."""
+    y = replay(root, chain)
+    m, r = meta(y), meta(root)
+    m.base, m.chain = root, chain
+    r.views = [*(r.views or ()), weakref.ref(y)]
+    return y
+
+
 def grow(a: Tensor, size: int) -> Tensor:
     """`a` with a batch axis of equal examples in front."""
     from .primitives import expand_p

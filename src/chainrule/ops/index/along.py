@@ -128,7 +128,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
 @straight
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """gather with the other dims broadcast; without `dim`, of the flattened input."""
-    if indices.dtype not in (dt.int64, dt.int32):
+    if indices.dtype is not dt.int64:
         raise RuntimeError(f"take_along_dim(): dtype of indices should be Long but got {indices.dtype}")
     if dim is None:
         return gather(input.reshape(-1), 0, wrap_index_p(indices.reshape(-1), n=input.numel(), dim=0))
@@ -297,7 +297,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """The coordinates in a tensor of `shape` of elements given by their place in row-major order."""
     if not isinstance(indices, Tensor) or indices.dtype.category != dt.INT:
         raise TypeError(
-            f"unravel_index: expected 'indices' to be an integer tensor, got {getattr(indices, 'dtype', type(indices).__name__)}"
+            f"unravel_index: expected 'indices' to be integer dtype, but got {getattr(indices, 'dtype', type(indices).__name__)}"
         )
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     if not all(isinstance(n, int) for n in sizes):

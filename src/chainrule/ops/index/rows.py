@@ -155,6 +155,8 @@ def wrap_index_p(i: Any, *, n: int, dim: int) -> Any:
     """Negative indices counted from the end; an error for those out of range."""
     if moving.out_of_range(i, -n, n):
         bad = i[(i < -n) | (i >= n)].flat[0]
+        if not n:
+            raise IndexError(f"index is out of bounds for dimension with size 0 (index {bad}, dimension {dim})")
         raise IndexError(f"index {bad} is out of bounds for dimension {dim} with size {n}")
     return np.where(i < 0, i + n, i) if moving.has_negative(i) else i
 

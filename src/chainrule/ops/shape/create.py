@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import math
 from typing import Any
 
 import numpy as np
@@ -126,6 +127,8 @@ def tensor(
             [3, 4]])
     """
     data = foreign(data)
+    if hasattr(data, "_untyped"):  # a storage: its memory, as numbers of this type
+        data = data.as_tensor(dt.get_default_dtype() if dtype is None else dt.as_dtype(dtype))
     d = infer(data) if dtype is None else dt.as_dtype(dtype)
     if isinstance(data, list | tuple) and any(isinstance(v, Tensor) and v._interp is not None for v in data):
         from .slices import stack
@@ -220,7 +223,11 @@ def scalar_array(v: Any, d: np.dtype) -> np.ndarray:
 
 def nonnegative(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
     if any(n < 0 for n in shape):
-        raise RuntimeError(f"{name}: Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
+        raise RuntimeError(
+            f"{name}: Dimension size must be non-negative. Trying to create tensor with negative dimension {min(shape)}: {list(shape)}"
+        )
+    if len(shape) > 1 and not has_ragged(shape) and math.prod(shape) >= 1 << 60:
+        raise RuntimeError(f"{name}: Storage size calculation overflowed with sizes={list(shape)}")
     return shape
 
 
@@ -334,7 +341,28 @@ def _spread(value: Any, shape: tuple[Any, ...], requires_grad: bool) -> Tensor:
 
 zeros, zeros_like = _filled("zeros", np.zeros, "filled with 0")
 ones, ones_like = _filled("ones", np.ones, "filled with 1")
-empty, empty_like = _filled("empty", np.zeros, "whose contents are unspecified (here: zeros)")
+
+
+class Unwritten:
+    """What new memory holds: zeros; or, where it is asked for, what shows that it was never written to."""
+
+    shown = False  # use_deterministic_algorithms(True)
+    fill = True  # utils.deterministic.fill_uninitialized_memory
+
+
+def unwritten(shape: Any, d: np.dtype) -> np.ndarray:
+    """New memory: zeros, or NaN (the largest integer, True) under deterministic algorithms."""
+    if not (Unwritten.shown and Unwritten.fill):
+        return np.zeros(shape, d)
+    kind = dt.FROM_NP[d]
+    if kind.category == dt.INT:
+        return np.full(shape, np.iinfo(d).max, d)
+    return np.full(
+        shape, True if kind.category == dt.BOOL else complex(np.nan, np.nan) if kind.is_complex else np.nan, d
+    )
+
+
+empty, empty_like = _filled("empty", unwritten, "whose contents are unspecified (here: zeros)")
 
 
 @public("full")
@@ -433,7 +461,7 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = No
     need = 0 if 0 in n else 1 + sum((k - 1) * b for k, b in zip(n, s, strict=True))
     if not need:
         return finish(np.zeros(n, d), None, requires_grad, device)
-    return finish(np.ndarray(n, d, np.zeros(need, d), 0, [b * d.itemsize for b in s]), None, requires_grad, device)
+    return finish(np.ndarray(n, d, unwritten(need, d), 0, [b * d.itemsize for b in s]), None, requires_grad, device)
 
 
 @public("", methods="new_empty_strided", out=False)
@@ -464,7 +492,7 @@ def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout
     if len(set(p)) != len(p):
         raise RuntimeError(f"Duplicate dim not allowed in physical_layout {list(p)}")
     d = (dt.get_default_dtype() if dtype is None else dt.as_dtype(dtype)).np
-    return finish(np.zeros([n[k] for k in p], d).transpose(np.argsort(p)), None, requires_grad, device)
+    return finish(unwritten([n[k] for k in p], d).transpose(np.argsort(p)), None, requires_grad, device)
 
 
 @public("frombuffer", out=False)

@@ -409,6 +409,8 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 @public("flip", methods="flip", out=False)
 def flip(input: Tensor, *dims: Any, **kw: Any) -> Tensor:
     """The order of entries along `dims` reversed."""
+    if not dims and not kw:
+        raise TypeError("flip() missing 1 required positional argument: 'dims'")
     ds = sizes(dims if not kw else named("flip", "dims", dims, kw), "dims")
     return flip_p(input, dims=wrap_dims(ds, input.ndim, "dims") if ds and input.ndim else ())
 

@@ -108,7 +108,8 @@ def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None)
 def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     """Give `self` other sizes: its memory, in order, cut off or continued with unspecified elements (here: zeros)."""
     from ...core.views import adopt, meta
-    from .pad import constant_pad_nd
+    from .create import unwritten
+    from .slices import cat
     from .strided import as_strided
 
     want = nonnegative("resize_", sizes(size))
@@ -122,7 +123,7 @@ def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
         y = as_strided(self, want, steps)
     else:
         flat = self.reshape(-1)
-        y = (flat[:n] if n <= have else constant_pad_nd(flat, (0, n - have))).reshape(want)
+        y = (flat[:n] if n <= have else cat([flat, Tensor(unwritten(n - have, self.dtype.np))])).reshape(want)
     if n <= have:
         from .views import rebind_view
 
