@@ -253,6 +253,8 @@ def install_as_torch() -> ModuleType:
 
     sys.meta_path.insert(0, FINDER)
     dtypes.PREFIX[0] = "torch"
+    if "__array_function__" in vars(tensor.Tensor):
+        del tensor.Tensor.__array_function__  # NumPy's functions of tensors give arrays
     overriding.enable()
     # Libraries tell arrays apart by the module of their class.
     tensor.Tensor.__module__, parameter.Parameter.__module__ = "torch", "torch.nn.parameter"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
+import warnings
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any, TypeVar
@@ -37,13 +38,22 @@ def modern(f: Any, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
         return f(*args, **kw)
     factor, n = LEGACY[f.__name__]
     if len(args) == n + 1 and f.__name__ != "addmm":
+        _deprecated(f.__name__)
         return f(args[0], *args[2:], **{factor: args[1]}, **kw)
     if (
         f.__name__ == "addmm" and len(args) in (4, 5) and not isinstance(args[0], Tensor)
     ):  # addmm(beta, input, alpha, mat1, mat2), addmm(beta, input, mat1, mat2)
         rest = args[3:] if len(args) == 5 else args[2:]
+        _deprecated(f.__name__)
         return f(args[1], *rest, beta=args[0], alpha=args[2] if len(args) == 5 else 1, **kw)
     return f(*args, **kw)
+
+
+def _deprecated(name: str) -> None:
+    factor = LEGACY[name][0]
+    warnings.warn(
+        f"This overload of {name} is deprecated: the factor goes by its name, {name}(..., {factor}=...)", stacklevel=5
+    )
 
 
 def parameters_of(f: Any) -> Any:
@@ -130,6 +140,8 @@ def fault_of(function: str, f: Any, args: tuple[Any, ...], kw: dict[str, Any]) -
         if name not in given or isinstance(x, Tensor):
             continue
         place = f" (position {k})" if k <= len(args) else ""
+        if wanted == ["int"] and not isinstance(x, int | np.integer | Tensor) and not hasattr(x, "__index__"):
+            return TypeError(f"{function}(): argument '{name}'{place} must be int, not {type(x).__name__}")
         if _SEQUENCES.search(str(p.annotation)) or (p.kind is p.VAR_POSITIONAL and x):
             inner = x[0] if p.kind is p.VAR_POSITIONAL and len(x) == 1 and isinstance(x[0], list | tuple) else x
             if not isinstance(inner, list | tuple):

@@ -333,10 +333,20 @@ class Tensor(Methods):
         return bool(self.concrete("bool()").reshape(()))
 
     def __float__(self) -> float:
-        return float(self._only())
+        return float(self._real_only("double"))
 
     def __int__(self) -> int:
-        return int(self._only())
+        return int(self._real_only("int64_t"))
+
+    def _real_only(self, kind: str) -> Any:
+        v = self._only()
+        if type(v) is complex:
+            if v.imag != 0:
+                raise ChainruleError(
+                    f"value cannot be converted to type {kind} without overflow: {v} has an imaginary part"
+                )
+            return v.real
+        return v
 
     def __complex__(self) -> complex:
         return complex(self._only())

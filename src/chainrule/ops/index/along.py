@@ -245,7 +245,7 @@ def _clamped(x: Tensor, indices: Any) -> tuple[Any, ...]:
 # -- where the nonzeros are: shapes that depend on data -----------------------------------------------------------------
 
 
-@public("nonzero", methods="nonzero")
+@public("nonzero", methods="nonzero", fresh=True)
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The positions of nonzero elements: a row each, or with ``as_tuple`` an index tensor for each dim."""
     v = input.concrete("nonzero()")

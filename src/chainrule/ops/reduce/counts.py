@@ -97,8 +97,8 @@ def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any 
         raise RuntimeError(f"nansum(): does not support complex input ({input.dtype})")
     if input.dtype.category < dt.FLOAT:
         return sum(input, dim, keepdim, dtype=dtype)
-    x = to_dtype(input, dtype)
-    return sum(where(x != x, 0, x), dim, keepdim)
+    # NaN first: as an integer it would be some number.
+    return sum(where(input != input, 0, input), dim, keepdim, dtype=dtype)
 
 
 @public("nanmean", methods="nanmean")

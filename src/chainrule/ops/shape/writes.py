@@ -42,12 +42,13 @@ def fill_(self: Tensor, value: Any) -> Tensor:
             raise RuntimeError(
                 f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
             )
-        return assign(self, value.to(self.dtype).expand(*self.shape), "fill_")
+        return assign(self, value.to(self.dtype).expand(*self.shape), "fill_", even=True)
     # Through an op, so that a tensor with a history keeps one, in which its old value counts for nothing.
     return assign(
         self,
         full_like(self, value) if self._interp is None and not COMPOSED else filled_p.bind(self, value=value),
         "fill_",
+        even=True,
     )
 
 
