@@ -235,12 +235,13 @@ def public(
             show_declaration(target)
         as_method: Any = _pointwise_method(f) if is_pointwise(f) else _bindable(f) if isinstance(f, Op) else f
         named = as_method
-        if not is_pointwise(f) and not isinstance(f, Op) and (methods or inplace):
-            named = checked(f) if takes_other_names(f) else f
+        legible = not is_pointwise(f) and not isinstance(f, Op) and (methods or inplace) and takes_other_names(f)
+        if legible:
+            named = checked(f)
         for n in methods.split():
             attach(n, _operator(f, as_method) if n in OPERATORS else named, f)
         for n in inplace.split():
-            attach(n, method := in_place(named, n), f)
+            attach(n, method := in_place(checked(f, n) if legible else named, n), f)
             show_declaration(method)
         return f
 

@@ -51,7 +51,7 @@ class Size(tuple[Any, ...]):  # a ragged size is no int
     __rmul__ = __mul__
 
     def __radd__(self, other: Any) -> Size:
-        return Size(tuple(other) + tuple(self))
+        return Size(other + tuple(self)) if isinstance(other, tuple) else NotImplemented
 
     @overload
     def __getitem__(self, i: SupportsIndex) -> Any: ...
@@ -62,7 +62,13 @@ class Size(tuple[Any, ...]):  # a ragged size is no int
         return Size(r) if isinstance(i, slice) else r
 
     def __add__(self, other: Any) -> Size:
-        return Size(tuple.__add__(self, tuple(other)))
+        if not isinstance(other, tuple):
+            if hasattr(type(other), "__radd__"):
+                return NotImplemented
+            raise TypeError(
+                f"can only concatenate tuple (not {type(other).__name__}) to {dt.PREFIX[0]}.Size; write (*size, *other)"
+            )
+        return Size(tuple.__add__(self, other))
 
 
 class Meta:

@@ -439,7 +439,7 @@ def write_out(out: Any, y: Any, fill: bool = False) -> Any:
     if isinstance(out, tuple | list):
         for o, v in zip(out, y, strict=True):
             write_out(o, v)
-        return out
+        return type(y)(*out) if hasattr(y, "_fields") else out
     if not isinstance(out, Tensor):
         raise TypeError(f"out= must be a tensor, got {type(out).__name__}")
     if out.requires_grad and out.is_leaf and grad_enabled():

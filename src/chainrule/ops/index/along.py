@@ -57,10 +57,12 @@ def _source(name: str, input: Tensor, d: int, index: Tensor, source: Tensor) -> 
         return source.reshape(1) if input.ndim <= 1 else source.reshape((1,) * input.ndim).movedim(d, 0)
     if source.ndim != max(input.ndim, 1):
         raise RuntimeError(
-            f"{name}(): source must have as many dims as self: {list(source.shape)} and {list(input.shape)}"
+            f"{name}(): source tensor shape must match self tensor shape, excluding the specified dimension. "
+            f"Got self.shape = {list(input.shape)}, source.shape = {list(source.shape)}"
         )
     if not same_size(source.shape[d], n):
-        raise IndexError(f"{name}(): Number of indices ({n}) should be equal to source.size(dim) ({source.shape[d]})")
+        kind = RuntimeError if name == "index_add" else IndexError
+        raise kind(f"{name}(): Number of indices ({n}) should be equal to source.size(dim) ({source.shape[d]})")
     rest = [k for k in range(-source.ndim, 0) if k != d]
     if input.ndim and not all(same_size(source.shape[k], input.shape[k]) for k in rest):
         raise RuntimeError(

@@ -235,9 +235,13 @@ class Lstsq(NamedTuple):
 def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None) -> Lstsq:
     """The X of least norm that minimises ``|A X - B|``."""
     name = "linalg.lstsq"
+    if isinstance(A, Tensor) and A.ndim < 2:
+        raise RuntimeError(f"{name}: input must have at least 2 dimensions, got {list(A.shape)}")
+    if isinstance(B, Tensor) and B.ndim < 1:
+        raise RuntimeError(f"{name}: other must have at least 1 dimension")
     floating(name, A, "A")
-    floating(name, B, "B", 1)
     same_dtype(name, A, B)
+    floating(name, B, "B", 1)
     if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
         raise RuntimeError(f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss), got {driver!r}")
     driver = driver or "gelsy"
