@@ -177,7 +177,9 @@ def assign(x: Tensor, new: Any, what: str = "in-place write", *, even: bool = Fa
     d = x.dtype
     if new.dtype is not d:
         if not dt.can_cast(new.dtype, d):
-            raise ChainruleError(f"{what}: result type {new.dtype} can't be cast to the tensor's type {d}")
+            raise ChainruleError(
+                f"{what}: result type {dt.scalar_type(new.dtype)} can't be cast to the desired output type {dt.scalar_type(d)}"
+            )
         new = new.to(d)
     if EMPTY and type(innermost(x)) in EMPTY:
         return x
@@ -447,7 +449,9 @@ def write_out(out: Any, y: Any, fill: bool = False) -> Any:
             "out=... arguments don't support automatic differentiation, but out is a leaf that requires grad; write inside `with no_grad():`"
         )
     if not dt.can_cast(y.dtype, out.dtype):
-        raise ChainruleError(f"result type {y.dtype} can't be cast to the desired output type {out.dtype}")
+        raise ChainruleError(
+            f"result type {dt.scalar_type(y.dtype)} can't be cast to the desired output type {dt.scalar_type(out.dtype)} (of dtype {out.dtype})"
+        )
     if fill and out.shape != y.shape and out.numel() == y.numel():
         y = y.reshape(out.shape)
     if out.shape != y.shape:

@@ -207,7 +207,7 @@ def heaviside(input: Tensor, values: Tensor) -> Tensor:
     need_tensors("heaviside", input=input, values=values)
     if input.dtype is not values.dtype:
         raise RuntimeError(
-            f"heaviside: input and values must have one type, got {input.dtype} and {values.dtype}; convert one with .to(...)"
+            f"heaviside is not yet implemented for tensors with different dtypes. Got {input.dtype} and {values.dtype}; convert one with .to(...)"
         )
     return heaviside_p.bind(input, values)
 

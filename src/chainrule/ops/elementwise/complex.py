@@ -155,7 +155,7 @@ def view_as_complex(input: Tensor) -> Tensor:
         raise RuntimeError(f"view_as_complex is only supported for floating-point tensors, got {input.dtype} for input")
     if not input.ndim or input.shape[-1] != 2:
         raise RuntimeError(
-            f"view_as_complex: input must have a last dimension of size 2, got shape {list(input.shape)}"
+            f"view_as_complex: Tensor must have a last dimension of size 2, got shape {list(input.shape)}"
         )
     # Under vmap the strides are those of the whole batch, and a copy is made where they do not fit.
     if input.numel() and not is_batched(input):

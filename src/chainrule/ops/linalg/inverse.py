@@ -101,7 +101,9 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     floating(name, A, "A", 0)
     (a,), narrow = widened(A)
     y, info = inv_p(a.reshape(n, m))
-    raise_info(name, info, "Failed to invert the input tensor, because it is singular (zero pivot {}).")
+    raise_info(
+        name, info, "Failed to invert the input tensor, because it is singular. The diagonal element {} is zero."
+    )
     return narrow(y.reshape(*last, *first))
 
 

@@ -299,6 +299,10 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
     """``sum(a * b)`` of two vectors."""
     _need("dot", input, 1, "self")
     _need("dot", tensor, 1, "tensor")
+    if input.dtype is not tensor.dtype:
+        raise RuntimeError(
+            f"dot : expected both vectors to have same dtype, but found {dt.scalar_type(input.dtype)} and {dt.scalar_type(tensor.dtype)}"
+        )
     if input.shape != tensor.shape:
         raise RuntimeError(
             f"dot: inconsistent tensor size: input has {input.shape[0]} elements, tensor (other) has {tensor.shape[0]}; they must be equal"

@@ -151,7 +151,7 @@ def tensor_split(
     if isinstance(where, Tensor):
         if where.dtype is not dt.int64:
             raise RuntimeError(
-                f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got {where.dtype}"
+                f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got {dt.scalar_type(where.dtype)}"
             )
         if where.ndim > 1:
             raise RuntimeError(

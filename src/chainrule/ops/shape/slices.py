@@ -417,6 +417,14 @@ def flip(input: Tensor, *dims: Any, **kw: Any) -> Tensor:
     return flip_p(input, dims=wrap_dims(ds, input.ndim, "dims") if ds and input.ndim else ())
 
 
+def _reversed(self: Tensor) -> Tensor:
+    """``reversed(x)``: the entries of dim 0 in the other order."""
+    return flip(self, 0) if self.ndim else self
+
+
+Tensor.__reversed__ = _reversed  # type: ignore[attr-defined]
+
+
 @public("fliplr", methods="fliplr", out=False)
 def fliplr(input: Tensor) -> Tensor:
     """Dim 1 reversed."""

@@ -137,6 +137,13 @@ def view_dtype(x: Tensor, d: Any) -> Tensor:
             raise RuntimeError(
                 f"view(): self.size(-1) must be divisible by {want // have} {said}, but got {x.shape[-1]}"
             )
+        if want > have and x.storage_offset() % (want // have):
+            raise RuntimeError(
+                f"view(): self.storage_offset() must be divisible by {want // have} {said}, but got {x.storage_offset()}"
+            )
+        for i, s in enumerate(x.stride()[:-1] if want > have else ()):
+            if s % (want // have):
+                raise RuntimeError(f"view(): self.stride({i}) must be divisible by {want // have} {said}, but got {s}")
     return view_dtype_p(x, dtype=d.np)
 
 
