@@ -122,7 +122,7 @@ _FROM = dict.fromkeys(
     is_autocast_cache_enabled set_autocast_cache_enabled clear_autocast_cache autocast_increment_nesting autocast_decrement_nesting""".split(),
     "amp",
 ) | dict.fromkeys(
-    """UntypedStorage TypedStorage FloatStorage DoubleStorage HalfStorage BFloat16Storage ByteStorage CharStorage ShortStorage IntStorage
+    """UntypedStorage TypedStorage Storage FloatStorage DoubleStorage HalfStorage BFloat16Storage ByteStorage CharStorage ShortStorage IntStorage
     LongStorage BoolStorage ComplexFloatStorage ComplexDoubleStorage""".split(),
     "world.storages",
 ) | {

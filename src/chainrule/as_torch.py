@@ -137,6 +137,9 @@ class Mirror(ModuleType):
             ours = vars(self.__dict__["_ours"]).get(name)
             if ours is not None and not isinstance(ours, ModuleType):
                 return
+        if isinstance(getattr(type(self.__dict__.get("_ours")), name, None), property):  # a setting
+            setattr(self.__dict__["_ours"], name, value)
+            return
         super().__setattr__(name, value)
 
     @staticmethod
@@ -250,6 +253,8 @@ def install_as_torch() -> ModuleType:
 
     sys.meta_path.insert(0, FINDER)
     dtypes.PREFIX[0] = "torch"
+    if "__array_function__" in vars(tensor.Tensor):
+        del tensor.Tensor.__array_function__  # NumPy's functions of tensors give arrays
     overriding.enable()
     # Libraries tell arrays apart by the module of their class.
     tensor.Tensor.__module__, parameter.Parameter.__module__ = "torch", "torch.nn.parameter"

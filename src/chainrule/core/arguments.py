@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
+import warnings
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any, TypeVar
@@ -27,23 +28,29 @@ LEGACY = {
     "sub": ("alpha", 2),
     "addcmul": ("value", 3),
     "addcdiv": ("value", 3),
-    "addmm": ("alpha", 3),
 }
+# Products with two: ``addmm(beta, input, alpha, mat1, mat2)``, ``input.addmm_(beta, alpha, mat1, mat2)``, both also without alpha.
+PRODUCTS = frozenset(("addmm", "addbmm", "baddbmm", "addmv", "addr"))
 
 
-def modern(f: Any, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
-    """Call `f` with arguments that may be in the older form."""
-    if f.__name__ not in LEGACY:
-        return f(*args, **kw)
-    factor, n = LEGACY[f.__name__]
-    if len(args) == n + 1 and f.__name__ != "addmm":
-        return f(args[0], *args[2:], **{factor: args[1]}, **kw)
-    if (
-        f.__name__ == "addmm" and len(args) in (4, 5) and not isinstance(args[0], Tensor)
-    ):  # addmm(beta, input, alpha, mat1, mat2), addmm(beta, input, mat1, mat2)
-        rest = args[3:] if len(args) == 5 else args[2:]
-        return f(args[1], *rest, beta=args[0], alpha=args[2] if len(args) == 5 else 1, **kw)
+def modern(f: Any, args: tuple[Any, ...], kw: dict[str, Any], name: str) -> Any:
+    """Call `f`, which the caller knows as `name`, with arguments that may be in the older form."""
+    if f.__name__ in LEGACY:
+        factor, n = LEGACY[f.__name__]
+        if len(args) == n + 1:
+            _deprecated(name, factor)
+            return f(args[0], *args[2:], **{factor: args[1]}, **kw)
+    elif f.__name__ in PRODUCTS and len(args) in (4, 5):
+        x, beta, alpha = (args[0], args[1], args[2]) if isinstance(args[0], Tensor) else (args[1], args[0], args[2])
+        _deprecated(name, "beta")
+        return f(x, *args[-2:], beta=beta, alpha=alpha if len(args) == 5 else 1, **kw)
     return f(*args, **kw)
+
+
+def _deprecated(name: str, factor: str) -> None:
+    warnings.warn(
+        f"This overload of {name} is deprecated: the factor goes by its name, {name}(..., {factor}=...)", stacklevel=5
+    )
 
 
 def parameters_of(f: Any) -> Any:
@@ -93,7 +100,7 @@ def second_look(public: Any, f: Any, names: Any, args: tuple[Any, ...], kw: dict
     if isinstance(error, TypeError) and (not names.issuperset(kw) or len(args) > _most(f)):
         kw = renamed(name, names, kw)
         try:
-            return modern(f, args, kw)  # it was never entered before
+            return modern(f, args, kw, public.__name__)  # it was never entered before
         except (TypeError, AttributeError) as again:
             error = again
     # A message of the function's own says more than ours.
@@ -114,7 +121,7 @@ def blame_arrays(public: Any, f: Any, args: tuple[Any, ...], kw: dict[str, Any])
 
 def _most(f: Any) -> int:
     """How many positional arguments the newer form of a function has that has an older one."""
-    return LEGACY[f.__name__][1] if f.__name__ in LEGACY else 99
+    return LEGACY[f.__name__][1] if f.__name__ in LEGACY else 3 if f.__name__ in PRODUCTS else 99
 
 
 def fault_of(function: str, f: Any, args: tuple[Any, ...], kw: dict[str, Any]) -> TypeError | None:
@@ -130,6 +137,8 @@ def fault_of(function: str, f: Any, args: tuple[Any, ...], kw: dict[str, Any]) -
         if name not in given or isinstance(x, Tensor):
             continue
         place = f" (position {k})" if k <= len(args) else ""
+        if wanted == ["int"] and not isinstance(x, int | np.integer | Tensor) and not hasattr(x, "__index__"):
+            return TypeError(f"{function}(): argument '{name}'{place} must be int, not {type(x).__name__}")
         if _SEQUENCES.search(str(p.annotation)) or (p.kind is p.VAR_POSITIONAL and x):
             inner = x[0] if p.kind is p.VAR_POSITIONAL and len(x) == 1 and isinstance(x[0], list | tuple) else x
             if not isinstance(inner, list | tuple):
@@ -167,11 +176,15 @@ def takes_other_names(f: Any) -> bool:
     if isinstance(f, type):
         return False
     names = parameters_of(f)
-    return f.__name__ in LEGACY or (names is not EVERYTHING and not names.isdisjoint(("dim", "keepdim", "other")))
+    return (
+        f.__name__ in LEGACY
+        or f.__name__ in PRODUCTS
+        or (names is not EVERYTHING and not names.isdisjoint(("dim", "keepdim", "other")))
+    )
 
 
-def checked(f: F) -> F:
-    """`f` that takes NumPy's names of its arguments too, and says which argument is no tensor where it needs one."""
+def checked(f: F, name: str | None = None) -> F:
+    """`f` that takes NumPy's names of its arguments too, and says (as `name`) which argument is no tensor where it needs one."""
     if type(f) is not FunctionType:
         return f
     names = parameters_of(f)
@@ -186,4 +199,6 @@ def checked(f: F) -> F:
             blame_arrays(call, f, args, kw)
             raise
 
+    if name is not None:
+        call.__name__ = name
     return call  # type: ignore[return-value]

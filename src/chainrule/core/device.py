@@ -66,6 +66,8 @@ class device:
         if isinstance(type, device):
             type, index = type.type, type.index
         elif isinstance(type, int) and not isinstance(type, bool):
+            if type < 0:
+                raise RuntimeError(f"device: Device index must not be negative, got {type}")
             type, index = "cuda", type
         if not isinstance(type, str):
             raise TypeError(f"device: type must be a string such as 'cpu', got {type!r}")

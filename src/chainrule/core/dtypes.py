@@ -186,6 +186,18 @@ def promote_types(a: DType, b: DType) -> DType:
     return b
 
 
+# What PyTorch's messages and legacy classes call the types.
+SCALAR_TYPES = {
+    "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "uint8": "Byte", "int8": "Char", "int16": "Short",
+    "int32": "Int", "int64": "Long", "bool": "Bool", "complex32": "ComplexHalf", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
+}  # fmt: skip
+
+
+def scalar_type(d: DType) -> str:
+    """``Long`` for int64: what PyTorch's messages call a type."""
+    return SCALAR_TYPES.get(d.name, d.name)
+
+
 def scalar_dtype(x: Any) -> DType:
     """The type of a Python number: bool, int64, the default float, the default complex."""
     if isinstance(x, bool | np.bool_):

@@ -46,7 +46,7 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
         return self
     if self.dtype.category < dt.FLOAT:
         raise ChainruleError(
-            f"only Tensors of floating point and complex dtype can require gradients, not {self.dtype}"
+            f"Only Tensors of floating point and complex dtype can require gradients, not {self.dtype}"
         )
     level = imperative()
     inner = Tensor(self._value, self._interp, self._aux)

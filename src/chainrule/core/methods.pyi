@@ -41,6 +41,8 @@ class Methods:
         """Whether one of the elements equals `element`."""
     def __copy__(self) -> Tensor:
         """``copy.copy(x)``: another tensor of the same value and derivative, as a view."""
+    def __delitem__(self, key: Any) -> None:
+        """No element of a tensor can be taken away."""
     def __div__(self, other: Operand) -> Tensor:
         """divide(x1, x2, /, out=None, *, where=True, casting='same_kind', order='K', dtype=None, subok=True[, signature])"""
     def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: _bool | None = None) -> Any:
@@ -1191,7 +1193,7 @@ class Methods:
     def storage(self) -> Any:
         """The elements of the memory that this tensor's family of views shares."""
     def storage_type(self) -> Any:
-        """The class of storages."""
+        """The class of storages for elements of this type."""
     def sub(self, other: Operand, *, alpha: Operand = 1) -> Tensor:
         """``input - alpha * other``."""
     def sub_(self, other: Operand, *, alpha: Operand = 1) -> Self:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 import numpy as np
 
-from .arguments import blame_arrays, checked, parameters_of, renamed, second_look, takes_other_names
+from .arguments import EVERYTHING, blame_arrays, checked, parameters_of, renamed, second_look, takes_other_names
 from .declared import show_declaration
+from .dtypes import scalar_type
 from .fast import is_operand
 from .op import Op
 from .tensor import Tensor
@@ -68,6 +69,7 @@ def with_out(f: Callable[..., Any], fresh: bool = False, fill: bool = False) -> 
     """
 
     names = parameters_of(f)
+    makes_new = hasattr(f, "makes_new") or (names is not EVERYTHING and names.issuperset(("dtype", "requires_grad")))
 
     @functools.wraps(f)
     def call(*args: Any, out: Any = None, **kw: Any) -> Any:
@@ -80,10 +82,18 @@ def with_out(f: Callable[..., Any], fresh: bool = False, fill: bool = False) -> 
                 blame_arrays(call, f, args, kw)
                 raise
         check_out(f.__name__, out, (*args, *kw.values()), fresh)
+        if makes_new and isinstance(out, Tensor):  # what is made anew is of the type of `out`
+            d = kw.setdefault("dtype", out.dtype)
+            if d is None:
+                kw["dtype"] = out.dtype
+            elif d is not out.dtype:
+                raise RuntimeError(f"{f.__name__}: dtype {d} does not match dtype of out parameter ({out.dtype})")
         y = f(*args, **renamed(f.__name__, names, kw))
+        if isinstance(out, Tensor) and isinstance(y, tuple):
+            raise RuntimeError(f"{f.__name__}: the result is {len(y)} tensors, which cannot be written to one")
         if fresh and isinstance(out, Tensor) and out.dtype is not y.dtype:
             raise RuntimeError(
-                f"{f.__name__}: Expected out tensor to have dtype {y.dtype}, but got {out.dtype} instead"
+                f"{f.__name__}: Expected out tensor to have dtype {y.dtype} (scalar type {scalar_type(y.dtype)}), but got {out.dtype} instead"
             )
         return write_out(out, y, fill)
 
@@ -225,12 +235,13 @@ def public(
             show_declaration(target)
         as_method: Any = _pointwise_method(f) if is_pointwise(f) else _bindable(f) if isinstance(f, Op) else f
         named = as_method
-        if not is_pointwise(f) and not isinstance(f, Op) and (methods or inplace):
-            named = checked(f) if takes_other_names(f) else f
+        legible = not is_pointwise(f) and not isinstance(f, Op) and (methods or inplace) and takes_other_names(f)
+        if legible:
+            named = checked(f)
         for n in methods.split():
             attach(n, _operator(f, as_method) if n in OPERATORS else named, f)
         for n in inplace.split():
-            attach(n, method := in_place(named, n), f)
+            attach(n, method := in_place(checked(f, n) if legible else named, n), f)
             show_declaration(method)
         return f
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import numpy as np
@@ -50,7 +51,7 @@ class Size(tuple[Any, ...]):  # a ragged size is no int
     __rmul__ = __mul__
 
     def __radd__(self, other: Any) -> Size:
-        return Size(tuple(other) + tuple(self))
+        return Size(other + tuple(self)) if isinstance(other, tuple) else NotImplemented
 
     @overload
     def __getitem__(self, i: SupportsIndex) -> Any: ...
@@ -61,7 +62,13 @@ class Size(tuple[Any, ...]):  # a ragged size is no int
         return Size(r) if isinstance(i, slice) else r
 
     def __add__(self, other: Any) -> Size:
-        return Size(tuple.__add__(self, tuple(other)))
+        if not isinstance(other, tuple):
+            if hasattr(type(other), "__radd__"):
+                return NotImplemented
+            raise TypeError(
+                f"can only concatenate tuple (not {type(other).__name__}) to {dt.PREFIX[0]}.Size; write (*size, *other)"
+            )
+        return Size(tuple.__add__(self, other))
 
 
 class Meta:
@@ -332,10 +339,20 @@ class Tensor(Methods):
         return bool(self.concrete("bool()").reshape(()))
 
     def __float__(self) -> float:
-        return float(self._only())
+        return float(self._real_only("double"))
 
     def __int__(self) -> int:
-        return int(self._only())
+        return int(self._real_only("int64_t"))
+
+    def _real_only(self, kind: str) -> Any:
+        v = self._only()
+        if type(v) is complex:
+            if v.imag != 0:
+                raise ChainruleError(
+                    f"value cannot be converted to type {kind} without overflow: {v} has an imaginary part"
+                )
+            return v.real
+        return v
 
     def __complex__(self) -> complex:
         return complex(self._only())
@@ -385,10 +402,17 @@ class Tensor(Methods):
             raise ChainruleError("only tensors that are leaves support deepcopy: call .detach() or .clone() first")
         if id(self) in memo:
             return memo[id(self)]
-        new = memo[id(self)] = _rebuild(type(self), innermost(self).copy(), self.requires_grad)
+        m = self._meta
+        if m is not None and m.base is not None and self._interp is m.base._interp is None and type(self) is Tensor:
+            from .views import view_again  # it shares the copy's memory, as this one shares its base's
+
+            new = memo[id(self)] = view_again(deepcopy(m.base, memo), m.chain)
+        else:
+            new = memo[id(self)] = _rebuild(type(self), innermost(self).copy(), self.requires_grad)
         if self._meta is not None and self._meta.grad is not None:
-            new.grad = self._meta.grad.detach().clone()
-        new.__dict__.update(self.__dict__)
+            new.grad = deepcopy(self._meta.grad, memo)
+        if self.__dict__:
+            new.__dict__.update(deepcopy(self.__dict__, memo))
         return new
 
     # -- imperative differentiation: the reverse interpreter at level 0 (core/imperative.py attaches the rest) ---------

@@ -8,6 +8,7 @@ was saved ever changes, and nobody sees PyTorch's "modified by an inplace operat
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -113,6 +114,15 @@ def replay(root: Tensor, chain: tuple[Any, ...]) -> Tensor:
     return x
 
 
+def view_again(root: Tensor, chain: tuple[Any, ...]) -> Tensor:
+    """The view of `root` that a chain describes, as one of its family."""
+    y = replay(root, chain)
+    m, r = meta(y), meta(root)
+    m.base, m.chain = root, chain
+    r.views = [*(r.views or ()), weakref.ref(y)]
+    return y
+
+
 def grow(a: Tensor, size: int) -> Tensor:
     """`a` with a batch axis of equal examples in front."""
     from .primitives import expand_p
@@ -157,8 +167,8 @@ def _move_retain(x: Tensor, new: Tensor) -> None:
             node.hooks, node.rare = [*others, hook] if on else others or None, True
 
 
-def assign(x: Tensor, new: Any, what: str = "in-place write") -> Tensor:
-    """Make `new` the value of `x`, as seen through x, its base and all views of it."""
+def assign(x: Tensor, new: Any, what: str = "in-place write", *, even: bool = False) -> Tensor:
+    """Make `new` the value of `x`, as seen through x, its base and all views of it; `even`: one number everywhere."""
     shape = x.shape
     if not isinstance(new, Tensor):
         new = Tensor(np.asarray(new, x.dtype.np))
@@ -167,14 +177,17 @@ def assign(x: Tensor, new: Any, what: str = "in-place write") -> Tensor:
     d = x.dtype
     if new.dtype is not d:
         if not dt.can_cast(new.dtype, d):
-            raise ChainruleError(f"{what}: result type {new.dtype} can't be cast to the tensor's type {d}")
+            raise ChainruleError(
+                f"{what}: result type {dt.scalar_type(new.dtype)} can't be cast to the desired output type {dt.scalar_type(d)}"
+            )
         new = new.to(d)
     if EMPTY and type(innermost(x)) in EMPTY:
         return x
     if x._interp is not None or new._interp is not None:
         new = compact(new)
     _check_leaf(x, what)
-    _check_overlap(x, what)
+    if not even:
+        _check_overlap(x, what)
     m = meta(root_of(x))
     m.version += 1
     if x._interp is None and new._interp is None and not (PAYLOADS and _holds_other(x)) and not _saved_below(x):
@@ -259,7 +272,7 @@ def _check_overlap(x: Tensor, what: str) -> None:
         and any(s == 0 and n > 1 for s, n in zip(x.stride(), x.shape, strict=True))
     ):
         raise ChainruleError(
-            f"{what}: more than one element of the written-to tensor refers to a single memory location (it was expanded). "
+            f"{what}: unsupported operation: more than one element of the written-to tensor refers to a single memory location (it was expanded). "
             f"Write to a copy instead: x = x.clone()."
         )
 
@@ -406,12 +419,29 @@ def refresh(root: Tensor) -> None:
     m.views = alive
 
 
+def _warn_resized(out: Tensor, y: Tensor, fill: bool) -> None:
+    if fill:
+        warnings.warn(
+            f"The number of elements in the out tensor of shape {list(out.shape)} is {out.numel()} which does not match the computed "
+            f"number of elements {y.numel()}. Note that this may occur as a result of rounding error. "
+            f"The out tensor will be resized to a tensor of shape {tuple(y.shape)}.",
+            stacklevel=4,
+        )
+        return
+    warnings.warn(
+        f"An output with one or more elements was resized since it had shape {list(out.shape)}, which does not match the required "
+        f"output shape {list(y.shape)}. This behavior is deprecated, and in a future PyTorch release outputs will not be resized "
+        f"unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
+        stacklevel=4,
+    )
+
+
 def write_out(out: Any, y: Any, fill: bool = False) -> Any:
     """Put results into ``out=`` tensors, resizing empty ones as PyTorch does; `fill`: in row-major order, whatever the shape."""
     if isinstance(out, tuple | list):
         for o, v in zip(out, y, strict=True):
             write_out(o, v)
-        return out
+        return type(y)(*out) if hasattr(y, "_fields") else out
     if not isinstance(out, Tensor):
         raise TypeError(f"out= must be a tensor, got {type(out).__name__}")
     if out.requires_grad and out.is_leaf and grad_enabled():
@@ -419,10 +449,14 @@ def write_out(out: Any, y: Any, fill: bool = False) -> Any:
             "out=... arguments don't support automatic differentiation, but out is a leaf that requires grad; write inside `with no_grad():`"
         )
     if not dt.can_cast(y.dtype, out.dtype):
-        raise ChainruleError(f"result type {y.dtype} can't be cast to the desired output type {out.dtype}")
+        raise ChainruleError(
+            f"result type {dt.scalar_type(y.dtype)} can't be cast to the desired output type {dt.scalar_type(out.dtype)} (of dtype {out.dtype})"
+        )
     if fill and out.shape != y.shape and out.numel() == y.numel():
         y = y.reshape(out.shape)
     if out.shape != y.shape:
+        if out.numel():
+            _warn_resized(out, y, fill)
         value = y.to(out.dtype)
         adopt(out, Tensor(innermost(value).copy()) if value._interp is None else value)
         return out

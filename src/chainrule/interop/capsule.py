@@ -53,7 +53,9 @@ class _Given:
 
 
 def take(x: Any, copy: bool | None = None) -> np.ndarray:
-    """The array of another library's object with ``__dlpack__``."""
+    """The array of another library's object with ``__dlpack__``, or of a capsule of main memory."""
+    if type(x).__name__ == "PyCapsule":
+        x = _Given(x, (1, 0))
     try:
         return np.from_dlpack(x, copy=copy)
     except (RuntimeError, BufferError, TypeError) as e:

@@ -65,7 +65,7 @@ def to_dlpack(tensor: Tensor) -> Any:
 @public("from_dlpack", out=False)
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """A tensor that shares the memory of another library's array, which has ``__dlpack__``."""
-    if not hasattr(ext_tensor, "__dlpack__"):
+    if not hasattr(ext_tensor, "__dlpack__") and type(ext_tensor).__name__ != "PyCapsule":
         raise TypeError(
             f"from_dlpack: ext_tensor must have __dlpack__, got {type(ext_tensor).__name__}; pass the array itself"
         )

@@ -33,10 +33,10 @@ def _typed_storage(self: Tensor) -> Any:
 
 @public("", methods="storage_type", out=False)
 def storage_type(self: Tensor) -> Any:
-    """The class of storages."""
+    """The class of storages for elements of this type."""
     from ..world import storages
 
-    return storages.TypedStorage
+    return storages.BY_TYPE.get(storages._NAMES.get(self.dtype.name, ""), storages.TypedStorage)
 
 
 @public("", methods="const_data_ptr", out=False)

@@ -145,7 +145,10 @@ class _Settings:
 @public("use_deterministic_algorithms", out=False)
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Remember the wish: every algorithm here is deterministic."""
+    from ..ops.shape.create import Unwritten
+
     _Settings.deterministic, _Settings.warn_only = bool(mode), bool(mode and warn_only)
+    Unwritten.shown = _Settings.deterministic
 
 
 @public("are_deterministic_algorithms_enabled", out=False)

@@ -28,15 +28,15 @@ def set_module(obj: Any, mod: str) -> None:
     obj.__module__ = mod
 
 
-__all__ = ["checkpoint", "data", "set_module", "swap_tensors"]
+__all__ = ["checkpoint", "data", "deterministic", "set_module", "swap_tensors"]
 
 
 def __getattr__(name: str) -> Any:
-    """Data loading is imported when first used."""
-    if name == "data":
+    """Data loading and settings are imported when first used."""
+    if name in ("data", "deterministic"):
         import importlib
 
-        return importlib.import_module(f"{__name__}.data")
+        return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

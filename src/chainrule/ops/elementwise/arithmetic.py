@@ -207,7 +207,7 @@ def heaviside(input: Tensor, values: Tensor) -> Tensor:
     need_tensors("heaviside", input=input, values=values)
     if input.dtype is not values.dtype:
         raise RuntimeError(
-            f"heaviside: input and values must have one type, got {input.dtype} and {values.dtype}; convert one with .to(...)"
+            f"heaviside is not yet implemented for tensors with different dtypes. Got {input.dtype} and {values.dtype}; convert one with .to(...)"
         )
     return heaviside_p.bind(input, values)
 
@@ -353,7 +353,7 @@ def addcdiv(input: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Ten
         value = value.item()
     if all(isinstance(x, Tensor) and x.dtype.category <= dt.INT for x in (tensor1, tensor2)):
         raise RuntimeError(
-            "addcdiv: integer division of tensor1 by tensor2 is not supported; write input + value * tensor1 / tensor2 for "
+            "Integer division with addcdiv is no longer supported; write input + value * tensor1 / tensor2 for "
             "true division, or use div(..., rounding_mode='trunc')"
         )
     _value_fits("addcdiv", value, (input, tensor1, tensor2))

@@ -43,29 +43,37 @@ def _two_floats(name: str, first: str, second: str, a: Tensor, b: Tensor) -> Non
     need_tensors(name, **{first: a, second: b})
     if any(x.dtype.category != dt.FLOAT for x in (a, b)):
         raise RuntimeError(
-            f"{name}: expected floating-point tensors, got {a.dtype} for `{first}` and {b.dtype} for `{second}`"
+            f"{name}: Expected both inputs to be Half, Float or Double tensors but got {dt.scalar_type(a.dtype)} and {dt.scalar_type(b.dtype)}"
+            f" (for `{first}` and `{second}`)"
         )
     if a.dtype is not b.dtype:
-        raise RuntimeError(f"{name}: expected one type, got {a.dtype} for `{first}` and {b.dtype} for `{second}`")
+        raise RuntimeError(
+            f"{name}: Expected object of scalar type {dt.scalar_type(a.dtype)} but got scalar type {dt.scalar_type(b.dtype)} "
+            f"for second argument (`{first}` and `{second}` are of one type)"
+        )
 
 
 @public("complex", out=False)
 def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
     """``real + i imag`` from two real tensors of one type."""
     _two_floats("complex", "real", "imag", real, imag)
-    z = complex_p.bind(real, imag)
-    if out is None:
-        return z
-    if out.dtype is not z.dtype:
-        raise RuntimeError(f"complex: expected {z.dtype} but got {out.dtype} for argument 'out'")
-    return write_out(out, z)
+    return _written("complex", out, complex_p.bind(real, imag))
 
 
-@public("polar")
-def polar(abs: Tensor, angle: Tensor) -> Tensor:
+@public("polar", out=False)
+def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Tensor:
     """``abs (cos(angle) + i sin(angle))``."""
     _two_floats("polar", "abs", "angle", abs, angle)
-    return complex_p.bind(mul_p.bind(abs, cos.bind(angle)), mul_p.bind(abs, sin.bind(angle)))
+    return _written("polar", out, complex_p.bind(mul_p.bind(abs, cos.bind(angle)), mul_p.bind(abs, sin.bind(angle))))
+
+
+def _written(name: str, out: Any, z: Tensor) -> Tensor:
+    if out is not None and out.dtype is not z.dtype:
+        raise RuntimeError(
+            f"{name}: Expected object of scalar type {dt.scalar_type(z.dtype)} but got scalar type {dt.scalar_type(out.dtype)} "
+            f"for argument 'out'"
+        )
+    return z if out is None else write_out(out, z)
 
 
 # -- taking apart -----------------------------------------------------------------------------------------------------
@@ -147,7 +155,7 @@ def view_as_complex(input: Tensor) -> Tensor:
         raise RuntimeError(f"view_as_complex is only supported for floating-point tensors, got {input.dtype} for input")
     if not input.ndim or input.shape[-1] != 2:
         raise RuntimeError(
-            f"view_as_complex: input must have a last dimension of size 2, got shape {list(input.shape)}"
+            f"view_as_complex: Tensor must have a last dimension of size 2, got shape {list(input.shape)}"
         )
     # Under vmap the strides are those of the whole batch, and a copy is made where they do not fit.
     if input.numel() and not is_batched(input):

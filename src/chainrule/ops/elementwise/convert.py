@@ -167,20 +167,14 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
     return cast(self, other.dtype)
 
 
-_LEGACY = {
-    "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "uint8": "Byte", "int8": "Char", "int16": "Short",
-    "int32": "Int", "int64": "Long", "bool": "Bool", "complex32": "ComplexHalf", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
-}  # fmt: skip
-
-
 @public("", methods="type", out=False)
 def type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **kw: Any) -> Any:
     """The type's name, as ``"torch.FloatTensor"``; or `self` converted to `dtype`, which may be such a name."""
     if dtype is None:
-        return f"torch.{_LEGACY.get(self.dtype.name, self.dtype.name)}Tensor"
+        return f"torch.{dt.scalar_type(self.dtype)}Tensor"
     if isinstance(dtype, str):
         short = dtype.rpartition(".")[2].removesuffix("Tensor")
-        names = {v: k for k, v in _LEGACY.items()}
+        names = {v: k for k, v in dt.SCALAR_TYPES.items()}
         if short not in names:
             raise ValueError(f"type: dtype {dtype!r} is no type's name; write chainrule.float32 or 'torch.FloatTensor'")
         return cast(self, dt.NAMES[names[short]])

@@ -43,7 +43,10 @@ def float_power_(self: Tensor, exponent: Any) -> Tensor:
     """In-place version of :meth:`float_power`; `self` must have the double type of the result."""
     y = float_power(self, exponent)
     if y.dtype is not self.dtype:
-        raise ChainruleError(f"float_power_: the base has type {self.dtype} but the result requires {y.dtype}")
+        raise ChainruleError(
+            f"the base given to float_power_ has dtype {dt.scalar_type(self.dtype)} but the operation's result requires dtype "
+            f"{dt.scalar_type(y.dtype)}"
+        )
     return assign(self, y, "float_power_")
 
 

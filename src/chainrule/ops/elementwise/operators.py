@@ -137,7 +137,7 @@ def _check_alpha(name: str, a: Any, b: Any, alpha: Any) -> None:
     ):
         raise RuntimeError(f"{name}: for integral input tensors, argument alpha must not be a floating point number")
     if isinstance(alpha, bool) and not all(isinstance(x, Tensor) and x.dtype is dt.bool_ for x in (a, b)):
-        raise RuntimeError(f"{name}: Boolean alpha only supported for Boolean results")
+        raise RuntimeError(f"{name}: Boolean alpha only supported for Boolean results.")
 
 
 @public("sub subtract", methods="sub subtract", inplace="sub_ subtract_")

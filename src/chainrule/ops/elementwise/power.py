@@ -129,7 +129,7 @@ def pow(input: Any, exponent: Any) -> Tensor:
             f"pow: argument input or exponent must be a tensor, got {type(input).__name__} and {type(exponent).__name__}"
         )
     if isinstance(exponent, int) and exponent < 0 and isinstance(input, Tensor) and input.dtype.category == dt.INT:
-        raise RuntimeError("pow: Integers to negative integer powers are not allowed; convert input to a float type")
+        raise RuntimeError("pow: Integers to negative integer powers are not allowed. Convert input to a float type")
     if not isinstance(exponent, Tensor) and isinstance(input, Tensor):
         if exponent == 2 and type(exponent) in (int, float) and input.dtype.category >= dt.FLOAT:
             return square_p.bind(input)

@@ -61,6 +61,21 @@ def _where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
 public("", methods="where")(_where_method)
 
 
+def _converted(value: Any, d: dt.DType) -> Any:
+    """A number as one of a type of a lower category: cut off towards 0; an error where it is out of range."""
+    if isinstance(value, complex) and value.imag != 0:
+        raise RuntimeError(f"masked_fill: value cannot be converted to type {d} without overflow: {value} is complex")
+    value = value.real
+    if d.category == dt.BOOL:
+        return bool(value)
+    if d.category == dt.INT:
+        low, high = np.iinfo(d.np).min, np.iinfo(d.np).max
+        if not low <= value <= high:  # a NaN neither
+            raise RuntimeError(f"masked_fill: value cannot be converted to type {d} without overflow: {value}")
+        return int(value)
+    return float(value)
+
+
 @public("masked_fill", methods="masked_fill", inplace="masked_fill_", out=False)
 @straight
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
@@ -78,5 +93,5 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
             )
         value = value.to(input.dtype)
     elif dt.scalar_dtype(value).category > input.dtype.category:
-        raise RuntimeError(f"masked_fill: value cannot be converted to type {input.dtype} without overflow")
+        value = _converted(value, input.dtype)
     return where_p.bind(mask, value, input)

@@ -57,10 +57,12 @@ def _source(name: str, input: Tensor, d: int, index: Tensor, source: Tensor) -> 
         return source.reshape(1) if input.ndim <= 1 else source.reshape((1,) * input.ndim).movedim(d, 0)
     if source.ndim != max(input.ndim, 1):
         raise RuntimeError(
-            f"{name}(): source must have as many dims as self: {list(source.shape)} and {list(input.shape)}"
+            f"{name}(): source tensor shape must match self tensor shape, excluding the specified dimension. "
+            f"Got self.shape = {list(input.shape)}, source.shape = {list(source.shape)}"
         )
     if not same_size(source.shape[d], n):
-        raise IndexError(f"{name}(): Number of indices ({n}) should be equal to source.size(dim) ({source.shape[d]})")
+        kind = RuntimeError if name == "index_add" else IndexError
+        raise kind(f"{name}(): Number of indices ({n}) should be equal to source.size(dim) ({source.shape[d]})")
     rest = [k for k in range(-source.ndim, 0) if k != d]
     if input.ndim and not all(same_size(source.shape[k], input.shape[k]) for k in rest):
         raise RuntimeError(
@@ -128,7 +130,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
 @straight
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """gather with the other dims broadcast; without `dim`, of the flattened input."""
-    if indices.dtype not in (dt.int64, dt.int32):
+    if indices.dtype is not dt.int64:
         raise RuntimeError(f"take_along_dim(): dtype of indices should be Long but got {indices.dtype}")
     if dim is None:
         return gather(input.reshape(-1), 0, wrap_index_p(indices.reshape(-1), n=input.numel(), dim=0))
@@ -247,7 +249,7 @@ def _clamped(x: Tensor, indices: Any) -> tuple[Any, ...]:
 # -- where the nonzeros are: shapes that depend on data -----------------------------------------------------------------
 
 
-@public("nonzero", methods="nonzero")
+@public("nonzero", methods="nonzero", fresh=True)
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The positions of nonzero elements: a row each, or with ``as_tuple`` an index tensor for each dim."""
     v = input.concrete("nonzero()")
@@ -299,7 +301,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """The coordinates in a tensor of `shape` of elements given by their place in row-major order."""
     if not isinstance(indices, Tensor) or indices.dtype.category != dt.INT:
         raise TypeError(
-            f"unravel_index: expected 'indices' to be an integer tensor, got {getattr(indices, 'dtype', type(indices).__name__)}"
+            f"unravel_index: expected 'indices' to be integer dtype, but got {getattr(indices, 'dtype', type(indices).__name__)}"
         )
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     if not all(isinstance(n, int) for n in sizes):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import operator
+import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -30,7 +33,13 @@ def _as_index(k: Any, pos: int) -> Any:
             raise IndexError(
                 f"tensors used as indices must be long, int, byte or bool tensors, got {k.dtype} at position {pos}"
             )
-        return k.to(dt.bool_) if k.dtype is dt.uint8 else k
+        if k.dtype is dt.uint8:
+            warnings.warn(
+                "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
+                stacklevel=2,
+            )
+            return k.to(dt.bool_)
+        return k
     a = np.asarray(k) if not (isinstance(k, list | tuple) and len(k) == 0) else np.zeros(0, np.int64)
     if a.dtype.kind not in "iub":
         raise IndexError(
@@ -41,9 +50,19 @@ def _as_index(k: Any, pos: int) -> Any:
 
 def _bound(v: Any) -> int:
     """An end of a slice, which is an int or a tensor of one."""
-    if isinstance(v, float):
-        raise TypeError(f"slice indices must be integers or None or have an __index__ method, got {v!r}")
-    return int(v)
+    if isinstance(v, Tensor):
+        return int(v)
+    try:
+        return operator.index(v)
+    except TypeError:
+        raise TypeError(f"slice indices must be integers or None or have an __index__ method, got {v!r}") from None
+
+
+def _is_many(key: list[Any]) -> bool:
+    """Whether a list is an index for each dim, as a tuple is: a short one in which not all are numbers."""
+    return len(key) < 32 and any(
+        k is None or k is Ellipsis or isinstance(k, slice | Sequence | Tensor | np.ndarray) for k in key
+    )
 
 
 class Plan:
@@ -53,7 +72,7 @@ class Plan:
 
     def __init__(self, x: Tensor, key: Any) -> None:
         items = list(key) if isinstance(key, tuple) else [key]
-        if isinstance(key, list) and any(isinstance(k, slice | list | tuple | Tensor | type(None)) for k in key):
+        if isinstance(key, list) and _is_many(key):
             items = list(key)
         n = x.ndim
         take = 0
@@ -395,8 +414,14 @@ def _setitem(self: Tensor, key: Any, value: Any) -> None:
     assign(self, index_write(self, key, value), "x[key] = value")
 
 
+def _delitem(self: Tensor, key: Any) -> None:
+    """No element of a tensor can be taken away."""
+    raise TypeError("Tensor does not support deleting items")
+
+
 Tensor.__getitem__ = _getitem  # type: ignore[method-assign, assignment]
 Tensor.__setitem__ = _setitem  # type: ignore[method-assign, assignment]
+Tensor.__delitem__ = _delitem  # type: ignore[attr-defined]
 
 
 @public("index_put", methods="index_put", inplace="index_put_", out=False)

@@ -166,6 +166,8 @@ def wrap_index_p(i: Any, *, n: int, dim: int) -> Any:
         return i
     if moving.out_of_range(i, -n, n):
         bad = i[(i < -n) | (i >= n)].flat[0]
+        if not n:
+            raise IndexError(f"index is out of bounds for dimension with size 0 (index {bad}, dimension {dim})")
         raise IndexError(f"index {bad} is out of bounds for dimension {dim} with size {n}")
     return np.where(i < 0, i + n, i)
 

@@ -6,12 +6,14 @@ number of zeros is right at every order.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
 from ...core import dtypes as dt
 from ...core.declare import op
+from ...core.dispatch import look
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import constant, wrap_dim, zeros
@@ -31,6 +33,8 @@ _NAMES = ("sum", "prod", "mean", "amax", "amin")
 def _extremum(name: str, fn: Any) -> Any:
     @op(name, batch="expand")
     def p(x: Any, i: Any, src: Any, *, dim: int, include: bool) -> Any:
+        if not i.size:
+            return x.copy()
         n = i.ndim
         grid: list[Any] = [np.arange(m).reshape([-1 if k == a else 1 for k in range(n)]) for a, m in enumerate(i.shape)]
         grid[dim] = i
@@ -46,8 +50,9 @@ def _extremum(name: str, fn: Any) -> Any:
         old = tuple(y.shape)
         s = src if src.shape == i.shape else src[tuple(slice(0, m) for m in i.shape)]
         d = like.dtype
-        from_src = (s == gather_p(y, i, dim=dim, old=old)).to(d)
-        own = x == y
+        top = gather_p(y, i, dim=dim, old=old)
+        from_src = ((s == top) | ((s != s) & (top != top))).to(d)  # a NaN result comes from the NaNs
+        own = (x == y) | ((x != x) & (y != y))
         if not include:
             hit = scatter_add_p(zeros(old, d), i, from_src * 0 + 1, dim=dim, ss=tuple(i.shape)) > 0
             own = own & ~hit
@@ -140,12 +145,14 @@ def _scatter_prod(x: Tensor, dim: int, index: Tensor, src: Tensor, include: bool
 
 def reduce_into(name: str, input: Tensor, d: int, index: Tensor, src: Tensor, reduce: str, include: bool) -> Tensor:
     """`input` with `src` reduced into the places that gather would read."""
-    if index.numel() == 0:
+    if index.numel() == 0 and not src._recorded:
         return input.clone()
     x, i, s = at_least_1d(input), at_least_1d(index), at_least_1d(src)
     check_range_p.bind(i, n=x.shape[d], name=name, dim=d + x.ndim)
     ss = tuple(s.shape)
-    if reduce == "prod":
+    if index.numel() == 0:  # nothing is added, but what depends on `src` stays in the graph
+        y = scatter_add_p(x, i, s, dim=d, ss=ss)
+    elif reduce == "prod":
         y = _scatter_prod(x, d, i, s, include)
     elif reduce in _EXTREMA:
         if x.dtype.category == dt.COMPLEX:
@@ -213,6 +220,15 @@ def segment_ids_p(lengths: Any, *, n: int) -> Any:
     return np.cumsum(marks[:, :n], -1).reshape((*lengths.shape[:-1], n))  # how many segments have ended
 
 
+def _whole(lengths: Any, n: int) -> None:
+    if (lengths < 0).any():
+        raise RuntimeError("segment_reduce(): lengths contains negative value!")
+    if (lengths.sum(-1) != n).any():
+        raise RuntimeError(
+            f"segment_reduce(): Expected all rows of lengths along axis to sum to data.size(axis) = {n} when !unsafe."
+        )
+
+
 def _lengths(offsets: Any) -> Tensor:
     n = offsets.shape[-1]
     return offsets.narrow(-1, 1, n - 1) - offsets.narrow(-1, 0, n - 1)
@@ -245,6 +261,8 @@ def segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None = None, 
     ls = _lengths(offsets) if lengths is None else lengths
     ax = wrap_dim(axis, data.ndim) + data.ndim
     n, k = data.shape[ax], ls.shape[-1]
+    if not unsafe and lengths is not None:
+        look(ls, functools.partial(_whole, n=n))
     ids = segment_ids_p(ls, n=n)
     full = (
         ids.reshape(*ids.shape, *(1,) * (data.ndim - ax - 1)).expand(*data.shape)

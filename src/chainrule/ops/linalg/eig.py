@@ -137,7 +137,7 @@ def _complex(x: Any) -> Any:
 
 def _finite(name: str, a: Any) -> None:
     if not np.isfinite(a).all():
-        raise LinAlgError(f"{name}: the input matrix A contains infinities or NaN")
+        raise LinAlgError(f"torch.{name}: input tensor should not contain infs or NaNs.")
 
 
 SLACK = 64.0  # equal eigenvalues of a matrix that is not normal differ by more than rounding

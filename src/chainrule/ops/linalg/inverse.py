@@ -101,7 +101,9 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     floating(name, A, "A", 0)
     (a,), narrow = widened(A)
     y, info = inv_p(a.reshape(n, m))
-    raise_info(name, info, "Failed to invert the input tensor, because it is singular (zero pivot {}).")
+    raise_info(
+        name, info, "Failed to invert the input tensor, because it is singular. The diagonal element {} is zero."
+    )
     return narrow(y.reshape(*last, *first))
 
 
@@ -235,9 +237,13 @@ class Lstsq(NamedTuple):
 def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None) -> Lstsq:
     """The X of least norm that minimises ``|A X - B|``."""
     name = "linalg.lstsq"
+    if isinstance(A, Tensor) and A.ndim < 2:
+        raise RuntimeError(f"{name}: input must have at least 2 dimensions, got {list(A.shape)}")
+    if isinstance(B, Tensor) and B.ndim < 1:
+        raise RuntimeError(f"{name}: other must have at least 1 dimension")
     floating(name, A, "A")
-    floating(name, B, "B", 1)
     same_dtype(name, A, B)
+    floating(name, B, "B", 1)
     if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
         raise RuntimeError(f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss), got {driver!r}")
     driver = driver or "gelsy"

@@ -79,8 +79,9 @@ def ldl_order_p(piv: Any) -> Any:
             pair, other = p[k] < 0, abs(p[k]) - 1
             last = k + pair
             if not last <= other < n or (pair and p[k] != p[last]):
+                rule = "|pivot| >= 1" if other < 0 else "|pivot| <= LD.size(-2)" if other >= n else "others"
                 raise RuntimeError(
-                    f"linalg.ldl_solve: pivots {p} are not those of a factorization of a {n} x {n} matrix; pass what ldl_factor gave"
+                    f"linalg.ldl_solve: expected {rule}: pivots {p} are not those of a factorization of a {n} x {n} matrix; pass what ldl_factor gave"
                 )
             swap, swapped = [last, other], [other, last]
             perm[i, swap] = perm[i, swapped]

@@ -243,7 +243,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         b = other.reshape(-1, 1) if nb == 1 else other
     if not same_size(a.shape[-1], b.shape[-2]):
         raise RuntimeError(
-            f"matmul: mat1 and mat2 shapes cannot be multiplied (input {list(input.shape)} and other {list(other.shape)}): "
+            f"matmul: mat1 and mat2 shapes cannot be multiplied ({_times(input)} and {_times(other)}): "
             f"the last dim of input must equal the {'only' if nb == 1 else 'second to last'} dim of other"
         )
     y = matmul_p(a, b)
@@ -253,6 +253,10 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
 
 
 public("", methods="__rmatmul__")(lambda self, other: matmul(other, self))
+
+
+def _times(x: Tensor) -> str:
+    return "x".join(map(str, x.shape))
 
 
 def _need(name: str, x: Any, n: int, arg: str) -> None:
@@ -295,6 +299,10 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
     """``sum(a * b)`` of two vectors."""
     _need("dot", input, 1, "self")
     _need("dot", tensor, 1, "tensor")
+    if input.dtype is not tensor.dtype:
+        raise RuntimeError(
+            f"dot : expected both vectors to have same dtype, but found {dt.scalar_type(input.dtype)} and {dt.scalar_type(tensor.dtype)}"
+        )
     if input.shape != tensor.shape:
         raise RuntimeError(
             f"dot: inconsistent tensor size: input has {input.shape[0]} elements, tensor (other) has {tensor.shape[0]}; they must be equal"
@@ -319,7 +327,7 @@ def plus(input: Any, product: Tensor, beta: Any, alpha: Any) -> Tensor:
 def _fits(name: str, input: Any, product: Tensor) -> None:
     if isinstance(input, Tensor) and input.dtype is not product.dtype:
         raise RuntimeError(
-            f"{name}: self and the product must have the same dtype, but got {input.dtype} and {product.dtype}"
+            f"{name}: Input dtypes must be the same: self and the product must have the same dtype, but got {input.dtype} and {product.dtype}"
         )
     try:
         ok = broadcast_shapes(tuple(input.shape), tuple(product.shape)) == tuple(product.shape)

@@ -130,6 +130,8 @@ def _converted(name: str, x: Any, dtype: Any) -> Tensor:
 @straight
 def vector_norm(x: Tensor, ord: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """``(sum |x|**ord)**(1/ord)`` over `dim`, one, several or (None) all."""
+    if isinstance(ord, complex):
+        raise RuntimeError(f"linalg.vector_norm: Expected a non-complex scalar as the order of norm, got {ord}")
     if isinstance(ord, str) or not isinstance(ord, int | float):
         raise TypeError(f"linalg.vector_norm: argument 'ord' must be a number, got {ord!r}")
     v = _converted("linalg.vector_norm", x, dtype)
@@ -211,6 +213,8 @@ def matrix_norm(
             y = where(zero, there, y)
         shape = tuple(1 if i - x.ndim in (d0, d1) else n for i, n in enumerate(x.shape))
         return y.reshape(shape) if keepdim else y
+    if isinstance(ord, complex):
+        raise RuntimeError(f"{name}: Expected a non-complex scalar as the order of norm, got {ord}")
     if isinstance(ord, str) or ord not in (1, -1, INF, -INF):
         raise RuntimeError(f"{name}: Order {ord} not supported; use 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2")
     inner, outer = (d0, d1) if ord in (1, -1) else (d1, d0)

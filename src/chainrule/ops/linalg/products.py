@@ -13,14 +13,14 @@ from ...core.shapes import broadcast_shapes, wrap_dim
 from ...core.straight import straight
 from ...core.tensor import Tensor
 from .common import widened
-from .matmul import _check_dtypes, _fits, _need, bmm, matmul, mv, plus, rounded_once
+from .matmul import _check_dtypes, _fits, _need, addmm, bmm, matmul, mv, plus, rounded_once
 
 
 def _alike(name: str, input: Any, product: Tensor, beta: Any, alpha: Any) -> None:
     _fits(name, input, product)
     if product.dtype.category <= dt.INT and (isinstance(alpha, float) or isinstance(beta, float)):
         raise RuntimeError(
-            f"{name}: for integral input tensors, arguments alpha and beta must not be floating point numbers"
+            f"{name}: For integral input tensors, argument {'beta' if isinstance(beta, float) else 'alpha'} must not be a floating point number."
         )
 
 
@@ -44,6 +44,14 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any
         raise RuntimeError(
             f"addr: input {list(input.shape)} does not broadcast to the outer product's shape {list(p.shape)}"
         )
+    d = dt.promote_types(input.dtype, p.dtype)
+    for what, v in (("beta", beta), ("alpha", alpha)):
+        if isinstance(v, bool) and d is not dt.bool_:
+            raise RuntimeError(f"addr: Boolean {what} only supported for Boolean results.")
+        if isinstance(v, float) and d.category <= dt.INT:
+            raise RuntimeError(
+                f"addr: For integral input tensors, argument {what} must not be a floating point number."
+            )
     return plus(input, p, beta, alpha)
 
 
@@ -154,7 +162,9 @@ def multi_dot(*tensors: Any) -> Tensor:
     """The product of several matrices in the cheapest order; the first and last may be vectors."""
     xs: Sequence[Tensor] = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
     if len(xs) == 0:
-        raise RuntimeError("multi_dot: expected at least 2 tensors but got 0 in tensors")
+        raise RuntimeError(
+            "chain_matmul(): Expected one or more matrices (multi_dot: expected at least 2 tensors but got 0)"
+        )
     if len(xs) == 1:
         return xs[0]
     for i, x in enumerate(xs):
@@ -210,6 +220,29 @@ sample("linalg.multi_dot", [S(2, 3), S(3, 4), S(4)])
 
 
 # -- products of 8-bit floats ---------------------------------------------------------------------------------------------
+
+
+@public("_int_mm")
+def _int_mm(self: Tensor, mat2: Tensor) -> Tensor:
+    """``self @ mat2`` of 8-bit integers as int32. The products are added in float64, which holds every such sum."""
+    _need("_int_mm", self, 2, "self")
+    _need("_int_mm", mat2, 2, "mat2")
+    if self.dtype not in (dt.int8, dt.uint8) or mat2.dtype is not dt.int8:
+        raise RuntimeError(
+            f"_int_mm: expected scalar type Char but found {dt.scalar_type(mat2.dtype if self.dtype is dt.int8 else self.dtype)}"
+        )
+    return (self.to(dt.float64) @ mat2.to(dt.float64)).to(dt.int32)
+
+
+@public("_addmm_activation")
+def _addmm_activation(
+    self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, use_gelu: bool = False
+) -> Tensor:
+    """``relu`` (or ``gelu``) of ``beta * self + alpha * (mat1 @ mat2)``."""
+    from ..activation.smooth import gelu
+
+    y = addmm(self, mat1, mat2, beta=beta, alpha=alpha)
+    return gelu(y) if use_gelu else y.relu()
 
 
 @public("_scaled_mm")

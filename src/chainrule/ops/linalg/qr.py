@@ -212,11 +212,11 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
     rows = other.shape[-2 if left else -1]
     if rows < tau.shape[-1]:
         raise RuntimeError(
-            f"ormqr: other.shape[{-2 if left else -1}] must be greater than or equal to tau.shape[-1], got {rows} and {tau.shape[-1]}"
+            f"torch.ormqr: other.shape[{-2 if left else -1}] must be greater than or equal to tau.shape[-1], got {rows} and {tau.shape[-1]}"
         )
     if rows != input.shape[-2]:
         raise RuntimeError(
-            f"ormqr: other.shape[{-2 if left else -1}] must be equal to input.shape[-2], got {rows} and {input.shape[-2]}"
+            f"torch.ormqr: other.shape[{-2 if left else -1}] must be equal to input.shape[-2], got {rows} and {input.shape[-2]}"
         )
     if tau.shape[-1] > input.shape[-1]:
         raise RuntimeError(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from ...core import dtypes as dt
@@ -19,7 +20,7 @@ from ...core.registry import public
 from ...core.shapes import broadcast_shapes, sizes
 from ...core.tensor import Tensor
 from ...core.views import assign, write_out
-from .generator import draw, quantised
+from .generator import draw, fits, quantised
 
 # -- in place: fill a tensor ------------------------------------------------------------------------------------------
 
@@ -45,6 +46,10 @@ def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: An
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low} > to={high}")
 
     is_complex, d = self.dtype.category == dt.COMPLEX, self.dtype.to_real().np
+    if high - low > ml_dtypes.finfo(d).max:
+        raise RuntimeError(
+            f"uniform_ expects to-from <= the largest number of {self.dtype}, but found to={high} and from={low}, which exceed it"
+        )
 
     def part(rng: Any, shape: Any) -> Any:
         r = (low + (high - low) * quantised(rng.random(shape), d)).astype(d)
@@ -72,6 +77,10 @@ def _std(name: str, std: Any, strict: bool = False) -> None:
 
     def check(v: Any) -> None:
         if np.any(np.less_equal(v, 0) if strict else np.less(v, 0)):
+            if isinstance(std, Tensor):
+                raise RuntimeError(
+                    f"{name} expects all elements of std {'>' if strict else '>='} 0.0, but found {np.min(v)}"
+                )
             raise RuntimeError(f"{name} expects std {'>' if strict else '>='} 0.0, but found std={np.min(v)}")
 
     if isinstance(std, Tensor):
@@ -132,7 +141,9 @@ def random_(self: Tensor, *args: Any, to: int | None = None, generator: Any = No
             high = 2**63 - 1
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    kind = np.uint64 if high > 2**63 - 1 else np.int64
+    if args or kw or to is not None:
+        fits(low, high, self.dtype)
+    kind = np.uint64 if high > 2**63 else np.int64
     return _fill(self, "random_", lambda rng, s: rng.integers(low, high, s, dtype=kind), generator)
 
 
@@ -187,14 +198,15 @@ def _trial(name: str, shape: tuple[int, ...], p: Any, d: dt.DType, generator: An
     return _cut((u < p).to(d))
 
 
-@public("bernoulli", methods="bernoulli")
-def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None) -> Tensor:
-    """1 with probability `input` (or `p`), else 0, in the type of `input`."""
+@public("bernoulli", methods="bernoulli", out=False)
+def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Tensor | None = None) -> Tensor:
+    """1 with probability `input` (or `p`), else 0, in the type of `input` or of `out`."""
     q = input if p is None else p
     if p is None and input.dtype.category != dt.FLOAT:
         raise RuntimeError(f"bernoulli: expected a floating-point tensor of probabilities for input, got {input.dtype}")
     _probabilities("bernoulli", q)
-    return _trial("bernoulli", tuple(input.shape), q, input.dtype, generator)
+    y = _trial("bernoulli", tuple(input.shape), q, input.dtype if out is None else out.dtype, generator)
+    return y if out is None else write_out(out, y)
 
 
 @public("", methods="bernoulli_", out=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -336,8 +337,9 @@ def randint(*args: Any, low: int | None = None, high: int | None = None, size: A
         high = a.pop()
     lo = a.pop() if a else (low or 0)
     if lo >= high:
-        raise RuntimeError(f"randint expects 'from' to be less than 'to', but got from={lo} >= to={high}")
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={lo} >= to={high}")
     d = dt.int64 if dtype is None else dt.as_dtype(dtype)
+    fits(lo, high, d)
     t = draw("randint", sizes((size,)), lambda rng, s: rng.integers(lo, high, s).astype(d.np), generator, device)
     return t.requires_grad_() if requires_grad else t
 
@@ -358,6 +360,29 @@ def randint_like(input: Tensor, *args: Any, low: int | None = None, high: int | 
     )
 
 
+def fits(low: int, high: int, d: dt.DType) -> None:
+    """Raise unless numbers of [low, high) are numbers of the type; warn where not all of them are."""
+    import ml_dtypes
+
+    name = dt.scalar_type(d)
+    if d.category == dt.FLOAT:
+        least, most = float(ml_dtypes.finfo(d.np).min), float(ml_dtypes.finfo(d.np).max)
+    else:
+        least, most = (np.iinfo(d.np).min, np.iinfo(d.np).max) if d.category == dt.INT else (0, 1)
+    for what, v in (("from", low), ("to - 1", high - 1)):
+        if not least <= v <= most:
+            raise RuntimeError(f"random_: {what} is out of bounds for {name}: got {v}")
+        if d.category == dt.FLOAT and abs(v) > 1 << DIGITS[d.name]:
+            warnings.warn(
+                f"{what} is out of bounds [-(2^{DIGITS[d.name]}), 2^{DIGITS[d.name]}]: beyond it not every whole number is one of {name}, "
+                f"so that the numbers drawn are not uniform",
+                stacklevel=4,
+            )
+
+
+DIGITS = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}  # whole numbers of so many bits are exact
+
+
 @public("randperm")
 def randperm(n: int, *, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
              pin_memory: Any = None) -> Tensor:  # fmt: skip
@@ -365,6 +390,9 @@ def randperm(n: int, *, generator: Any = None, dtype: Any = None, layout: Any = 
     if n < 0:
         raise RuntimeError(f"randperm: n must be non-negative, got {n}")
     d = dt.int64 if dtype is None else dt.as_dtype(dtype)
+    most = 1 << DIGITS[d.name] if d.category == dt.FLOAT else np.iinfo(d.np).max if d.category == dt.INT else 1
+    if n > most + 1:
+        raise RuntimeError(f"randperm: n is too large for result tensor type: '{dt.scalar_type(d)}', got n={n}")
 
     def sample(rng: Any, shape: tuple[int, ...]) -> Any:
         return rng.permuted(np.broadcast_to(np.arange(n), shape).copy(), axis=-1).astype(d.np)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from typing import Any
 
 import numpy as np
 
 from ...core import dtypes as dt
+from ...core.arguments import checked
 from ...core.declare import op
-from ...core.registry import public
+from ...core.registry import public, signed
 from ...core.samples import Given, S, sample
 from ...core.shapes import constant, sizes, wrap_dim
 from ...core.straight import straight
 from ...core.tensor import Tensor
+from ...core.views import write_out
 from ..elementwise.select import where
 from ..linalg.matmul import product
 from .reductions import axes, sum, to_dtype
@@ -42,11 +45,20 @@ def _truth(p: Any) -> Any:
         y = p(x, dim=dims, keepdim=keepdim)
         return y.to(dt.uint8) if input.dtype is dt.uint8 else y
 
+    def call(*args: Any, out: Any = None, **kw: Any) -> Tensor:
+        y = form(*args, **kw)
+        if out is None:
+            return y
+        if out.dtype not in (dt.bool_, dt.uint8):
+            raise RuntimeError(f"{p.name} only supports bool tensor for result, got: {dt.scalar_type(out.dtype)}")
+        return write_out(out, y)
+
     form.__name__, form.__doc__ = (
         p.name,
         f"Whether {p.name} of the entries over `dim` (one, several, None: all) are not 0.",
     )
-    return public(p.name, methods=p.name)(form)
+    public("", methods=p.name, out=False)(form)
+    return public(p.name, out=False)(checked(signed(functools.wraps(form)(call), form, out=True)))
 
 
 all = _truth(all_p)
@@ -97,8 +109,8 @@ def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any 
         raise RuntimeError(f"nansum(): does not support complex input ({input.dtype})")
     if input.dtype.category < dt.FLOAT:
         return sum(input, dim, keepdim, dtype=dtype)
-    x = to_dtype(input, dtype)
-    return sum(where(x != x, 0, x), dim, keepdim)
+    # NaN first: as an integer it would be some number.
+    return sum(where(input != input, 0, input), dim, keepdim, dtype=dtype)
 
 
 @public("nanmean", methods="nanmean")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import array
+import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -73,7 +75,9 @@ def infer(data: Any) -> dt.DType:
         return dt.scalar_dtype(data)
     if (a := _foreign(data)) is not None:
         return infer(a)
-    raise TypeError(f"tensor(): could not infer dtype of {type(data).__name__}")
+    raise TypeError(
+        f"tensor(): could not infer dtype of {type(data).__name__}: invalid data type '{type(data).__name__}'"
+    )
 
 
 def _plain(data: Any) -> Any:
@@ -129,6 +133,8 @@ def tensor(
             [3, 4]])
     """
     data = foreign(data)
+    if hasattr(data, "_untyped"):  # a storage: its memory, as numbers of this type
+        data = data.as_tensor(dt.get_default_dtype() if dtype is None else dt.as_dtype(dtype))
     d = infer(data) if dtype is None else dt.as_dtype(dtype)
     if isinstance(data, list | tuple) and any(isinstance(v, Tensor) and v._interp is not None for v in data):
         from .slices import stack
@@ -164,9 +170,20 @@ def as_tensor(
 
 @public("asarray", out=False)
 def asarray(
-    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
+    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None
 ) -> Tensor:
-    """`obj` as a tensor, sharing memory where it can; a buffer of bytes is read as numbers of type `dtype`."""
+    """`obj` as a tensor, sharing memory where it can; a buffer of bytes is read as numbers of type `dtype`.
+
+    A tensor keeps its history unless `requires_grad` says whether the result is a leaf that requires grad, or none that does.
+    """
+    if type(obj).__name__ == "PyCapsule":
+        from ...interop.capsule import take
+
+        obj = take(obj)
+    if copy is False and isinstance(obj, np.generic):
+        raise RuntimeError("asarray: can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray.")
+    if copy is False and isinstance(obj, SEQUENCES):
+        raise ValueError("asarray: can't alias arbitrary sequence into a tensor; leave copy out")
     if isinstance(obj, BUFFERS + (bytes,)):
         obj = np.frombuffer(obj, (dt.get_default_dtype() if dtype is None else dt.as_dtype(dtype)).np)
     t = as_tensor(obj, dtype=dtype, device=device, copy=copy)
@@ -175,8 +192,11 @@ def asarray(
         and isinstance(obj, Tensor | np.ndarray)
         and not np.shares_memory(innermost(t), getattr(obj, "_value", obj))
     ):
-        raise ValueError("asarray: cannot alias tensor of another type or device with copy=False; leave copy out")
-    return t.detach().requires_grad_() if requires_grad and not t.requires_grad else t
+        have = obj.dtype if isinstance(obj, Tensor) else dt.FROM_NP.get(obj.dtype, obj.dtype)
+        raise ValueError(f"asarray: can't alias tensor with dtype '{have}' into dtype '{t.dtype}'; leave copy out")
+    if requires_grad:
+        return t if t.requires_grad else t.detach().requires_grad_()
+    return t.detach() if requires_grad is False and t.requires_grad else t
 
 
 @public("from_numpy", out=False)
@@ -223,7 +243,11 @@ def scalar_array(v: Any, d: np.dtype) -> np.ndarray:
 
 def nonnegative(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
     if any(n < 0 for n in shape):
-        raise RuntimeError(f"{name}: Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
+        raise RuntimeError(
+            f"{name}: Dimension size must be non-negative. Trying to create tensor with negative dimension {min(shape)}: {list(shape)}"
+        )
+    if len(shape) > 1 and not has_ragged(shape) and math.prod(shape) >= 1 << 60:
+        raise RuntimeError(f"{name}: Storage size calculation overflowed with sizes={list(shape)}")
     return shape
 
 
@@ -270,6 +294,7 @@ def accept_size(f: Any) -> Any:
         return f(*args, *(() if size is None else (size,)), **kw)
 
     call.__name__, call.__doc__ = f.__name__, f.__doc__
+    call.makes_new = True  # type: ignore[attr-defined]
     return call
 
 
@@ -337,7 +362,28 @@ def _spread(value: Any, shape: tuple[Any, ...], requires_grad: bool) -> Tensor:
 
 zeros, zeros_like = _filled("zeros", np.zeros, "filled with 0")
 ones, ones_like = _filled("ones", np.ones, "filled with 1")
-empty, empty_like = _filled("empty", np.zeros, "whose contents are unspecified (here: zeros)")
+
+
+class Unwritten:
+    """What new memory holds: zeros; or, where it is asked for, what shows that it was never written to."""
+
+    shown = False  # use_deterministic_algorithms(True)
+    fill = True  # utils.deterministic.fill_uninitialized_memory
+
+
+def unwritten(shape: Any, d: np.dtype) -> np.ndarray:
+    """New memory: zeros, or NaN (the largest integer, True) under deterministic algorithms."""
+    if not (Unwritten.shown and Unwritten.fill):
+        return np.zeros(shape, d)
+    kind = dt.FROM_NP[d]
+    if kind.category == dt.INT:
+        return np.full(shape, np.iinfo(d).max, d)
+    return np.full(
+        shape, True if kind.category == dt.BOOL else complex(np.nan, np.nan) if kind.is_complex else np.nan, d
+    )
+
+
+empty, empty_like = _filled("empty", unwritten, "whose contents are unspecified (here: zeros)")
 
 
 @public("full")
@@ -436,7 +482,7 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = No
     need = 0 if 0 in n else 1 + sum((k - 1) * b for k, b in zip(n, s, strict=True))
     if not need:
         return finish(np.zeros(n, d), None, requires_grad, device)
-    return finish(np.ndarray(n, d, np.zeros(need, d), 0, [b * d.itemsize for b in s]), None, requires_grad, device)
+    return finish(np.ndarray(n, d, unwritten(need, d), 0, [b * d.itemsize for b in s]), None, requires_grad, device)
 
 
 @public("", methods="new_empty_strided", out=False)
@@ -467,10 +513,38 @@ def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout
     if len(set(p)) != len(p):
         raise RuntimeError(f"Duplicate dim not allowed in physical_layout {list(p)}")
     d = (dt.get_default_dtype() if dtype is None else dt.as_dtype(dtype)).np
-    return finish(np.zeros([n[k] for k in p], d).transpose(np.argsort(p)), None, requires_grad, device)
+    return finish(unwritten([n[k] for k in p], d).transpose(np.argsort(p)), None, requires_grad, device)
 
 
 @public("frombuffer", out=False)
 def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
     """A vector that shares the memory of an object with the buffer protocol."""
-    return finish(np.frombuffer(buffer, dt.as_dtype(dtype).np, count, offset), None, requires_grad)
+    try:
+        data = memoryview(buffer)
+    except TypeError:
+        raise ValueError(
+            f"frombuffer: object does not implement Python buffer protocol. (got {type(buffer).__name__})"
+        ) from None
+    d = dt.as_dtype(dtype)
+    n, size = data.nbytes, d.itemsize
+    if not n or not count:
+        raise ValueError(f"frombuffer: both buffer length ({n}) and count ({count}) must not be 0")
+    if not 0 <= offset < n:
+        raise ValueError(
+            f"frombuffer: offset ({offset} bytes) must be non-negative and no greater than buffer length ({n} bytes) minus 1"
+        )
+    if count > 0 and offset + count * size > n:
+        raise ValueError(
+            f"frombuffer: requested buffer length ({count} * {size} bytes) after offset ({offset} bytes) must not be greater than "
+            f"actual buffer length ({n} bytes)"
+        )
+    if count < 0 and (n - offset) % size:
+        raise ValueError(
+            f"frombuffer: buffer length ({n - offset} bytes) after offset ({offset} bytes) must be a multiple of element size ({size})"
+        )
+    if data.readonly:
+        warnings.warn(
+            "The given buffer is not writable. A write to the tensor goes to a copy, and does not show in the buffer.",
+            stacklevel=3,
+        )
+    return finish(np.frombuffer(buffer, d.np, count, offset), None, requires_grad)

@@ -98,7 +98,7 @@ def block_diag(*tensors: Any) -> Tensor:
             raise TypeError(f"block_diag: expected tensors, but argument {i} is a {type(x).__name__}")
         if x.ndim > 2:
             raise RuntimeError(
-                f"block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {x.ndim} dimensions"
+                f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {x.ndim} dimensions"
             )
         xs.append(reshape(x, (1,) * (2 - x.ndim) + tuple(x.shape)))
     if not xs:

@@ -68,9 +68,11 @@ def atleast_3d(*tensors: Any) -> Any:
 
 
 def _some(name: str, tensors: Any) -> list[Tensor]:
+    if isinstance(tensors, Tensor):
+        raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor")
     xs = list(tensors)
     if not xs:
-        raise RuntimeError(f"{name} expects a non-empty list of tensors")
+        raise RuntimeError(f"{name} expects a non-empty TensorList")
     return xs
 
 
@@ -149,7 +151,7 @@ def tensor_split(
     if isinstance(where, Tensor):
         if where.dtype is not dt.int64:
             raise RuntimeError(
-                f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got {where.dtype}"
+                f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got {dt.scalar_type(where.dtype)}"
             )
         if where.ndim > 1:
             raise RuntimeError(
@@ -176,13 +178,13 @@ def tensor_split(
 def _axis_split(name: str, least: int, axis: int, x: Tensor, where: Any) -> tuple[Tensor, ...]:
     if x.ndim < least:
         raise RuntimeError(
-            f"{name}: input must have at least {least} dimension(s), but got a tensor with {x.ndim} dimensions"
+            f"torch.{name} requires a tensor with at least {least} dimension{'s' * (least > 1)}, but got a tensor with {x.ndim} dimensions!"
         )
     if isinstance(where, int):
         if where <= 0 or x.shape[axis] % where:
             raise RuntimeError(
-                f"{name}: attempted to split along dimension {axis} of input, but the size of the dimension {x.shape[axis]} is not divisible "
-                f"by the number of sections {where}"
+                f"torch.{name} attempted to split along dimension {axis}, but the size of the dimension {x.shape[axis]} is not divisible "
+                f"by the split_size {where}!"
             )
     elif not isinstance(where, list | tuple):
         raise TypeError(f"{name}: indices_or_sections must be an int or a tuple of ints, got {type(where).__name__}")
@@ -389,12 +391,12 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     for i, x in enumerate(xs):
         if x.ndim > 1:
             raise RuntimeError(
-                f"meshgrid: expected scalar or 1D tensors in the tensor list but got shape {list(x.shape)} at position {i}"
+                f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {list(x.shape)} at position {i}"
             )
         if x.dtype is not xs[0].dtype:
             raise RuntimeError(f"meshgrid expects all tensors to have the same dtype, got {xs[0].dtype} and {x.dtype}")
     if indexing not in (None, "ij", "xy"):
-        raise RuntimeError(f"meshgrid: indexing must be one of 'xy' or 'ij', but received: {indexing}")
+        raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
     swap = indexing == "xy" and len(xs) >= 2
     if swap:
         xs[0], xs[1] = xs[1], xs[0]

@@ -62,6 +62,14 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
 def dim_order(self: Tensor, ambiguity_check: Any = False) -> tuple[int, ...]:
     """The dims in the order in which they lie in memory, the slowest first."""
     steps = self.stride()
+    if ambiguity_check is not False:
+        allowed = ambiguity_check if isinstance(ambiguity_check, list | tuple) else ()
+        ways = [sorted(range(self.ndim), key=lambda d: (-steps[d], s * d)) for s in (1, -1)]
+        if ways[0] != ways[1] and not any(self.is_contiguous(memory_format=f) for f in allowed):
+            raise RuntimeError(
+                f"The tensor does not have unique dim order, or cannot map to exact one of the given memory formats: "
+                f"sizes {list(self.shape)}, strides {list(steps)}"
+            )
     return tuple(sorted(range(self.ndim), key=lambda d: -steps[d]))
 
 

@@ -314,7 +314,7 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
         raise TypeError("cat: argument 'tensors' must be tuple of Tensors, not Tensor")
     xs = list(tensors)
     if not xs:
-        raise ValueError("cat: expected a non-empty list of tensors")
+        raise ValueError("cat: expected a non-empty list of Tensors")
     for i, x in enumerate(xs):
         if not isinstance(x, Tensor):
             raise TypeError(f"cat: expected tensors, but element {i} of tensors is a {type(x).__name__}")
@@ -322,8 +322,8 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
             raise RuntimeError(f"cat: zero-dimensional tensor (at position {i}) cannot be concatenated")
     want = dt.result_of((x.dtype, x.ndim) for x in xs)
     kept = [x for x in xs if x.shape != (0,)]
-    if not kept:
-        kept = xs[:1]
+    if not kept:  # nothing but empty vectors, which go along any dim
+        kept, dim = xs[:1], 0
     n = kept[0].ndim
     d = wrap_dim(dim, n)
     ref = kept[0].shape
@@ -340,7 +340,7 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
         whole = SEEN and ((d == -n and (hasattr(ref[0], "each") or hasattr(s[0], "each"))) or _inner(ref, s, d))
         if not whole and any(not same_size(a, b) for k, (a, b) in enumerate(zip(ref, s, strict=True)) if k - n != d):
             raise RuntimeError(
-                f"cat: sizes of tensors must match except in dimension {d + n}. Expected {list(ref)} but got {list(s)} for tensor number {i} in the list"
+                f"cat: Sizes of tensors must match except in dimension {d + n}. Expected {list(ref)} but got {list(s)} for tensor number {i} in the list"
             )
     y = cat_p(*kept, dim=d, ns=tuple([x.shape[d] for x in kept]))
     return y if y.dtype is want else y.to(want)
@@ -386,6 +386,8 @@ def _(g: Any, y: Any, *xs: Any, dim: int) -> Any:
 @public("stack")
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Tensors of one shape joined along a new dim."""
+    if isinstance(tensors, Tensor):
+        raise TypeError("stack(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor")
     xs = list(tensors)
     if not xs:
         raise RuntimeError("stack expects a non-empty TensorList")
@@ -409,8 +411,18 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 @public("flip", methods="flip", out=False)
 def flip(input: Tensor, *dims: Any, **kw: Any) -> Tensor:
     """The order of entries along `dims` reversed."""
+    if not dims and not kw:
+        raise TypeError("flip() missing 1 required positional argument: 'dims'")
     ds = sizes(dims if not kw else named("flip", "dims", dims, kw), "dims")
     return flip_p(input, dims=wrap_dims(ds, input.ndim, "dims") if ds and input.ndim else ())
+
+
+def _reversed(self: Tensor) -> Tensor:
+    """``reversed(x)``: the entries of dim 0 in the other order."""
+    return flip(self, 0) if self.ndim else self
+
+
+Tensor.__reversed__ = _reversed  # type: ignore[attr-defined]
 
 
 @public("fliplr", methods="fliplr", out=False)
@@ -434,6 +446,8 @@ def flipud(input: Tensor) -> Tensor:
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     """Entries moved along `dims` by `shifts`, around the end; without dims, of the flattened tensor."""
     s = (shifts,) if isinstance(shifts, int) else tuple(shifts)
+    if not s:
+        raise RuntimeError("roll: `shifts` required")
     if dims is None or (not isinstance(dims, int) and len(dims) == 0):
         if len(s) != 1:
             raise RuntimeError(f"roll: shifts and dimensions must align. shifts: {len(s)}, dims: 0")

@@ -225,7 +225,7 @@ def _target(name: str, size: Any, stride: Any, storage_offset: Any, source: Geom
         raise RuntimeError(f"{name}: size must not be negative, got {list(n)}")
     if any(k < 0 for k in s):
         raise RuntimeError(
-            f"{name}: negative strides are not supported, got stride {list(s)}; use flip() for a reversed order"
+            f"{name}: Negative strides are not supported at the moment, got strides: {list(s)}; use flip() for a reversed order"
         )
     offset = source[2] if storage_offset is None else int(storage_offset)
     if offset < 0:

@@ -10,6 +10,7 @@ from ... import kernels
 from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import S, sample
+from ...core.sizes import is_ragged
 from ...core.tensor import Tensor
 
 LEAST = 1 << 10  # entries from which a compiled loop is worth its call
@@ -31,7 +32,9 @@ def _triangle(name: str, fn: Any) -> Any:
     def form(input: Tensor, diagonal: int = 0) -> Tensor:
         if input.ndim < 2:
             raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions, got {list(input.shape)}")
-        return p(input, k=diagonal)
+        r, c = input.shape[-2:]
+        far = is_ragged(r) or is_ragged(c)  # diagonals beyond the corners are all alike
+        return p(input, k=diagonal if far else max(-r, min(int(diagonal), c)))
 
     form.__name__ = name
     form.__doc__ = f"The {'lower' if name == 'tril' else 'upper'} triangle of the last two dims, zeros elsewhere."

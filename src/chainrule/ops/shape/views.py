@@ -137,6 +137,13 @@ def view_dtype(x: Tensor, d: Any) -> Tensor:
             raise RuntimeError(
                 f"view(): self.size(-1) must be divisible by {want // have} {said}, but got {x.shape[-1]}"
             )
+        if want > have and x.storage_offset() % (want // have):
+            raise RuntimeError(
+                f"view(): self.storage_offset() must be divisible by {want // have} {said}, but got {x.storage_offset()}"
+            )
+        for i, s in enumerate(x.stride()[:-1] if want > have else ()):
+            if s % (want // have):
+                raise RuntimeError(f"view(): self.stride({i}) must be divisible by {want // have} {said}, but got {s}")
     return view_dtype_p(x, dtype=d.np)
 
 
@@ -254,11 +261,13 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     dst = (destination,) if isinstance(destination, int) else tuple(destination)
     if len(src) != len(dst):
         raise RuntimeError(
-            f"movedim: source ({list(src)}) and destination ({list(dst)}) must name the same number of dims"
+            f"movedim: Invalid source or destination dims: source ({list(src)} dims) should contain the same number of dims "
+            f"as destination ({list(dst)} dims)"
         )
     s, d = [wrap_dim(i, n, "source") for i in src], [wrap_dim(i, n, "destination") for i in dst]
-    if len(set(s)) != len(s) or len(set(d)) != len(d):
-        raise RuntimeError(f"movedim: repeated dim in source {list(src)} or destination {list(dst)}")
+    for what, dims, given in (("source", s, src), ("destination", d, dst)):
+        if len(set(dims)) != len(dims):
+            raise RuntimeError(f"movedim: repeated dim in `{what}` ({list(given)})")
     order: list[Any] = [None] * n
     for a, b in zip(s, d, strict=True):
         order[b] = a

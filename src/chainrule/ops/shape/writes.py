@@ -50,12 +50,13 @@ def fill_(self: Tensor, value: Any) -> Tensor:
             raise RuntimeError(
                 f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
             )
-        return assign(self, value.to(self.dtype).expand(*self.shape), "fill_")
+        return assign(self, value.to(self.dtype).expand(*self.shape), "fill_", even=True)
     # Through an op, so that a tensor with a history keeps one, in which its old value counts for nothing.
     return assign(
         self,
         full_like(self, value) if self._interp is None and not COMPOSED else filled_p.bind(self, value=value),
         "fill_",
+        even=True,
     )
 
 
@@ -109,20 +110,31 @@ def set_(
 @public("resize_as_", methods="resize_as_", out=False)
 def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
     """Give `self` the shape of a template; see :func:`resize_`."""
-    return resize_(self, *the_template.shape)
+    if memory_format is not None and memory_format.name == "preserve_format":
+        from ...core.device import channels_last, channels_last_3d
+
+        formats = {4: channels_last, 5: channels_last_3d}
+        f = formats.get(the_template.ndim)
+        memory_format = (
+            f
+            if f is not None and not the_template.is_contiguous() and the_template.is_contiguous(memory_format=f)
+            else None
+        )
+    return resize_(self, *the_template.shape, memory_format=memory_format)
 
 
 @public("", methods="resize_", out=False)
 def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     """Give `self` other sizes: its memory, in order, cut off or continued with unspecified elements (here: zeros)."""
     from ...core.views import adopt, meta
-    from .pad import constant_pad_nd
+    from .create import unwritten
+    from .slices import cat
     from .strided import as_strided
 
     want = nonnegative("resize_", sizes(size))
     if self._recorded:
         raise RuntimeError("resize_: cannot resize variables that require grad")
-    if want == self.shape:
+    if want == self.shape and memory_format is None:
         return self
     n, have = math.prod(want), self.numel()
     if n <= have and not self.is_contiguous():
@@ -130,7 +142,13 @@ def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
         y = as_strided(self, want, steps)
     else:
         flat = self.reshape(-1)
-        y = (flat[:n] if n <= have else constant_pad_nd(flat, (0, n - have))).reshape(want)
+        y = (flat[:n] if n <= have else cat([flat, Tensor(unwritten(n - have, self.dtype.np))])).reshape(want)
+    if memory_format is not None and memory_format.name.startswith("channels_last"):
+        order = (0, *range(2, len(want)), 1)  # as the memory lies
+        steps = [0] * len(want)
+        for k, d in enumerate(order):
+            steps[d] = math.prod(want[e] for e in order[k + 1 :])
+        y = as_strided(y.reshape(-1), want, steps)
     if n <= have:
         from .views import rebind_view
 

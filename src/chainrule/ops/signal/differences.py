@@ -26,11 +26,13 @@ def steps(x: Tensor, d: int) -> Tensor:
 
 def _check_part(name: str, part: Tensor, x: Tensor, d: int) -> None:
     if part.ndim != x.ndim:
-        raise RuntimeError(f"diff expects {name} to be the same dimension as input: {part.ndim} and {x.ndim}")
+        raise RuntimeError(
+            f"diff expects prepend or append to be the same dimension as input: {name} has {part.ndim} dims, input {x.ndim}"
+        )
     for i, (a, b) in enumerate(zip(part.shape, x.shape, strict=True)):
         if a != b and i - x.ndim != d:
             raise RuntimeError(
-                f"diff expects the shape of {name} to match that of input except along the differencing dimension: "
+                f"diff expects the shape of tensor to prepend or append to match that of input except along the differencing dimension: {name} has "
                 f"{list(part.shape)} and {list(x.shape)}"
             )
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core import dtypes as dt
 from ...core.declare import pointwise
 from ...core.errors import ZERO
 from ...core.registry import public
@@ -189,6 +190,12 @@ polynomial_p = pointwise(
 def _declare(name: str, kind: str, doc: str, shifted: bool = False) -> None:
     def function(input: Any, n: Any) -> Tensor:
         one_tensor(name, input=input, n=n)
+        if (
+            shifted
+            and all(isinstance(v, Tensor) for v in (input, n))
+            and input.dtype.category < dt.FLOAT <= n.dtype.category
+        ):
+            input = input.to(n.dtype)  # before it becomes a float of the default type
         return polynomial_p.bind(input * 2.0 - 1.0 if shifted else input, n, kind=kind, k=0)
 
     function.__name__ = function.__qualname__ = name
