@@ -136,3 +136,26 @@ def test_old_programs_import_functorch():
         print(vmap(grad(lambda p, x: f(p, x).sum()), (None, 0))(p, torch.ones(3, 2))[0].tolist())
     """)
     assert out == "[[[1.0, 1.0]], [[1.0, 1.0]], [[1.0, 1.0]]]\n"
+
+
+def test_bags_say_what_is_wrong_and_empty_ones_have_gradients() -> None:
+    bag, w = cr.nn.functional.embedding_bag, cr.rand(4, 2, requires_grad=True)
+    for far in (-1, 4):
+        with pytest.raises(RuntimeError, match="Expected idx >= 0 && idx < num_embeddings"):
+            bag(cr.tensor([[1, far]]), w)
+    with pytest.raises(RuntimeError, match="padding_idx must be within the number of embeddings"):
+        bag(cr.tensor([[1, 2]]), w, padding_idx=4)
+    with pytest.raises(RuntimeError, match="to have the same type"):
+        bag(cr.tensor([[1, 2]]), w, mode="sum", per_sample_weights=cr.ones(1, 2, dtype=cr.float64))
+    for mode in ("sum", "mean", "max"):
+        bag(cr.tensor([], dtype=cr.int64), w, cr.tensor([0, 0]), mode=mode).sum().backward()
+        assert w.grad.tolist() == [[0.0, 0.0]] * 4
+
+
+def test_dropout_of_channels_warns_of_other_ranks() -> None:
+    with pytest.warns(UserWarning, match="Received a 5-D input to dropout2d"):
+        cr.nn.Dropout2d()(cr.ones(1, 2, 2, 2, 2))
+    with pytest.warns(UserWarning, match="channel-wise 1D dropout behavior is desired"):
+        cr.nn.Dropout2d()(cr.ones(1, 2, 2))
+    with pytest.warns(UserWarning, match="Received a 3-D input to dropout3d"):
+        cr.nn.Dropout3d()(cr.ones(1, 2, 2))

@@ -15,6 +15,7 @@ from typing import Any
 
 from .cycles import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
 from .optimizer import Optimizer
+from .schedule_base import EPOCH_DEPRECATION_WARNING as EPOCH_DEPRECATION_WARNING
 from .schedule_base import LRScheduler, need_optimizer, per_group, put, remembered, values
 
 __all__ = [

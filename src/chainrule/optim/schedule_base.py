@@ -101,6 +101,12 @@ def _check_order(optimizer: Any) -> None:
         )
 
 
+EPOCH_DEPRECATION_WARNING = (
+    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "
+    "`scheduler.step()` to step the scheduler."
+)
+
+
 class LRScheduler:
     """The base of schedules: ``get_lr()`` gives the rates of the groups after the present number of steps.
 
@@ -158,12 +164,7 @@ class LRScheduler:
             _check_order(self.optimizer)
         self._step_count += 1
         if epoch is not None:
-            warnings.warn(
-                "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "
-                "`scheduler.step()` to step the scheduler.",
-                UserWarning,
-                stacklevel=2,
-            )
+            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
         self._update_lr(epoch)
 
     def _update_lr(self, epoch: int | None = None) -> None:
