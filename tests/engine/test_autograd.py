@@ -470,3 +470,30 @@ def test_checkpoint_runs_again_under_the_autocast_of_the_first_run() -> None:
     with cr.autocast("cpu", dtype=cr.bfloat16):
         checkpoint(f, x, w).sum().backward()
         assert cr.is_autocast_enabled("cpu")
+
+
+def test_under_no_grad_numpy_shows_the_memory_of_a_leaf() -> None:
+    x = leaf(1.0, 2.0)
+    with pytest.raises(RuntimeError, match="Can't call numpy"):
+        x.numpy()
+    with cr.no_grad():
+        x.numpy()[0] = 5.0
+        assert (x * 1).numpy().tolist() == [5.0, 2.0]
+    assert x.tolist() == [5.0, 2.0]
+
+
+def test_a_dual_tensor_asks_for_what_its_primal_asks_for() -> None:
+    x = leaf(1.0)
+    with forward_ad.dual_level():
+        assert forward_ad.make_dual(x, cr.ones_like(x)).requires_grad
+        assert not forward_ad.make_dual(x.detach(), cr.ones_like(x)).requires_grad
+
+
+def test_a_context_that_hides_the_function_s_exception_is_refused() -> None:
+    import contextlib
+
+    def fails(x):
+        raise ValueError("no")
+
+    with pytest.raises(RuntimeError, match="context_fn suppressed"):
+        checkpoint(fails, leaf(1.0), context_fn=lambda: (contextlib.suppress(ValueError), contextlib.nullcontext()))

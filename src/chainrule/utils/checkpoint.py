@@ -73,8 +73,11 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
     captures = [(t, pin(t)) for t in tensors_of(function)]
     start = _count()
     marks = [len(i.effects or ()) for i in stack]
+    out: Any = captures  # which no function returns
     with first:
         out = function(*args, **kw)
+    if out is captures:
+        raise RuntimeError("checkpoint: context_fn suppressed an exception of the function in the first run")
     ys, yspec = flatten(out)
     atoms = [t for y in ys for t in _tapes(y)]
     shapes = [(t.shape, t.dtype) for t in atoms]
