@@ -46,6 +46,8 @@ def _own(t: Any) -> Any:
     """Another tensor with the value of `t`, for a user's rule: what the rule writes to it nobody else sees."""
     if type(t) is not Tensor:
         return t
+    if type(t._aux) is Leaf:
+        return t.clone()  # a leaf is not to be written to
     own = Tensor(t._value, t._interp, t._aux)
     if own._interp is None:
         meta(own).pinned = True

@@ -259,7 +259,7 @@ def _check_overlap(x: Tensor, what: str) -> None:
         and any(s == 0 and n > 1 for s, n in zip(x.stride(), x.shape, strict=True))
     ):
         raise ChainruleError(
-            f"{what}: more than one element of the written-to tensor refers to a single memory location (it was expanded). "
+            f"{what}: unsupported operation: more than one element of the written-to tensor refers to a single memory location (it was expanded). "
             f"Write to a copy instead: x = x.clone()."
         )
 

@@ -85,7 +85,8 @@ def _check_holomorphic(name: str, xs: list[Any], ys: list[Any], holomorphic: boo
     elif any(cx):
         raise RuntimeError(
             f"{name}: Expected all inputs to be real, but input {cx.index(True)} is complex. If the function is "
-            f"holomorphic, pass holomorphic=True; otherwise its derivative is no complex matrix: differentiate with respect to chainrule.view_as_real(z), or use vjp or jvp."
+            f"holomorphic, pass holomorphic=True; otherwise its derivative is no complex matrix: differentiate with respect to "
+            f"chainrule.view_as_real(z), or use vjp or jvp."
         )
 
 

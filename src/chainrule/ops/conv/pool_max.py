@@ -315,7 +315,9 @@ def _fractional(
     if output_ratio is not None:
         ratio = (output_ratio,) * d if isinstance(output_ratio, int | float) else tuple(output_ratio)
         if len(ratio) != d:
-            raise ValueError(f"{name}: output_ratio must be a number or {d} of them, got {output_ratio!r}")
+            raise ValueError(
+                f"{name} requires output_ratio to either be a single Int or tuple of Ints. It must be a number or {d} of them, got {output_ratio!r}"
+            )
         out = tuple(int(n * r) for n, r in zip(size, ratio, strict=True))
     else:
         out = spread(name, "output_size", output_size, d)
