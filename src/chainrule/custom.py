@@ -24,6 +24,7 @@ from .core.op import Op
 from .core.reverse import Leaf, _count
 from .core.tensor import Tensor
 from .core.tree import flatten, unflatten
+from .core.views import meta
 from .core.walk import reachable
 
 __all__ = ["CustomOp", "custom_op"]
@@ -39,6 +40,18 @@ def _is_top(spec: Any, i: int) -> bool:
             return s.kind is None
         i -= s.leaves
     return False
+
+
+def _own(t: Any) -> Any:
+    """Another tensor with the value of `t`, for a user's rule: what the rule writes to it nobody else sees."""
+    if type(t) is not Tensor:
+        return t
+    if type(t._aux) is Leaf:
+        return t.clone()  # a leaf is not to be written to
+    own = Tensor(t._value, t._interp, t._aux)
+    if own._interp is None:
+        meta(own).pinned = True
+    return own
 
 
 class CustomOp(Op):
@@ -132,6 +145,12 @@ class CustomOp(Op):
                 )
             y = y._value
         return y
+
+    def push(self, ts: list[Any], y: Any, xs: list[Any], kw: dict[str, Any]) -> Any:
+        return super().push([_own(t) for t in ts], y, xs, kw)
+
+    def pull(self, g: Any, y: Any, xs: list[Any], kw: dict[str, Any], need: list[bool]) -> list[Any]:
+        return super().pull(tuple([_own(v) for v in g]) if type(g) in (tuple, list) else _own(g), y, xs, kw, need)
 
     def keeps(self, need: tuple[bool, ...]) -> tuple[bool, tuple[bool, ...] | None]:
         return True, None

@@ -15,8 +15,9 @@ from .transforms.jacobian import hessian, jacfwd, jacrev
 from .transforms.reverse import elementwise_grad, grad, grad_and_value, value_and_grad, vjp
 
 __all__ = [
-    "associative_scan", "cond", "debug_unwrap", "elementwise_grad", "fori_loop", "functional_call", "functionalize", "grad", "grad_and_value",
-    "hessian", "jacfwd", "jacrev", "jvp", "linearize", "map", "scan", "stack_module_state", "switch", "value_and_grad", "vjp", "vmap", "while_loop",
+    "associative_scan", "cond", "debug_unwrap", "elementwise_grad", "fori_loop", "functional_call", "functionalize", "grad",
+    "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "map", "replace_all_batch_norm_modules_", "scan",
+    "stack_module_state", "switch", "value_and_grad", "vjp", "vmap", "while_loop",
 ]  # fmt: skip
 
 
@@ -40,6 +41,17 @@ def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     from .nn.functional_call import stack_module_state as stack
 
     return stack(models)
+
+
+def replace_all_batch_norm_modules_(root: Any) -> Any:
+    """Take the running statistics from the batch norms in a module, in place: they then use those of each batch, which vmap needs; returns the module."""
+    from .nn.modules.batchnorm import _BatchNorm
+
+    for module in root.modules():
+        if isinstance(module, _BatchNorm) and module.track_running_stats:
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root
 
 
 def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:

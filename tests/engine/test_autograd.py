@@ -350,3 +350,150 @@ def test_checkpoint_sequential() -> None:
     checkpoint_sequential(fs, 2, x).sum().backward()
     want = cr.func.grad(lambda v: (v.sin() ** 2).exp().sum())(x.detach())
     assert x.grad.tolist() == pytest.approx(want.tolist())
+
+
+# -- what a rule writes, how a Function is called, what gradcheck calls -------------------------------------------------
+
+
+class Doubled(Function):
+    """Its rules write to what they are handed."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g.mul_(2)
+
+    @staticmethod
+    def jvp(ctx, t):
+        return t.mul_(2)
+
+
+doubled_op = custom_op(lambda x: x * 2)
+doubled_op.vjp(lambda g, y, x: g.mul_(2))
+
+
+@pytest.mark.parametrize("f", [Doubled.apply, doubled_op], ids=["Function", "custom_op"])
+@pytest.mark.parametrize("first", [True, False])
+def test_what_a_rule_writes_to_its_cotangent_nobody_else_sees(f, first) -> None:
+    x, w, g = leaf(1.0, 2.0), leaf(3.0, 4.0), cr.ones(2, dtype=cr.float64)
+    (f(x) + w if first else w + f(x)).backward(g)
+    assert x.grad.tolist() == [2.0, 2.0]
+    assert w.grad.tolist() == g.tolist() == [1.0, 1.0]
+
+
+def test_what_a_rule_writes_to_its_tangent_nobody_else_sees() -> None:
+    x, t = cr.tensor([1.0, 2.0]), cr.ones(2)
+    _, out = cr.func.jvp(lambda x: Doubled.apply(x.clone()) + x, (x,), (t,))
+    assert out.tolist() == [3.0, 3.0]
+    assert t.tolist() == [1.0, 1.0]
+    out = cr.func.vmap(lambda t: cr.func.jvp(lambda x: x + Doubled.apply(x), (x,), (t,))[1])(cr.stack([t, 2 * t]))
+    assert out.tolist() == [[3.0, 3.0], [6.0, 6.0]]
+
+
+def test_keywords_of_apply_go_to_their_places() -> None:
+    class Scaled(Function):
+        @staticmethod
+        def forward(ctx, x, y, scale=1.0):
+            ctx.save_for_backward(x, y)
+            ctx.scale = scale
+            return scale * x * y
+
+        @staticmethod
+        def backward(ctx, g):
+            x, y = ctx.saved_tensors
+            return g * ctx.scale * y, g * ctx.scale * x, None
+
+    for call in (lambda x, y: Scaled.apply(x, y=y, scale=5.0), lambda x, y: Scaled.apply(scale=5.0, y=y, x=x)):
+        x, y = leaf(2.0), leaf(3.0)
+        call(x, y).backward()
+        assert (x.grad.item(), y.grad.item()) == (15.0, 10.0)
+    x = leaf(2.0)
+    with pytest.raises(TypeError, match="got an unexpected keyword argument"):
+        Scaled.apply(x, z=x)
+    with pytest.raises(TypeError, match="got multiple values for argument 'y'"):
+        Scaled.apply(x, x, y=x)
+
+
+def test_integers_have_no_tangent_in_jvp() -> None:
+    seen = []
+
+    class Both(Function):
+        @staticmethod
+        def forward(ctx, x, n):
+            return x.clone(), n.clone()
+
+        @staticmethod
+        def jvp(ctx, t, n):
+            seen.append(n)
+            return t, None
+
+    with forward_ad.dual_level():
+        y, n = Both.apply(forward_ad.make_dual(cr.tensor(2.0), cr.tensor(3.0)), cr.tensor(3))
+        assert forward_ad.unpack_dual(y).tangent.item() == 3.0
+        assert forward_ad.unpack_dual(n).tangent is None
+    assert seen == [None]
+
+
+def test_gradcheck_calls_the_function_as_others_do() -> None:
+    asked, w = [], leaf(2.0, 3.0)
+
+    def f(x):
+        y = x * w  # a tensor held by the function, which requires a gradient too
+        asked.append(y.requires_grad)
+        y.register_hook(lambda g: g)
+        return y
+
+    assert gradcheck(f, (leaf(0.3, 0.9),))
+    assert gradcheck(f, (leaf(0.3, 0.9),), fast_mode=True)
+    assert gradgradcheck(f, (leaf(0.3, 0.9),))
+    assert all(asked)
+    # Cotangents that require no gradient are constants, of whatever precision.
+    assert gradgradcheck(lambda x, y: cr.where(x > y, x, y), (leaf(0.3, 0.9), leaf(0.5, 0.1)), [cr.rand(2)])
+
+
+def test_checkpoint_runs_again_under_the_autocast_of_the_first_run() -> None:
+    seen = []
+
+    def f(x, w):
+        y = x @ w
+        seen.append(y.dtype)
+        return y.float().exp()
+
+    x, w = cr.rand(3, 3, requires_grad=True), cr.rand(3, 3, requires_grad=True)
+    with cr.autocast("cpu", dtype=cr.bfloat16):
+        y = checkpoint(f, x, w)
+    y.sum().backward()
+    assert seen == [cr.bfloat16, cr.bfloat16]
+    with cr.autocast("cpu", dtype=cr.bfloat16):
+        checkpoint(f, x, w).sum().backward()
+        assert cr.is_autocast_enabled("cpu")
+
+
+def test_under_no_grad_numpy_shows_the_memory_of_a_leaf() -> None:
+    x = leaf(1.0, 2.0)
+    with pytest.raises(RuntimeError, match="Can't call numpy"):
+        x.numpy()
+    with cr.no_grad():
+        x.numpy()[0] = 5.0
+        assert (x * 1).numpy().tolist() == [5.0, 2.0]
+    assert x.tolist() == [5.0, 2.0]
+
+
+def test_a_dual_tensor_asks_for_what_its_primal_asks_for() -> None:
+    x = leaf(1.0)
+    with forward_ad.dual_level():
+        assert forward_ad.make_dual(x, cr.ones_like(x)).requires_grad
+        assert not forward_ad.make_dual(x.detach(), cr.ones_like(x)).requires_grad
+
+
+def test_a_context_that_hides_the_function_s_exception_is_refused() -> None:
+    import contextlib
+
+    def fails(x):
+        raise ValueError("no")
+
+    with pytest.raises(RuntimeError, match="context_fn suppressed"):
+        checkpoint(fails, leaf(1.0), context_fn=lambda: (contextlib.suppress(ValueError), contextlib.nullcontext()))

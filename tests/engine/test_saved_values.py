@@ -67,3 +67,39 @@ def test_writes_reach_nothing_that_was_saved(how: str, leaf: bool) -> None:
                 break
     assert judged > 800
     assert not wrong, f"{len(wrong)} of {judged}: {wrong[:8]}"
+
+
+WITH_PLACES = {
+    "max": lambda x: x.max(1),
+    "median": lambda x: x.median(1),
+    "mode": lambda x: x.mode(1),
+    "kthvalue": lambda x: x.kthvalue(2, 1),
+    "cummax": lambda x: x.cummax(1),
+    "sort": lambda x: x.sort(1),
+    "topk": lambda x: x.topk(2, 1),
+    "max_pool1d": lambda x: cr.nn.functional.max_pool1d(x, 2, return_indices=True),
+    "native_dropout": lambda x: cr.native_dropout(x, 0.0, True),
+}
+
+
+@pytest.mark.parametrize("name", WITH_PLACES)
+def test_places_that_are_written_to_leave_the_derivative_alone(name) -> None:
+    """Indices and masks leave an op as plain tensors, while the tape keeps them."""
+    f, x = WITH_PLACES[name], cr.tensor([[3.0, 1.0, 4.0, 1.5], [2.0, 7.0, 1.0, 8.0]], dtype=cr.float64)
+
+    def plain(x):
+        v, _ = f(x)
+        return (v**2).sum()
+
+    def written(x):
+        v, places = f(x)
+        places.zero_()
+        return (v**2).sum()
+
+    want = cr.func.grad(plain)(x).tolist()
+    for _ in range(3):  # the second and the third call may run as straight-line code
+        assert cr.func.grad(written)(x).tolist() == want
+        assert cr.func.vmap(cr.func.grad(written), randomness="same")(x[None])[0].tolist() == want
+        leaf = x.clone().requires_grad_()
+        written(leaf).backward()
+        assert leaf.grad.tolist() == want

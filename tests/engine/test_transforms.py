@@ -262,3 +262,18 @@ def test_jacobians_of_inputs_without_elements() -> None:
     assert parts["a"].shape == (2, 0) and parts["b"].shape == (2, 2)
     assert jacfwd(lambda x: (x.sum(), x * 2), has_aux=True)(x)[1].shape == (0, 3)
     assert vmap(jacfwd(lambda x: x.sum() * cr.ones(2)))(cr.zeros(4, 0)).shape == (4, 2, 0)
+
+
+def test_functions_that_return_nothing_are_refused() -> None:
+    x = cr.ones(3)
+    for nothing in (None, ()):
+        with pytest.raises(
+            RuntimeError, match=r"vjp\(f, \*primals\): Expected f to be a function that has non-empty output"
+        ):
+            cr.func.vjp(lambda x: nothing, x)  # noqa: B023
+        with pytest.raises(
+            RuntimeError, match=r"jvp\(f, primals, tangents\): Expected f to be a function that has non-empty"
+        ):
+            cr.func.jvp(lambda x: nothing, (x,), (x,))  # noqa: B023
+    with pytest.raises(RuntimeError, match="at least one Tensor"):
+        cr.func.jvp(cr.sin, (), ())

@@ -199,5 +199,29 @@ def test_utilities_against_pytorch() -> None:
         rnn.pack_sequence(shuffled)
     with pytest.raises(RuntimeError, match="greater than 0"):
         rnn.pack_padded_sequence(padded, [4, 2, 0])
-    with pytest.raises(ValueError, match="total_length must be at least"):
+    with pytest.raises(ValueError, match="total_length to be at least"):
         rnn.pad_packed_sequence(p, total_length=2)
+
+
+def test_packed_sequences_change_type_and_say_what_is_wrong() -> None:
+    rnn = cr.nn.utils.rnn
+    packed = rnn.pack_sequence([cr.ones(3), cr.ones(2)])
+    assert packed.to("cpu") is packed
+    for name in ("byte", "char", "short", "int", "long", "half", "float", "double"):
+        t = getattr(packed, name)()
+        assert t.data.dtype is getattr(packed.data, name)().dtype
+        assert t.batch_sizes.tolist() == [2, 2, 1]
+    with pytest.raises(RuntimeError, match=r"sorted in decreasing order.*You can pass `enforce_sorted=False`"):
+        rnn.pack_sequence([cr.ones(1), cr.ones(2)])
+    with pytest.raises(RuntimeError, match=r"sorted in decreasing order.*You can pass `enforce_sorted=False`"):
+        rnn.pack_padded_sequence(cr.ones(3, 3), [1, 3, 2])
+    with pytest.raises(RuntimeError, match="empty tensor"):
+        rnn.pack_padded_sequence(cr.ones(0, 0), [])
+    with pytest.raises(
+        ValueError, match="Expected total_length to be at least the length of the longest sequence in input"
+    ):
+        rnn.pad_packed_sequence(packed, total_length=2)
+    with pytest.raises(RuntimeError, match="batch_sizes"):
+        rnn.pad_packed_sequence(rnn.PackedSequence(cr.ones(0), cr.tensor([], dtype=cr.int64)))
+    with pytest.raises(RuntimeError, match="Expected iterable for input sequences"):
+        rnn.pad_sequence(5)

@@ -317,3 +317,32 @@ def test_refused_parametrizations_leave_the_module_alone() -> None:
             with pytest.raises(ValueError, match="shape"):
                 parametrize.register_parametrization(m, "weight", bad())
             close(m.weight, w, 0)
+
+
+def test_what_right_inverses_may_not_return() -> None:
+    class Identity(cr.nn.Module):
+        def forward(self, *xs: Any) -> Any:
+            return xs[0]
+
+    def inverse(f: Any) -> Any:
+        return type("Inverse", (Identity,), {"right_inverse": lambda self, w: f(w)})()
+
+    for f, words in (
+        (lambda w: None, "Tensor or a Sequence of"),
+        (lambda w: (None, w), "of the sequence with type"),
+        (lambda w: w.bool(), "outputs one tensor, it may not change the dtype"),
+    ):
+        m = cr.nn.Linear(3, 4)
+        with pytest.raises(ValueError, match=words):
+            parametrize.register_parametrization(m, "weight", inverse(f))
+        assert not parametrize.is_parametrized(m)
+    m = cr.nn.Linear(3, 4)
+    parametrize.register_parametrization(m, "weight", Identity())
+    for f, words in (
+        (lambda w: (w, w), "right_inverse must return a tensor"),
+        (lambda w: w.bool(), "must have the same dtype"),
+        (lambda w: w[:-1], "must have the same shape"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            parametrize.register_parametrization(m, "weight", inverse(f))
+        assert len(m.parametrizations.weight) == 1

@@ -226,3 +226,28 @@ def test_schedules_of_ones_own() -> None:
     assert s.get_last_lr() == [0.5]
     s.step(3)
     assert s.get_last_lr() == [0.25]
+
+
+def test_options_that_are_tensors_are_copied() -> None:
+    lr, top, low, high = (cr.tensor(v) for v in (0.1, 0.2, 0.8, 0.9))
+    opt = cr.optim.SGD([cr.nn.Parameter(cr.randn(1))], lr=lr, momentum=0.9)
+    cycle = cr.optim.lr_scheduler.CyclicLR(opt, lr, top, base_momentum=low, max_momentum=high)
+    for t in (lr, top, low, high):
+        t.multiply_(0.5)
+    opt.step()
+    cycle.step()
+    (group,) = opt.param_groups
+    assert [round(float(v), 6) for v in (group["max_momentum"], group["base_momentum"])] == [0.9, 0.8]
+    assert [round(float(v), 6) for v in (*cycle.base_lrs, *cycle.max_lrs)] == [0.1, 0.2]
+    opt = cr.optim.SGD([cr.nn.Parameter(cr.randn(1))], lr=0.1)
+    swa = cr.tensor(0.05)
+    cr.optim.swa_utils.SWALR(opt, swa_lr=swa)
+    swa.multiply_(0.5)
+    assert float(opt.param_groups[0]["swa_lr"]) == pytest.approx(0.05)
+
+
+def test_states_of_schedules_with_counters_load_without_pickled_code(tmp_path) -> None:
+    opt = cr.optim.SGD([cr.nn.Parameter(cr.randn(1))], lr=0.1)
+    steps = cr.optim.lr_scheduler.MultiStepLR(opt, [2, 2, 5])
+    cr.save(steps.state_dict(), tmp_path / "steps")
+    assert cr.load(tmp_path / "steps", weights_only=True) == steps.state_dict()

@@ -136,3 +136,67 @@ def test_old_programs_import_functorch():
         print(vmap(grad(lambda p, x: f(p, x).sum()), (None, 0))(p, torch.ones(3, 2))[0].tolist())
     """)
     assert out == "[[[1.0, 1.0]], [[1.0, 1.0]], [[1.0, 1.0]]]\n"
+
+
+def test_bags_say_what_is_wrong_and_empty_ones_have_gradients() -> None:
+    bag, w = cr.nn.functional.embedding_bag, cr.rand(4, 2, requires_grad=True)
+    for far in (-1, 4):
+        with pytest.raises(RuntimeError, match="Expected idx >= 0 && idx < num_embeddings"):
+            bag(cr.tensor([[1, far]]), w)
+    with pytest.raises(RuntimeError, match="padding_idx must be within the number of embeddings"):
+        bag(cr.tensor([[1, 2]]), w, padding_idx=4)
+    with pytest.raises(RuntimeError, match="to have the same type"):
+        bag(cr.tensor([[1, 2]]), w, mode="sum", per_sample_weights=cr.ones(1, 2, dtype=cr.float64))
+    for mode in ("sum", "mean", "max"):
+        bag(cr.tensor([], dtype=cr.int64), w, cr.tensor([0, 0]), mode=mode).sum().backward()
+        assert w.grad.tolist() == [[0.0, 0.0]] * 4
+
+
+def test_dropout_of_channels_warns_of_other_ranks() -> None:
+    with pytest.warns(UserWarning, match="Received a 5-D input to dropout2d"):
+        cr.nn.Dropout2d()(cr.ones(1, 2, 2, 2, 2))
+    with pytest.warns(UserWarning, match="channel-wise 1D dropout behavior is desired"):
+        cr.nn.Dropout2d()(cr.ones(1, 2, 2))
+    with pytest.warns(UserWarning, match="Received a 3-D input to dropout3d"):
+        cr.nn.Dropout3d()(cr.ones(1, 2, 2))
+
+
+@pytest.mark.parametrize(
+    ("f", "kind", "words"),
+    [
+        (lambda: cr.ones(3).expand(2, 3).mul_(2), RuntimeError, "unsupported operation"),
+        (lambda: cr.nn.functional.linear(cr.tensor(1.0), cr.ones(2, 2)), RuntimeError, "both arguments.*1D"),
+        (lambda: cr.nn.functional.conv1d(cr.ones(1, 1, 4), cr.ones(1, 1, 10)), RuntimeError, r"per channel: \(4\). Kernel size: \(10\)"),
+        (lambda: cr.nn.functional.conv2d(cr.ones(1, 3, 4, 4), cr.ones(1, 2, 1, 1)), RuntimeError, "Given groups=1, weight"),
+        (lambda: cr.nn.functional.nll_loss(cr.ones(10), cr.tensor([1, 2, 3])), ValueError, "For 1D input, 1D target must have size 1"),
+        (lambda: cr.nn.functional.nll_loss(cr.ones(2, 3), cr.tensor([[1], [2]])), RuntimeError, "1D target tensor expected"),
+        (lambda: cr.rrelu(cr.ones(1), float("inf"), 2.0), RuntimeError, "rrelu: lower bound must be finite, got inf"),
+        (lambda: cr.nn.RNN(2, 2, nonlinearity="garbage"), ValueError, "Unknown nonlinearity"),
+        (lambda: cr.nn.GRU(2, 2, proj_size=1), ValueError, "proj_size argument is only supported for LSTM, not RNN or GRU"),
+        (lambda: cr.nn.functional.unfold(cr.ones(1, 1, 2, 2), 3), RuntimeError, "its components must be at least one"),
+        (lambda: cr.nn.functional.pad(cr.ones(2, 3), (1, 1, 1, 1), mode="reflect"), NotImplementedError, "Padding size 4 is not supported for 2D input"),
+        (lambda: cr.nn.LinearCrossEntropyLoss(2, 3, options=_options(acc_policy="Memory")), ValueError, "acc_policy"),
+        (lambda: _options(chunking_method="aspect_ratio:0"), ValueError, "chunking_method"),
+        (lambda: _options(acc_dtype=cr.int32), ValueError, "acc_dtype"),
+    ],
+)  # fmt: skip
+def test_layers_say_what_pytorch_s_say(f, kind, words):
+    with pytest.raises(kind, match=words):
+        f()
+
+
+def _options(**kw):
+    from chainrule.nn.modules.loss import LinearCrossEntropyOptions
+
+    return LinearCrossEntropyOptions(**kw)
+
+
+def test_one_pixel_wide_grids_warn():
+    with pytest.warns(UserWarning, match="See the documentation of affine_grid for details"):
+        cr.nn.functional.affine_grid(cr.rand(1, 2, 3), [1, 1, 2, 1], align_corners=True)
+
+
+def test_weights_of_a_norm_have_gradients_for_an_empty_batch():
+    m = cr.nn.BatchNorm2d(3)
+    m(cr.ones(0, 3, 2, 2)).sum().backward()
+    assert m.weight.grad.tolist() == m.bias.grad.tolist() == [0.0] * 3

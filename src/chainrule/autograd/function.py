@@ -187,13 +187,11 @@ class Function:
 
     @classmethod
     def apply(cls, *args: Any, **kw: Any) -> Any:
-        """Run the function and record its derivative. Keywords and defaults are for functions with a ``setup_context``."""
+        """Run the function and record its derivative. Keywords are brought to their places; defaults are filled in with a ``setup_context``."""
         if cls._own("setup_context"):
-            args = _with_defaults(cls, args, kw)
+            args = _with_defaults(cls, args, kw, defaults=True)
         elif kw:
-            raise TypeError(
-                f"{cls.__name__}.apply() takes no keyword arguments without a setup_context, got {', '.join(kw)}"
-            )
+            args = _with_defaults(cls, (None, *args), kw, defaults=False)[1:]
         if cls._own("backward") and cls._own("vjp"):
             raise RuntimeError(
                 f"{cls.__name__}: Implementing both 'backward' and 'vjp' for a custom Function is not allowed: they are two names of one method"
@@ -251,9 +249,21 @@ def once_differentiable(f: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _with_defaults(cls: type[Function], args: tuple[Any, ...], kw: dict[str, Any]) -> tuple[Any, ...]:
-    bound = inspect.signature(cls.forward).bind(*args, **kw)
-    bound.apply_defaults()
+def _with_defaults(cls: type[Function], args: tuple[Any, ...], kw: dict[str, Any], defaults: bool) -> tuple[Any, ...]:
+    """The arguments of forward by position: with all `defaults`, or with those alone that stand before one given by keyword."""
+    signature = inspect.signature(cls.forward)
+    try:
+        bound = signature.bind(*args, **kw)
+    except TypeError as e:
+        unknown = [k for k in kw if k not in signature.parameters]
+        words = (
+            f"got an unexpected keyword argument {unknown[0]!r}"
+            if unknown
+            else str(e).replace("multiple values", "got multiple values")
+        )
+        raise TypeError(f"{cls.__name__}.forward() {words}") from None
+    if defaults or bound.kwargs:
+        bound.apply_defaults()
     if bound.kwargs:
         raise TypeError(
             f"{cls.__name__}.forward must not have keyword-only parameters, it has {', '.join(bound.kwargs)}"
@@ -364,7 +374,8 @@ class FunctionOp(CustomOp):
         if not self.ctx.materialize_grads:
             return list(vs)
         return [
-            zeros_like_tensor(o) if v is None and isinstance(o, Tensor) else v for v, o in zip(vs, like, strict=True)
+            zeros_like_tensor(o) if v is None and isinstance(o, Tensor) and is_float(o) else v
+            for v, o in zip(vs, like, strict=True)
         ]
 
     def _jvp(self, t: Any, y: Any, xs: list[Any]) -> Any:

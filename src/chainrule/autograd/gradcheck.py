@@ -42,9 +42,20 @@ def _outputs(y: Any) -> list[Tensor]:
     return [v for v in ys if isinstance(v, Tensor) and v.dtype.category >= dt.FLOAT]
 
 
+def _plain(x: Tensor) -> np.ndarray:
+    """The value, also of what depends on a tensor that the function holds and that requires a gradient."""
+    return x.detach().numpy()
+
+
+def _asking(x: Tensor) -> Tensor:
+    """`x` as a leaf that requires a gradient, as the function finds its arguments when it is called outside of gradcheck."""
+    return x.detach().requires_grad_()
+
+
 def _numerical(f: Callable[..., list[Tensor]], xs: list[Tensor], k: int, eps: float) -> list[np.ndarray]:
     """For every real coordinate of input k, the change of each output: rows of [coordinates, output]."""
     base = xs[k].detach().numpy()
+    xs = [_asking(x) for x in xs]
     cols: list[list[np.ndarray]] = []
     units = [1.0, 1j] if base.dtype.kind == "c" else [1.0]
     for i in np.ndindex(base.shape):
@@ -53,7 +64,7 @@ def _numerical(f: Callable[..., list[Tensor]], xs: list[Tensor], k: int, eps: fl
             for sign in (1, -1):
                 moved = base.copy()
                 moved[i] += sign * eps * u
-                args = [Tensor(moved) if j == k else x for j, x in enumerate(xs)]
+                args = [_asking(Tensor(moved)) if j == k else x for j, x in enumerate(xs)]
                 pair.append([y.detach().numpy().copy() for y in f(*args)])
             cols.append([(a - b) / (2 * eps) for a, b in zip(*pair, strict=True)])
     return [np.stack([c[j] for c in cols]).reshape(len(cols), -1) for j in range(len(cols[0]))] if cols else []
@@ -72,7 +83,7 @@ def _analytical(f: Callable[..., Any], xs: list[Tensor], k: int, forward: bool, 
         rows = np.concatenate([basis[:, None], 1j * basis[:, None]], 1).reshape(2 * n, *x.shape) if cx else basis
         push = lambda t: F.jvp(one, (x,), (t,))[1]
         outs: Any = F.vmap(push)(Tensor(rows)) if batched else list(zip(*[push(Tensor(r)) for r in rows], strict=True))
-        return [(o.numpy() if batched else np.stack([v.numpy() for v in o])).reshape(len(rows), -1) for o in outs]
+        return [(_plain(o) if batched else np.stack([_plain(v) for v in o])).reshape(len(rows), -1) for o in outs]
     ys, pull = F.vjp(one, x)
     result = []
     for j, y in enumerate(ys):
@@ -86,7 +97,7 @@ def _analytical(f: Callable[..., Any], xs: list[Tensor], k: int, forward: bool, 
 
             gt = Tensor(gs.astype(y.dtype.np))
             rows = (
-                (F.vmap(back)(gt).numpy() if batched else np.stack([back(gt.select(0, i)).numpy() for i in range(m)]))
+                (_plain(F.vmap(back)(gt)) if batched else np.stack([_plain(back(gt.select(0, i))) for i in range(m)]))
                 if m
                 else np.zeros((0, n))
             )
@@ -118,13 +129,20 @@ def _projected(
 
     u = draw(x)
     base = x.numpy()
-    pair = [[y.detach().numpy().copy() for y in one(Tensor(np.asarray(base + s * eps * u)))] for s in (1, -1)]
+    there = [_asking(w) for w in xs]
+    pair = [
+        [
+            y.detach().numpy().copy()
+            for y in f(*there[:k], _asking(Tensor(np.asarray(base + s * eps * u))), *there[k + 1 :])
+        ]
+        for s in (1, -1)
+    ]
     want = [(a - b) / (2 * eps) for a, b in zip(*pair, strict=True)]
     if forward:
         if batched:
-            got = [t.numpy()[0] for t in F.vmap(lambda t: F.jvp(one, (x,), (t,))[1])(Tensor(u[None]))]
+            got = [_plain(t)[0] for t in F.vmap(lambda t: F.jvp(one, (x,), (t,))[1])(Tensor(u[None]))]
         else:
-            got = [t.numpy() for t in F.jvp(one, (x,), (Tensor(u),))[1]]
+            got = [_plain(t) for t in F.jvp(one, (x,), (Tensor(u),))[1]]
         return list(zip(got, want, strict=True))
     ys, pull = F.vjp(one, x)
     out = []
@@ -134,7 +152,7 @@ def _projected(
         def back(g: Any) -> Any:
             return pull(tuple(g if i == j else Tensor(np.zeros(w.shape, w.dtype.np)) for i, w in enumerate(ys)))[0]  # noqa: B023
 
-        g = F.vmap(back)(Tensor(v[None])).numpy()[0] if batched else back(Tensor(v)).numpy()
+        g = _plain(F.vmap(back)(Tensor(v[None])))[0] if batched else _plain(back(Tensor(v)))
         inner = lambda a, b: np.sum(np.conj(a) * b).real
         out.append((inner(g, u), inner(v, want[j])))
     return out
@@ -246,7 +264,7 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
         return tuple(_outputs(func(*full)))
 
     xs = [args[i].detach() for i in places]
-    ys = f(*xs)
+    ys = [y.detach() for y in f(*[_asking(x) for x in xs])]
     if grad_outputs is None:
         rng = np.random.default_rng(0)
         gs = [
@@ -259,13 +277,17 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
             for y in ys
         ]
     else:
-        gs = [g.detach() for g in ([grad_outputs] if isinstance(grad_outputs, Tensor) else grad_outputs)]
+        gs = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs)
     n = len(xs)
 
     def back(*a: Any) -> Any:
         return F.vjp(f, *a[:n])[1](tuple(a[n:]))
 
-    both = [t.clone().requires_grad_() for t in (*xs, *gs)]
+    # Cotangents that are given without requires_grad are constants.
+    both = [
+        t.detach().clone().requires_grad_(i < n or grad_outputs is None or t.requires_grad)
+        for i, t in enumerate((*xs, *gs))
+    ]
     return gradcheck(back, both, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, check_batched_grad=check_batched_grad,
                      nondet_tol=nondet_tol, check_grad_dtypes=check_grad_dtypes, fast_mode=fast_mode,
                      check_forward_ad=check_fwd_over_rev, check_backward_ad=check_rev_over_rev)  # fmt: skip

@@ -156,7 +156,7 @@ class Interpreter:
 
     def is_walked(self, x: Tensor) -> bool:
         """Whether a tensor of this level, which is none of reverse mode, stands for one of such a level."""
-        return False
+        return self.fades and x._value.requires_grad
 
 
 def living(refs: list[weakref.ref[Tensor]] | None) -> list[Tensor]:

@@ -272,6 +272,17 @@ class Reverse(Interpreter):
             for k, on in enumerate(keep_y):
                 if not on:
                     held[k] = None
+        bare: list[
+            int
+        ] = []  # results without a derivative leave as they are: what the caller writes to them the tape must not see
+        if several:
+            bare = [
+                k
+                for k, v in enumerate(y)
+                if k in op.integer_outputs or (op.form != "fused" and innermost(v).dtype.num not in _FLOATS)
+            ]
+            if bare and held is not None:
+                held = [v if v is None or k not in bare else pin(v) for k, v in enumerate(held)]
         node = Node(op, kept, held, parents, kw, fits)
         if self.keep_all:
             self._note_mode(node)
@@ -285,7 +296,7 @@ class Reverse(Interpreter):
         out: list[Any] = []
         for v in y:
             k = len(out)
-            if k in op.integer_outputs or (op.form != "fused" and innermost(v).dtype.num not in _FLOATS):
+            if k in bare:
                 out.append(v)
             else:
                 out.append(Tensor(v, self, Pick(node, k) if k else node))

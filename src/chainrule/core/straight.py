@@ -25,7 +25,7 @@ from .op import Op
 from .reverse import Leaf, Masked, Node, Pick, Reverse
 from .tensor import Tensor
 from .types import as_scalar
-from .views import pin
+from .views import meta, pin
 from .walk import reachable, walk_back
 from .watch import WATCHED
 
@@ -358,6 +358,13 @@ def _array(x: Any) -> Any:
     return x._value if x._interp is None else x._value._value
 
 
+def _bare(v: Any) -> Tensor:
+    """A result without a derivative, which the reverse rule reads: what the caller writes to it moves it to other memory."""
+    t = Tensor(v)
+    meta(t).pinned = True
+    return t
+
+
 def _pulled(g: Any, y: Any, *xs: Any, need: Any, plan: Plan, saved: Any) -> Any:
     """The reverse rule of all decorated functions."""
     gs = g if plan.make else (g,)
@@ -484,10 +491,7 @@ def straight(f: F, name: str = "") -> F:
         node.nout, node.rare, node.outs = len(y), True, plan.outs
         diff = plan.diff
         return make(
-            [
-                Tensor(Tensor(v), level, Pick(node, k) if k else node) if k in diff else Tensor(v)
-                for k, v in enumerate(y)
-            ]
+            [Tensor(Tensor(v), level, Pick(node, k) if k else node) if k in diff else _bare(v) for k, v in enumerate(y)]
         )
 
     return call  # type: ignore[return-value]

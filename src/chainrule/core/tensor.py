@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 import numpy as np
 
 from . import dtypes as dt
-from .dispatch import innermost
+from .dispatch import grad_enabled, innermost
 from .errors import ChainruleError
 from .payload import PAYLOADS, payload_of
 
@@ -298,6 +298,8 @@ class Tensor(Methods):
     def numpy(self, *, force: bool = False) -> Any:
         """The elements as a NumPy array that shares this tensor's memory."""
         if not force and self._recorded:
+            if not grad_enabled():
+                return self.detach().numpy()
             raise ChainruleError(
                 "numpy(): Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead. (It would lose the gradient.)"
             )
@@ -424,7 +426,7 @@ class Tensor(Methods):
 
     @property
     def requires_grad(self) -> bool:
-        """Whether reverse mode records what is done with this tensor, at the innermost level that it belongs to."""
+        """Whether reverse mode records what is done with this tensor, at the innermost level that it belongs to. A dual level is none of its own."""
         i = self._interp
         return i is not None and (i.kind == "reverse" or i.is_walked(self))
 

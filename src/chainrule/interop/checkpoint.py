@@ -115,8 +115,8 @@ class _Reader(pickle.Unpickler):
         self.storages = storages
 
     def find_class(self, module: str, name: str) -> Any:
-        if (module, name) == ("collections", "OrderedDict"):
-            return collections.OrderedDict
+        if (module, name) in (("collections", "OrderedDict"), ("collections", "Counter")):
+            return getattr(collections, name)
         if module == "builtins" and name in _PLAIN and name not in ("bytearray", "range"):
             return {"set": set, "frozenset": frozenset, "complex": complex, "slice": slice}[name]
         if module == "torch._utils" and name in ("_rebuild_tensor_v2", "_rebuild_tensor"):

@@ -41,7 +41,9 @@ class _Safe(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         module, name = _RENAMED.get((module, name), (module, name))
-        plain = (module == "builtins" and name in self._BUILTINS) or (module, name) == ("collections", "OrderedDict")
+        plain = (module == "builtins" and name in self._BUILTINS) or (
+            module == "collections" and name in ("OrderedDict", "Counter")
+        )
         ours = (module, name) in {
             ("chainrule.core.tensor", "_rebuild"), ("chainrule.core.tensor", "Tensor"), ("chainrule.core.tensor", "Size"),
             ("chainrule.core.dtypes", "_by_name"), ("chainrule.nn.parameter", "Parameter"), ("chainrule.payloads.nested.array", "_rebuild"),

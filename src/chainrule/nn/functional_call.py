@@ -115,9 +115,9 @@ def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         raise RuntimeError("stack_module_state: Expected at least one model, got 0")
     first = models[0]
     if any(type(m) is not type(first) for m in models):
-        raise RuntimeError("stack_module_state: expected all models to be of the same class")
+        raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
     if any(m.training != first.training for m in models):
-        raise RuntimeError("stack_module_state: expected all models to be in the same mode, training or evaluation")
+        raise RuntimeError("stack_module_state: Expected all models to have the same training/eval mode.")
     tables = [(dict(m.named_parameters()), dict(m.named_buffers())) for m in models]
     if any(p.keys() != tables[0][0].keys() or b.keys() != tables[0][1].keys() for p, b in tables):
         raise RuntimeError("stack_module_state: the models have different parameters or buffers")
@@ -125,7 +125,7 @@ def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     for k, p in tables[0][0].items():
         on = {t[0][k].requires_grad for t in tables}
         if len(on) > 1:
-            raise RuntimeError(f"stack_module_state: expected {k} of all models to have the same requires_grad")
+            raise RuntimeError(f"stack_module_state: Expected {k} of all models to have the same .requires_grad")
         params[k] = stack([t[0][k].detach() for t in tables]).requires_grad_(p.requires_grad)
     buffers = {k: stack([t[1][k].detach() for t in tables]) for k in tables[0][1]}
     return params, buffers

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ..core.tensor import Tensor
 from .optimizer import Optimizer
 from .schedule_base import LRScheduler, need_momentum, need_optimizer, per_group, put, put_momentum, remembered
 
@@ -88,7 +89,8 @@ class CyclicLR(LRScheduler):
             for k, g in enumerate(optimizer.param_groups):
                 put(g, "lr", lows[k])
                 if cycle_momentum:
-                    g["max_momentum"], g["base_momentum"] = self.max_momentums[k], self.base_momentums[k]
+                    for name, v in (("max_momentum", self.max_momentums[k]), ("base_momentum", self.base_momentums[k])):
+                        g[name] = v.clone() if isinstance(v, Tensor) else v
         super().__init__(optimizer, last_epoch)
         self.base_lrs = lows
 

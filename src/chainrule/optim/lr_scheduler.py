@@ -15,6 +15,7 @@ from typing import Any
 
 from .cycles import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
 from .optimizer import Optimizer
+from .schedule_base import EPOCH_DEPRECATION_WARNING as EPOCH_DEPRECATION_WARNING
 from .schedule_base import LRScheduler, need_optimizer, per_group, put, remembered, values
 
 __all__ = [
@@ -362,7 +363,7 @@ class ReduceLROnPlateau(LRScheduler):
         if len(groups) != len(self.min_lrs):
             if self.default_min_lr is None:
                 raise RuntimeError(
-                    f"ReduceLROnPlateau: the optimizer has {len(groups)} param groups by now, but min_lr was given for {len(self.min_lrs)}"
+                    f"ReduceLROnPlateau: The number of param groups in the `optimizer` ({len(groups)}) differs from when min_lr was given ({len(self.min_lrs)})"
                 )
             self.min_lrs = [self.default_min_lr] * len(groups)
         for g, least in zip(groups, self.min_lrs, strict=True):

@@ -49,15 +49,15 @@ def need_optimizer(optimizer: Any) -> None:
 
 
 def per_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
-    """One value for each group, from one for all or a list."""
+    """One value for each group, from one for all or a list; of tensors copies, so that a group's own may be written to."""
     n = len(optimizer.param_groups)
     if not isinstance(value, list | tuple):
-        return [value] * n
+        value = [value] * n
     if len(value) != n:
         raise ValueError(
             f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, param_groups has {n}."
         )
-    return list(value)
+    return [v.clone() if isinstance(v, Tensor) else v for v in value]
 
 
 def remembered(f: Any) -> dict[str, Any] | None:
@@ -88,17 +88,25 @@ def _check_order(optimizer: Any) -> None:
     if not hasattr(optimizer.step, "_wrapped_by_lr_sched"):
         warnings.warn(
             "Seems like `optimizer.step()` has been overridden after learning rate scheduler initialization. Please, make sure to call "
-            "`optimizer.step()` before `lr_scheduler.step()`.",
+            "`optimizer.step()` before `lr_scheduler.step()`. See more details at "
+            "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate",
             UserWarning,
             stacklevel=3,
         )
     elif not getattr(optimizer, "_opt_called", False):
         warnings.warn(
             "Detected call of `lr_scheduler.step()` before `optimizer.step()`. You should call them in the opposite order: "
-            "`optimizer.step()` before `lr_scheduler.step()`. Otherwise the first value of the learning rate schedule is skipped.",
+            "`optimizer.step()` before `lr_scheduler.step()`. Otherwise the first value of the learning rate schedule is skipped. See more "
+            "details at https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate",
             UserWarning,
             stacklevel=3,
         )
+
+
+EPOCH_DEPRECATION_WARNING = (
+    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "
+    "`scheduler.step()` to step the scheduler."
+)
 
 
 class LRScheduler:
@@ -120,7 +128,7 @@ class LRScheduler:
                 g.setdefault("initial_lr", lr.clone() if isinstance(lr, Tensor) else lr)
             elif "initial_lr" not in g:
                 raise KeyError(
-                    f"param 'initial_lr' is not specified in param_groups[{i}] when resuming a scheduler with last_epoch >= 0: "
+                    f"param 'initial_lr' is not specified in param_groups[{i}] when resuming scheduler with last_epoch >= 0: "
                     f"load the optimizer's state first, or leave last_epoch at -1 for a fresh run"
                 )
         self.base_lrs = values(optimizer, "initial_lr")
@@ -158,12 +166,7 @@ class LRScheduler:
             _check_order(self.optimizer)
         self._step_count += 1
         if epoch is not None:
-            warnings.warn(
-                "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "
-                "`scheduler.step()` to step the scheduler.",
-                UserWarning,
-                stacklevel=2,
-            )
+            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
         self._update_lr(epoch)
 
     def _update_lr(self, epoch: int | None = None) -> None:

@@ -69,6 +69,12 @@ def need_diff(name: str, x: Any) -> Tensor:
     return x
 
 
+def need_output(name: str, out: Any, leaves: list[Any]) -> None:
+    """Refuse a function that returns nothing."""
+    if out is None or not leaves:
+        raise RuntimeError(f"{name}: Expected f to be a function that has non-empty output (got output = {out})")
+
+
 def lift(level: Reverse, name: str, xs: list[Any]) -> list[Tensor]:
     """The tensors as variables of a level."""
     out = []

@@ -12,7 +12,18 @@ from ..core.tensor import Tensor
 from ..core.tree import flatten, tree_map, unflatten
 from ..core.views import pin
 from ..core.walk import reachable, walk_forward
-from .common import are_arrays, as_tensor_result, leave, lift, lower, need_diff, write_back, written_to, zeros_of
+from .common import (
+    are_arrays,
+    as_tensor_result,
+    leave,
+    lift,
+    lower,
+    need_diff,
+    need_output,
+    write_back,
+    written_to,
+    zeros_of,
+)
 
 
 def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
@@ -27,7 +38,8 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = Fa
         )
     if not isinstance(tangents, tuple):
         raise RuntimeError(
-            f"jvp: Expected tangents to be a tuple, e.g. jvp(f, (x,), (t,)), got {type(tangents).__name__}"
+            f"jvp: Expected primals and tangents to have the same python structure, both a tuple, e.g. jvp(f, (x,), (t,)), got "
+            f"{type(tangents).__name__} as tangents"
         )
     xs, spec = flatten(primals)
     ts, tspec = flatten(tangents)
@@ -35,6 +47,8 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = Fa
         raise RuntimeError(
             f"jvp: Expected primals and tangents to have the same python structure, got {spec} and {tspec}"
         )
+    if not xs:
+        raise RuntimeError("jvp: Expected at least one Tensor among the primals, got none")
     for x in (*xs, *ts):
         if not isinstance(x, Tensor) and are_arrays([*xs, *ts]):
             from ..interop.numpy.transform import pushforward
@@ -43,7 +57,7 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = Fa
     for x, t in zip(xs, ts, strict=True):
         need_diff("jvp", x)
         if not isinstance(t, Tensor):
-            raise RuntimeError(f"jvp: expected tensors as tangents, got {type(t).__name__}")
+            raise RuntimeError(f"jvp: expected the tangents to only contain Tensors, got {type(t).__name__}")
         if t.shape != x.shape:
             raise RuntimeError(f"jvp: a tangent has shape {list(t.shape)}, but its primal has shape {list(x.shape)}")
     with Forward() as level:
@@ -54,9 +68,12 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = Fa
         if has_aux:
             out, aux = out
         ys, yspec = flatten(out)
+        need_output("jvp(f, primals, tangents)", out, ys)
         for i, y in enumerate(ys):
             if not isinstance(y, Tensor) and not isinstance(y := as_tensor_result(y), Tensor):
-                raise RuntimeError(f"jvp(f, primals, tangents): expected f to return tensors, got {type(y).__name__}")
+                raise RuntimeError(
+                    f"jvp(f, primals, tangents): expected f(*primals) to return only tensors, got {type(y).__name__}"
+                )
             ys[i] = y
         ys = [level.settle(y) for y in ys]
         if strict and any(y._interp is not level for y in ys):

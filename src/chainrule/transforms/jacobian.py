@@ -84,8 +84,9 @@ def _check_holomorphic(name: str, xs: list[Any], ys: list[Any], holomorphic: boo
             raise RuntimeError(f"{name}: with holomorphic=True all inputs and outputs must be complex")
     elif any(cx):
         raise RuntimeError(
-            f"{name}: input {cx.index(True)} is complex. If the function is holomorphic, pass holomorphic=True; otherwise its derivative "
-            f"is no complex matrix: differentiate with respect to chainrule.view_as_real(z), or use vjp or jvp."
+            f"{name}: Expected all inputs to be real, but input {cx.index(True)} is complex. If the function is "
+            f"holomorphic, pass holomorphic=True; otherwise its derivative is no complex matrix: differentiate with respect to "
+            f"chainrule.view_as_real(z), or use vjp or jvp."
         )
 
 

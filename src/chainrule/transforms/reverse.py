@@ -25,6 +25,7 @@ from .common import (
     lift,
     lower,
     named_as,
+    need_output,
     split_args,
     write_back,
     written_to,
@@ -49,12 +50,17 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         aux: Any = None
         if has_aux:
             if not (isinstance(out, tuple) and len(out) == 2):
-                raise RuntimeError("vjp(f, *primals): with has_aux=True f must return (output, aux)")
+                raise RuntimeError(
+                    "vjp(f, *primals): output of function f should be a tuple: (output, aux) if has_aux is True"
+                )
             out, aux = out
         ys, yspec = flatten(out)
+        need_output("vjp(f, *primals)", out, ys)
         for i, y in enumerate(ys):
             if not isinstance(y, Tensor) and not isinstance(y := as_tensor_result(y), Tensor):
-                raise RuntimeError(f"vjp(f, *primals): expected f to return tensors, got {type(y).__name__}")
+                raise RuntimeError(
+                    f"vjp(f, *primals): expected f(*primals) to return only tensors, got {type(y).__name__}"
+                )
             ys[i] = y
         ys = [level.settle(y) for y in ys]
         nodes = [y._aux if y._interp is level else None for y in ys]
@@ -71,7 +77,9 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         if gs is None:
             gs, gspec = flatten(tree)
             if not len(gs) == len(ys) == 1:
-                raise RuntimeError(f"vjp: the cotangent has the structure {gspec}, but the output has {yspec}")
+                raise RuntimeError(
+                    f"vjp: Expected pytree structure of the cotangents to be that of the output: they have {gspec}, the output has {yspec}"
+                )
         starts = []
         for n, g, y in zip(nodes, gs, low, strict=True):
             if n is not None and g is not None:

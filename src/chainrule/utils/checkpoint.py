@@ -62,7 +62,10 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
     >>> chainrule.func.grad(lambda x: checkpoint(lambda v: v.sin() * v, x))(x)
     tensor(0.0770)
     """
+    from ..amp.cast import STATE as CAST
+
     state = default_generator.get_state() if preserve_rng_state else None
+    cast = CAST.get()
     first, second = context_fn()
     stack, cut = STACK.get(), CUT.get()
     held, spec = flatten((args, kw))
@@ -70,8 +73,11 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
     captures = [(t, pin(t)) for t in tensors_of(function)]
     start = _count()
     marks = [len(i.effects or ()) for i in stack]
+    out: Any = captures  # which no function returns
     with first:
         out = function(*args, **kw)
+    if out is captures:
+        raise RuntimeError("checkpoint: context_fn suppressed an exception of the function in the first run")
     ys, yspec = flatten(out)
     atoms = [t for y in ys for t in _tapes(y)]
     shapes = [(t.shape, t.dtype) for t in atoms]
@@ -79,13 +85,14 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
     def again() -> list[Tensor]:
         """The parts of the results that tapes made, from a second run in the context of the first."""
         a, k = unflatten([Tensor(h._value, h._interp, h._aux) if isinstance(h, Tensor) else h for h in held], spec)
-        now = default_generator.get_state()
+        now, token = default_generator.get_state(), CAST.set(cast)
         with revived(stack, cut), _as_they_were(captures), second:
             if state is not None:
                 default_generator.set_state(state)
             try:
                 made = [t for y in flatten(function(*a, **k))[0] for t in _tapes(y)]
             finally:
+                CAST.reset(token)
                 if state is not None:
                     default_generator.set_state(now)
         if determinism_check != "none" and [(t.shape, t.dtype) for t in made] != shapes:

@@ -79,6 +79,8 @@ autograd.functional._construct_standard_basis_for  world.inner._construct_standa
 autograd._profiler_enabled                      world.inner.no
 autograd._disable_profiler                      world.inner.nothing
 nn.functional._mha_shape_check                  world.inner.nothing
+nn.functional.grad                              nn.grad
+nn.functional.grad.*                            nn.grad.*
 utils.model_zoo                                 world.hub
 utils.model_zoo.load_url                        world.hub.load_state_dict_from_url
 utils.model_zoo.tqdm                            world.hub.tqdm

@@ -25,3 +25,7 @@ IntLikeType = _int_like = builtins.int
 FloatLikeType = builtins.float
 BoolLikeType = builtins.bool
 Storage = Any
+_Number = (builtins.int, builtins.float, builtins.bool)
+_TensorOrOptionalTensors = Union[Tensor, Sequence[Union[Tensor, None]]]
+_TensorOrTensorsOrGradEdge = Any
+_symsize, _dispatchkey, _layout = _size, builtins.str, Any

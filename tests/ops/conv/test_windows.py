@@ -124,3 +124,16 @@ def test_unfold_and_fold_are_adjoint():
     z = F.unfold(x, **kw)
     y = cr.tensor(RNG.standard_normal(z.shape))
     assert float((y * z).sum()) == pytest.approx(float((F.fold(y, (6, 5), **kw) * x).sum()), rel=1e-12)
+
+
+def test_power_means_of_infinite_order_are_extrema() -> None:
+    x = cr.tensor([[[1.0, -3.0, 2.0, 4.0]]])
+    pool = cr.nn.functional.lp_pool1d
+    assert pool(x, float("inf"), 2, 1).tolist() == [[[3.0, 3.0, 4.0]]]
+    assert pool(x, -float("inf"), 2, 1).tolist() == [[[1.0, 2.0, 2.0]]]
+
+
+def test_a_window_of_padding_alone_is_refused_in_words() -> None:
+    with pytest.raises(RuntimeError, match="nothing but padding"):
+        cr.nn.MaxPool1d(2, None, 1, 2)(cr.ones(1, 1))
+    assert cr.nn.AdaptiveAvgPool1d(5)(cr.ones(0, 10)).shape == (0, 5)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
+from ...core import dtypes as dt
 from ...core.tensor import Tensor
 from .. import functional as F
 from ..module import Module
@@ -306,6 +307,22 @@ class LinearCrossEntropyOptions:
     chunking_method: str | None = "auto"
     acc_policy: str = "auto"
     acc_dtype: Any = None
+
+    def __post_init__(self) -> None:
+        """Refuse hints that PyTorch refuses."""
+        if self.acc_policy not in ("auto", "accurate", "balanced", "compact"):
+            raise ValueError(f"LinearCrossEntropyOptions: invalid acc_policy: {self.acc_policy!r}")
+        name, colon, factor = (self.chunking_method or "auto").partition(":")
+        if (colon and not (name == "aspect_ratio" and factor.isdigit() and int(factor) > 0)) or (
+            not colon and name != "auto"
+        ):
+            raise ValueError(f"LinearCrossEntropyOptions: invalid chunking_method: {self.chunking_method!r}")
+        if self.batch_chunk_size is not None and (type(self.batch_chunk_size) is not int or self.batch_chunk_size < 1):
+            raise ValueError(
+                f"LinearCrossEntropyOptions: batch_chunk_size must be a positive int, got {self.batch_chunk_size!r}"
+            )
+        if self.acc_dtype is not None and self.acc_dtype not in (dt.float16, dt.bfloat16, dt.float32, dt.float64):
+            raise ValueError(f"LinearCrossEntropyOptions: unsupported acc_dtype: {self.acc_dtype}")
 
 
 class LinearCrossEntropyLoss(_WeightedLoss):

@@ -51,7 +51,7 @@ class RNNBase(Module):
         if proj_size < 0 or proj_size >= hidden_size:
             raise ValueError(f"{name}: proj_size must be at least 0 and smaller than hidden_size, got {proj_size}")
         if proj_size and mode != "LSTM":
-            raise ValueError(f"{name}: proj_size is only for LSTM")
+            raise ValueError(f"{name}: proj_size argument is only supported for LSTM, not RNN or GRU")
         if dropout and num_layers == 1:
             warnings.warn(
                 f"{name}: dropout is between layers, and there is one: dropout={dropout} has no effect", stacklevel=3
@@ -169,7 +169,7 @@ class RNN(RNNBase):
         self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh", *args: Any, **kw: Any
     ) -> None:
         if nonlinearity not in ("tanh", "relu"):
-            raise ValueError(f"RNN: nonlinearity must be 'tanh' or 'relu', got {nonlinearity!r}")
+            raise ValueError(f"RNN: Unknown nonlinearity {nonlinearity!r}. Select from 'tanh' or 'relu'.")
         super().__init__(f"RNN_{nonlinearity.upper()}", input_size, hidden_size, num_layers, *args, **kw)
         self.nonlinearity = nonlinearity
 
@@ -249,7 +249,7 @@ class RNNCell(RNNCellBase):
         dtype: Any = None,
     ) -> None:
         if nonlinearity not in ("tanh", "relu"):
-            raise ValueError(f"RNNCell: nonlinearity must be 'tanh' or 'relu', got {nonlinearity!r}")
+            raise ValueError(f"RNNCell: Unknown nonlinearity {nonlinearity!r}. Select from 'tanh' or 'relu'.")
         super().__init__(input_size, hidden_size, bias, 1, device, dtype)
         self.nonlinearity = nonlinearity
 

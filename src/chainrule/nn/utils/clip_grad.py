@@ -32,7 +32,7 @@ def get_total_norm(
         total = vector_norm(stack([vector_norm(t, norm_type) for t in ts]), norm_type)
     if error_if_nonfinite and not math.isfinite(float(total)):
         raise RuntimeError(
-            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be clipped. To disable "
+            f"The total norm of order {float(norm_type)} for gradients from `parameters` is non-finite, so it cannot be clipped. To disable "
             f"this error and scale the gradients by the non-finite norm anyway, set `error_if_nonfinite=False`"
         )
     return total

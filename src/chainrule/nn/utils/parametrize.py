@@ -64,25 +64,36 @@ class ParametrizationList(ModuleList):
         self.unsafe = unsafe
         with no_grad():
             new = self._inverted(original)
+            self._check_inverse(original, new)
             if not unsafe:
                 _check(original, self._chain([new] if isinstance(new, Tensor) else new))
         self.is_tensor = isinstance(new, Tensor)
         self.ntensors = 1 if self.is_tensor else len(new)
         if self.is_tensor:
-            if new.dtype is not original.dtype:
-                raise ValueError(
-                    f"right_inverse changed the dtype from {original.dtype} to {new.dtype}; a single tensor must keep it"
-                )
             if new is not original:  # the same object with another value, so that optimisers keep it
                 original.data = new
             self._register("original", original, original)
         else:
             for k, x in enumerate(new):
-                if not isinstance(x, Tensor):
-                    raise ValueError(
-                        f"right_inverse must return a Tensor or a Sequence of tensors. Got a sequence with {type(x).__name__}"
-                    )
                 self._register(f"original{k}", x, original)
+
+    @staticmethod
+    def _check_inverse(original: Tensor, new: Any) -> None:
+        """Refuse what a right inverse may not return as the original, or the originals."""
+        if isinstance(new, Tensor):
+            for part in ("dtype", "device"):
+                if getattr(new, part) != getattr(original, part):
+                    raise ValueError(
+                        f"register_parametrization: When `right_inverse` outputs one tensor, it may not change the {part}; it changes it from "
+                        f"{getattr(original, part)} to {getattr(new, part)}"
+                    )
+            return
+        for k, x in enumerate(new):
+            if not isinstance(x, Tensor):
+                raise ValueError(
+                    f"register_parametrization: `right_inverse` must return a Tensor or a Sequence of tensors (list, tuple...). Got element {k} of "
+                    f"the sequence with type {type(x).__name__}"
+                )
 
     def _register(self, name: str, x: Tensor, original: Tensor) -> None:
         if not isinstance(original, Parameter):
@@ -110,7 +121,7 @@ class ParametrizationList(ModuleList):
                 continue
             if not isinstance(new, Tensor) and not isinstance(new, Sequence):
                 raise ValueError(
-                    f"right_inverse of {type(m).__name__} must return a Tensor or a Sequence of tensors. Got {type(new).__name__}"
+                    f"register_parametrization: `right_inverse` of {type(m).__name__} must return a Tensor or a Sequence of tensors. Got {type(new).__name__}"
                 )
         return new
 
@@ -193,7 +204,12 @@ def register_parametrization(
                         raise ValueError(
                             f"{what}: parametrization.right_inverse must return a tensor. Got: {type(back).__name__}"
                         )
-                    _check(x, back)
+                    for part in ("dtype", "shape"):
+                        if getattr(back, part) != getattr(x, part):
+                            raise ValueError(
+                                f"{what}: The tensor returned by parametrization.right_inverse must have the same {part} as module.{tensor_name}, "
+                                f"unless the `unsafe` flag is enabled; got {getattr(back, part)} instead of {getattr(x, part)}"
+                            )
         group.append(parametrization)
         group.unsafe |= unsafe
         return module

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...core import dtypes as dt
 from ...core.errors import ChainruleError
 from ...core.tensor import Tensor
 from ...ops.recurrent.layers import packed_order
@@ -60,18 +61,51 @@ class PackedSequence(_Packed):
 
     def to(self, *args: Any, **kw: Any) -> PackedSequence:
         """The same with data of another type or elsewhere."""
-        return self._replace(data=self.data.to(*args, **kw))
+        data = self.data.to(*args, **kw)
+        return self if data is self.data else self._replace(data=data)
 
-    def double(self) -> PackedSequence:
-        """The same in float64."""
-        return self._replace(data=self.data.double())
+    def byte(self) -> PackedSequence:
+        """The same in uint8."""
+        return self.to(dt.uint8)
+
+    def char(self) -> PackedSequence:
+        """The same in int8."""
+        return self.to(dt.int8)
+
+    def short(self) -> PackedSequence:
+        """The same in int16."""
+        return self.to(dt.int16)
+
+    def int(self) -> PackedSequence:
+        """The same in int32."""
+        return self.to(dt.int32)
+
+    def long(self) -> PackedSequence:
+        """The same in int64."""
+        return self.to(dt.int64)
+
+    def half(self) -> PackedSequence:
+        """The same in float16."""
+        return self.to(dt.float16)
 
     def float(self) -> PackedSequence:
         """The same in float32."""
-        return self._replace(data=self.data.float())
+        return self.to(dt.float32)
+
+    def double(self) -> PackedSequence:
+        """The same in float64."""
+        return self.to(dt.float64)
 
     def cpu(self) -> PackedSequence:
         """The same: there is one device."""
+        return self
+
+    def is_pinned(self) -> bool:
+        """Whether the data are in pinned memory."""
+        return self.data.is_pinned()
+
+    def pin_memory(self) -> PackedSequence:
+        """The same: computation is on the CPU."""
         return self
 
     @property
@@ -88,6 +122,8 @@ def pack_padded_sequence(
     input: Tensor, lengths: Tensor | Sequence[int], batch_first: bool = False, enforce_sorted: bool = True
 ) -> PackedSequence:
     """Padded sequences [time, batch, ...] without their padding, step by step, the longest first."""
+    if not input.numel():
+        raise ChainruleError(f"pack_padded_sequence: Cannot pack empty tensors, got shape {list(input.shape)}")
     x = input.transpose(0, 1) if batch_first else input
     n = _vector(lengths)
     longest, batch = x.shape[:2]
@@ -100,7 +136,8 @@ def pack_padded_sequence(
     order = np.argsort(-n, kind="stable")
     if enforce_sorted and (np.diff(n) > 0).any():
         raise ChainruleError(
-            "pack_padded_sequence: lengths must be sorted in decreasing order; pass enforce_sorted=False to have them sorted"
+            "pack_padded_sequence: `lengths` array must be sorted in decreasing order when `enforce_sorted` is True. "
+            "You can pass `enforce_sorted=False` to have them sorted"
         )
     steps = (n[None] > np.arange(int(n.max()))[:, None]).sum(1)
     rows = np.concatenate([t * batch + order[:k] for t, k in enumerate(steps)])
@@ -114,10 +151,13 @@ def pad_packed_sequence(
 ) -> tuple[Tensor, Tensor]:
     """Packed sequences as padded ones, in their order, and their lengths."""
     steps = sequence.batch_sizes.numpy()
+    if not len(steps):
+        raise ChainruleError("pad_packed_sequence: Expected batch_sizes to be non-empty, got a sequence without steps")
     longest, batch = len(steps), int(steps[0])
     if total_length is not None and total_length < longest:
         raise ValueError(
-            f"pad_packed_sequence: total_length must be at least the length of the longest sequence, {longest}, got {total_length}"
+            f"pad_packed_sequence: Expected total_length to be at least the length of the longest sequence in input, but got "
+            f"total_length={total_length} and max sequence length being {longest}"
         )
     lengths = (steps[:, None] > np.arange(batch)).sum(0)
     total = longest if total_length is None else total_length
@@ -143,6 +183,10 @@ def pad_sequence(
     """Sequences [time, ...] of different lengths side by side, filled up with `padding_value`."""
     if padding_side not in ("left", "right"):
         raise ChainruleError(f"pad_sequence: padding_side must be 'left' or 'right', got {padding_side!r}")
+    if not isinstance(sequences, Iterable):
+        raise ChainruleError(
+            f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences).__name__}"
+        )
     xs = list(sequences.unbind(0)) if isinstance(sequences, Tensor) else list(sequences)
     if not xs:
         raise ChainruleError("pad_sequence: received an empty list of sequences")
@@ -170,7 +214,8 @@ def pack_sequence(sequences: Iterable[Tensor], enforce_sorted: bool = True) -> P
         raise ChainruleError("pack_sequence: Length of all samples has to be greater than 0")
     if enforce_sorted and (np.diff(n) > 0).any():
         raise ChainruleError(
-            "pack_sequence: sequences must be sorted by decreasing length; pass enforce_sorted=False to have them sorted"
+            "pack_sequence: the lengths of the sequences must be sorted in decreasing order when `enforce_sorted` is True. "
+            "You can pass `enforce_sorted=False` to have them sorted"
         )
     rows, by, steps = packed_order(n)
     data = cat(xs, 0).index_select(0, Tensor(rows))

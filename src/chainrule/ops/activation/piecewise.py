@@ -5,6 +5,7 @@ At a kink the derivative is PyTorch's: that of the flat side where there is one.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -236,6 +237,9 @@ def rrelu(
 ) -> Tensor:
     """``input`` where positive, else ``a * input`` with a uniform in [lower, upper], or its mean without ``training``."""
     need_float("rrelu", input)
+    for what, bound in (("lower", lower), ("upper", upper)):
+        if not math.isfinite(bound):
+            raise RuntimeError(f"rrelu: {what} bound must be finite, got {bound}")
     if lower > upper:
         raise RuntimeError(
             f"rrelu: Lower bound should be less than or equal to the upper bound, got lower={lower}, upper={upper}"

@@ -288,7 +288,9 @@ def _check(name: str, x: Any, w: Any, bias: Any, d: int, groups: int, transposed
         if not isinstance(v, Tensor):
             raise TypeError(f"{name}: {what} must be a tensor, got {type(v).__name__}")
     if groups <= 0:
-        raise RuntimeError(f"{name}: non-positive groups is not supported, got groups={groups}")
+        raise RuntimeError(
+            f"{name}: expected groups to be greater than 0, but got groups={groups}: non-positive groups is not supported"
+        )
     if w.ndim < 3 and d == 1:
         raise RuntimeError(f"{name}: weight should have at least three dimensions, got shape {list(w.shape)}")
     if w.ndim != d + 2:
@@ -297,7 +299,7 @@ def _check(name: str, x: Any, w: Any, bias: Any, d: int, groups: int, transposed
         )
     if x.ndim not in (d + 1, d + 2):
         raise RuntimeError(
-            f"{name}: expected {d + 1}D (unbatched) or {d + 2}D (batched) input, but got input of size {list(x.shape)}"
+            f"{name}: Expected {d + 1}D (unbatched) or {d + 2}D (batched) input to {name}, but got input of size: {list(x.shape)}"
         )
     given = [v for v in (x, w, bias) if v is not None]
     if any(v.dtype is not x.dtype for v in given):
@@ -307,16 +309,16 @@ def _check(name: str, x: Any, w: Any, bias: Any, d: int, groups: int, transposed
     c = x.shape[x.ndim - d - 1]
     if w.shape[0] < groups:
         raise RuntimeError(
-            f"{name}: given groups={groups}, expected weight to be at least {groups} at dimension 0, got {list(w.shape)}"
+            f"{name}: Given groups={groups}, expected weight to be at least {groups} at dimension 0, got {list(w.shape)}"
         )
     if w.shape[0] % groups:
         raise RuntimeError(
-            f"{name}: given groups={groups}, expected dimension 0 of weight {list(w.shape)} to be divisible by {groups}"
+            f"{name}: Given groups={groups}, expected dimension 0 of weight {list(w.shape)} to be divisible by {groups}"
         )
     want = w.shape[0] if transposed else w.shape[1] * groups
     if c != want:
         raise RuntimeError(
-            f"{name}: given groups={groups}, weight of size {list(w.shape)}, expected input {list(x.shape)} to have {want} channels, but got {c} instead"
+            f"{name}: Given groups={groups}, weight of size {list(w.shape)}, expected input {list(x.shape)} to have {want} channels, but got {c} instead"
         )
     o = w.shape[1] * groups if transposed else w.shape[0]
     if bias is not None and tuple(bias.shape) != (o,):
@@ -386,8 +388,8 @@ def _conv(
     else:
         if any(n + 2 * a < r + 1 for n, a, r in zip(size, p, reach, strict=True)):
             raise RuntimeError(
-                f"{name}: calculated padded input size per channel: {tuple(n + 2 * a for n, a in zip(size, p, strict=True))}. Kernel size: "
-                f"{tuple(r + 1 for r in reach)} (with dilation {e}). Kernel size can't be greater than actual input size"
+                f"{name}: Calculated padded input size per channel: ({' x '.join(str(n + 2 * a) for n, a in zip(size, p, strict=True))}). "
+                f"Kernel size: ({' x '.join(str(r + 1) for r in reach)}). Kernel size can't be greater than actual input size"
             )
         out = tuple((n + 2 * a - r - 1) // t + 1 for n, a, r, t in zip(size, p, reach, s, strict=True))
     y = _apply(conv_p, x, w, bias, groups, Geometry(size, kernel, out, s, p, e))

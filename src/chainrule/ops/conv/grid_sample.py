@@ -7,6 +7,7 @@ derivative; the weights are polynomials of the point's distance to them, so deri
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -131,12 +132,12 @@ def _check(name: str, x: Any, grid: Any, mode: str) -> None:
             f"{name}: expected input and grid to have same dtype, but input is {x.dtype} and grid is {grid.dtype}"
         )
     shapes = f"input {list(x.shape)} and grid {list(grid.shape)}"
-    if x.ndim not in (4, 5) or grid.ndim != x.ndim:
-        raise RuntimeError(f"{name}: expected 4D or 5D input and grid with same number of dimensions, but got {shapes}")
     if x.shape[0] != grid.shape[0]:
         raise RuntimeError(f"{name}: expected grid and input to have same batch size, but got {shapes}")
     if grid.shape[-1] != x.ndim - 2:
         raise RuntimeError(f"{name}: expected grid to have size {x.ndim - 2} in last dimension, but got {shapes}")
+    if x.ndim not in (4, 5) or grid.ndim != x.ndim:
+        raise RuntimeError(f"{name}: expected 4D or 5D input and grid with same number of dimensions, but got {shapes}")
     if 0 in x.shape[1:]:
         raise RuntimeError(
             f"{name}: expected input to have non-empty spatial dimensions and channels, but got {shapes}"
@@ -194,7 +195,7 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
     name = "affine_grid"
     if not isinstance(theta, Tensor) or theta.dtype.category != dt.FLOAT:
         got = theta.dtype if isinstance(theta, Tensor) else type(theta).__name__
-        raise ValueError(f"{name}: expected theta to have floating point type, but got {got}")
+        raise ValueError(f"{name}: Expected theta to have floating point type, but got {got}")
     size = tuple(int(k) for k in size)
     d = len(size) - 2
     if d not in (2, 3):
@@ -203,12 +204,18 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
         )
     if theta.ndim != 3 or tuple(theta.shape[1:]) != (d, d + 1):
         raise ValueError(
-            f"{name}: expected a batch of {d}D affine matrices of shape Nx{d}x{d + 1} for size {size}. Got theta {list(theta.shape)}."
+            f"{name}: Expected a batch of {d}D affine matrices of shape Nx{d}x{d + 1} for size {size}. Got theta {list(theta.shape)}."
         )
     if min(size) <= 0:
         raise ValueError(f"{name}: expected non-zero, positive output size. Got {size}")
     if theta.shape[0] != size[0]:
         raise RuntimeError(f"{name}: size {size} and theta {list(theta.shape)} differ in the batch")
+    if align_corners and min(size[2:]) == 1:
+        warnings.warn(
+            f"{name}: with align_corners=True a dim of one pixel has its centre at 0; with align_corners=False its pixel spans the whole range. "
+            f"See the documentation of affine_grid for details.",
+            stacklevel=2,
+        )
     wide = widened(theta)
     kind = wide.dtype.np
     axes = np.meshgrid(*[_centres(n, bool(align_corners), kind) for n in size[2:]], indexing="ij")

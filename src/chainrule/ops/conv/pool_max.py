@@ -66,8 +66,8 @@ def _along(x: Any, i: Any, axis: int, taps: Taps, unit: int) -> tuple[Any, Any]:
             y[(*at, k)] = np.take_along_axis(part, j, axis).squeeze(axis)
             where[(*at, k)] = np.take_along_axis(i[(*at, s)], j, axis).squeeze(axis)
         return y, where
-    steps = iter(taps.steps)
-    o, s, _ = next(steps)
+    steps: Any = iter(taps.steps)
+    o, s, _ = next(steps, (None, None, None))
     if o != slice(None):
         raise RuntimeError("max_pool: a window holds nothing but padding; use a smaller dilation or padding")
     y, where = x[(*at, s)].copy(), i[(*at, s)].copy()
@@ -134,7 +134,7 @@ def _ordered(name: str, x: Tensor) -> None:
         raise RuntimeError(f"{name}: not implemented for input of type {x.dtype}")
 
 
-def _max_pool(
+def max_pool(
     name: str, d: int, x: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil: bool
 ) -> tuple[Tensor, Tensor]:
     check_input(name, x, d)
@@ -169,7 +169,7 @@ def _declare(d: int) -> None:
         ceil_mode: bool = False,
         return_indices: bool = True,
     ) -> tuple[Tensor, Tensor]:
-        return _max_pool(name, d, input, kernel_size, stride, padding, dilation, ceil_mode)
+        return max_pool(name, d, input, kernel_size, stride, padding, dilation, ceil_mode)
 
     def pool(
         input: Tensor,
@@ -180,7 +180,7 @@ def _declare(d: int) -> None:
         ceil_mode: bool = False,
         return_indices: bool = False,
     ) -> Any:
-        both = _max_pool(name, d, input, kernel_size, stride, padding, dilation, ceil_mode)
+        both = max_pool(name, d, input, kernel_size, stride, padding, dilation, ceil_mode)
         return both if return_indices else both[0]
 
     def adaptive_with_indices(input: Tensor, output_size: Any, return_indices: bool = True) -> tuple[Tensor, Tensor]:
@@ -315,7 +315,9 @@ def _fractional(
     if output_ratio is not None:
         ratio = (output_ratio,) * d if isinstance(output_ratio, int | float) else tuple(output_ratio)
         if len(ratio) != d:
-            raise ValueError(f"{name}: output_ratio must be a number or {d} of them, got {output_ratio!r}")
+            raise ValueError(
+                f"{name} requires output_ratio to either be a single Int or tuple of Ints. It must be a number or {d} of them, got {output_ratio!r}"
+            )
         out = tuple(int(n * r) for n, r in zip(size, ratio, strict=True))
     else:
         out = spread(name, "output_size", output_size, d)

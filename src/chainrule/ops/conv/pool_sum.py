@@ -211,7 +211,7 @@ def check_adaptive(name: str, x: Any, d: int) -> None:
         raise TypeError(f"{name}: input must be a tensor, got {type(x).__name__}")
     if x.ndim not in (d + 1, d + 2):
         raise RuntimeError(f"{name}: Expected {d + 1}D or {d + 2}D tensor for input, but got {list(x.shape)}")
-    if 0 in x.shape[x.ndim - d - (1 if x.ndim == d + 1 else 0) :] or 0 in x.shape[1:]:
+    if 0 in x.shape[1:]:
         raise RuntimeError(
             f"{name}: Expected input to have non-zero size for non-batch dimensions, but input has sizes {list(x.shape)}"
         )
@@ -244,6 +244,11 @@ adaptive_avg_pool3d = _declare_adaptive(3, "_adaptive_avg_pool3d nn.functional.a
 
 def _lp_pool(d: int, x: Tensor, p: float, kernel_size: Any, stride: Any, ceil: bool) -> Tensor:
     k = spread(f"lp_pool{d}d", "kernel_size", kernel_size, d)
+    if math.isinf(p):  # the limits of the norm: the largest and the smallest absolute value
+        from .pool_max import max_pool
+
+        sign = 1 if p > 0 else -1
+        return sign * max_pool(f"lp_pool{d}d", d, sign * x.abs(), kernel_size, stride, 0, 1, ceil)[0]
     mean = _avg_pool(f"lp_pool{d}d", d, x.pow(p), kernel_size, stride, 0, ceil, True, None)
     total = mean * math.prod(k)
     if p == 1:
@@ -278,4 +283,6 @@ sample("nn.functional.adaptive_avg_pool2d", S(2, 1, 5, 4), (7, None))
 sample("nn.functional.adaptive_avg_pool3d", S(2, 5, 4, 3), (1, 2, 3))
 sample("nn.functional.lp_pool1d", S(1, 6, low=0.5), 3, 2, cx=False)
 sample("nn.functional.lp_pool2d", S(1, 2, 4, 5), 2, (2, 3), stride=1, ceil_mode=True, cx=False)
+sample("nn.functional.lp_pool1d", Given([[1.0, -3.0, 2.0, 4.0]], grad=True), math.inf, 2, 1, cx=False)
+sample("nn.functional.lp_pool2d", S(1, 2, 4, 5), -math.inf, (2, 3), stride=1, cx=False)
 sample("nn.functional.lp_pool1d", Given([[1.0, 2.0, 0.5, 1.0]], grad=True), 1, 2, cx=False)

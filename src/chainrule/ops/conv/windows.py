@@ -145,13 +145,13 @@ def im2col(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     k, d, p, s = _settings("unfold", kernel_size, dilation, padding, stride)
     if input.ndim not in (3, 4) or 0 in input.shape[-3:]:
         raise RuntimeError(
-            f"unfold: expected 3D or 4D (batch mode) input with possibly 0 batch size and other non-zero dimensions, got {list(input.shape)}"
+            f"unfold: Expected 3D or 4D (batch mode) input with possibly 0 batch size and other non-zero dimensions, got {list(input.shape)}"
         )
     out = tuple(_count(n + 2 * p1, k1, s1, d1) for n, k1, d1, p1, s1 in zip(input.shape[-2:], k, d, p, s, strict=True))
     if min(out) < 1:
         raise RuntimeError(
-            f"unfold: input of shape {list(input.shape)} with kernel_size {k}, dilation {d}, padding {p}, stride {s} has no patches: "
-            f"its shape of sliding blocks is too small (non-positive)"
+            f"unfold: input of shape {list(input.shape)} with kernel_size {k}, dilation {d}, padding {p}, stride {s} gives the "
+            f"calculated shape of the array of sliding blocks as {out}, but its components must be at least one"
         )
     return patches_p(input, geo=Geometry(input.shape[-2:], k, out, s, p, d))
 

@@ -305,6 +305,17 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
             f"embedding_bag: If per_sample_weights ({list(per_sample_weights.shape)}) is not None, then it must have "
             f"the same shape as the input ({list(input.shape)})"
         )
+    if per_sample_weights is not None and per_sample_weights.dtype is not weight.dtype:
+        raise RuntimeError(
+            f"embedding_bag: expected `weight` and `per_sample_weights` to have the same type as each other, got {weight.dtype} and "
+            f"{per_sample_weights.dtype}"
+        )
+    if weight.ndim != 2:
+        raise ValueError(f"embedding_bag: weight has to be a 2D Tensor, but got Tensor of dimension {weight.ndim}")
+    if padding_idx is not None and not -weight.shape[0] <= padding_idx < weight.shape[0]:
+        raise RuntimeError(
+            f"embedding_bag: padding_idx must be within the number of embeddings, {-weight.shape[0]} through {weight.shape[0] - 1}, got {padding_idx}"
+        )
     if whole_nest(input) and input.ndim == 2:  # bags of sizes of their own
         lengths, input = input.lengths(), input.values()
         per_sample_weights = None if per_sample_weights is None else per_sample_weights.values()
@@ -332,7 +343,10 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     pad = None if padding_idx is None else padding_idx % n
     # Entries after the last offset fall into one more bag, which is dropped.
     total, bags = input.shape[0], lengths.shape[0] + include_last_offset
-    rows = embedding(input, weight, None, max_norm, norm_type, scale_grad_by_freq, sparse)
+    try:
+        rows = embedding(input, weight, None, max_norm, norm_type, scale_grad_by_freq, sparse)
+    except IndexError as e:
+        raise RuntimeError(f"embedding_bag: Expected idx >= 0 && idx < num_embeddings ({n}): {e}") from None
     half = rows.dtype if rows.dtype.np in dt.HALVES else None
     if half:  # rounded once, at the end
         rows = rows.to(dt.float32)

@@ -422,7 +422,11 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if len(want) == 1:
         y = matmul(input, weight)
     elif len(want) == 2:
-        if not have or have[-1] != want[-1]:
+        if not have:
+            raise RuntimeError(
+                f"linear: both arguments to linear need to be at least 1D, but they are 0D and {len(want)}D"
+            )
+        if have[-1] != want[-1]:
             raise RuntimeError(
                 f"linear: the last dim of input {list(input.shape)} must equal the last dim of weight {list(weight.shape)} "
                 f"(weight is [out_features, in_features])"

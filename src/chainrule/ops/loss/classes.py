@@ -174,6 +174,12 @@ def _check_shapes(name: str, input: Tensor, target: Tensor) -> None:
     want = () if len(s) == 1 else (s[0], *s[2:])
     if t == want:
         return
+    if len(s) == len(t) == 1:
+        raise ValueError(f"{name}: For 1D input, 1D target must have size 1, or no dim at all; got {t[0]}")
+    if len(s) == len(t) == 2 and s[0] == t[0]:
+        raise RuntimeError(
+            f"{name}: 1D target tensor expected, multi-target not supported; got target {list(t)} for input {list(s)}"
+        )
     if len(s) > 1 and (not t or t[0] != s[0]):
         raise ValueError(
             f"{name}: Expected input batch_size ({s[0]}) to match target batch_size ({t[0] if t else 'none, it is 0-dim'}); input {list(s)}, target {list(t)}"

@@ -222,7 +222,7 @@ def ctc_loss(
     if targets.ndim not in (1, 2) or (targets.ndim == 2 and targets.shape[0] != n):
         raise RuntimeError(f"ctc_loss: targets must be ({n}, S) or all sequences in one row, got {list(targets.shape)}")
     if steps == 0:
-        raise RuntimeError(f"ctc_loss: log_probs must have at least one step, got {list(log_probs.shape)}")
+        raise RuntimeError(f"ctc_loss: log_probs tensor must not be empty, got {list(log_probs.shape)}")
     if target_lengths is None and targets.ndim == 1:
         raise RuntimeError("ctc_loss: target_lengths must say how targets in one row are divided")
     input_lengths = [steps] * n if input_lengths is None else input_lengths

@@ -65,7 +65,7 @@ def difference(name: str, input: Tensor, target: Tensor) -> Tensor:
         broadcast_shapes(input.shape, target.shape, what=f"{name} of input and target")
         _warn(
             f"{name}: target has shape {list(target.shape)}, input {list(input.shape)}; they broadcast, which is rarely "
-            f"meant. Give them the same shape."
+            f"meant. Please ensure they have the same size."
         )
     return input - target
 
@@ -217,7 +217,7 @@ def binary_cross_entropy(
     r = reduction_of(reduction, size_average, reduce)
     if tuple(target.shape) != tuple(input.shape):
         raise ValueError(
-            f"binary_cross_entropy: target of shape {list(target.shape)} is different to input of shape {list(input.shape)}. "
+            f"binary_cross_entropy: Using a target size ({target.shape}) that is different to the input size ({input.shape}) is refused. "
             f"Please ensure they have the same size."
         )
     check_unit_interval_p.bind(input.detach())

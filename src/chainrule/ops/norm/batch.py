@@ -163,7 +163,11 @@ def batch_norm(
         mask = mask.movedim(d, 1) if mask is not None and mask.ndim == input.ndim else mask
         return batch_norm(input.movedim(d, 1), *rest, mask=mask, lengths=lengths).movedim(1, d)
     if not input.numel():  # nothing to normalise and no statistics to learn from
-        return input.clone()
+        y = input.clone()
+        each = (-1, *(1,) * (input.ndim - 2))
+        if weight is not None:  # which has a gradient all the same, of zeros
+            y = y * weight.reshape(*each).to(y.dtype)
+        return y if bias is None else y + bias.reshape(*each).to(y.dtype)
     _check("batch_norm", input, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
     if training and input.numel() // max(input.shape[1], 1) == 1:
         raise ValueError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -85,6 +86,27 @@ _family("alpha_dropout", False, True, "Dropout to the negative saturation value 
 _family("feature_alpha_dropout", True, True, ":func:`alpha_dropout` of whole channels (dimension 1).")
 
 
+_RANKS = {"dropout2d": (3, 4), "dropout3d": (4, 5)}
+
+
+def _check_rank(name: str, ndim: int) -> None:
+    """Warn of an input whose channels may not be where the caller thinks."""
+    low, high = _RANKS[name]
+    if not low <= ndim <= high:
+        warnings.warn(
+            f"{name}: Received a {ndim}-D input to {name}, which is deprecated and will result in an error in a future release. To retain the "
+            f"behavior and silence this warning, please use dropout instead. Note that {name} exists to provide channel-wise dropout on inputs "
+            f"with {high - 2} spatial dimensions, a channel dimension, and an optional batch dimension (i.e. {low}D or {high}D inputs).",
+            stacklevel=3,
+        )
+    elif name == "dropout2d" and ndim == 3:
+        warnings.warn(
+            "dropout2d: Received a 3-D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - input is interpreted as "
+            "shape (N, C, L), where C is the channel dim. Use dropout1d for such inputs, or add a batch dimension.",
+            stacklevel=3,
+        )
+
+
 def _functional(name: str, training: bool, feature: bool, alpha: bool, ranks: tuple[int, int] | None, doc: str) -> None:
     """`ranks` are those of one example and of a batch, for functions that take both."""
 
@@ -92,8 +114,10 @@ def _functional(name: str, training: bool, feature: bool, alpha: bool, ranks: tu
         _probability(p, ValueError)
         if name == "dropout1d" and input.ndim not in (2, 3):
             raise RuntimeError(
-                f"dropout1d: expected 2D or 3D input, but received a {input.ndim}D input of shape {list(input.shape)}"
+                f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D input of shape {list(input.shape)}"
             )
+        if name in _RANKS:
+            _check_rank(name, input.ndim)
         one = ranks is not None and input.ndim == ranks[0]
         y = _apply(name, input.unsqueeze(0) if one else input, p, training, feature, alpha)
         y = input if p == 0 or not training else y.squeeze(0) if one else y

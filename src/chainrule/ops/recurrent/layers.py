@@ -199,7 +199,7 @@ def _cell_check(name: str, gates: int, input: Tensor, hx: Tensor, w_ih: Tensor, 
     if input.shape[-1] != w_ih.shape[-1] or hx.shape[-1] != w_hh.shape[-1] or w_ih.shape[0] != gates * hx.shape[-1]:
         raise ChainruleError(
             f"{name}: an input of shape {list(input.shape)} and a state of shape {list(hx.shape)} do not fit weights of shapes "
-            f"{list(w_ih.shape)} and {list(w_hh.shape)}"
+            f"{list(w_ih.shape)} (weight_ih) and {list(w_hh.shape)} (weight_hh)"
         )
 
 

@@ -143,7 +143,8 @@ def _check_index_pad(x: Tensor, p: list[int], mode: str) -> None:
     k, nd = len(p) // 2, x.ndim
     if len(p) % 2 or not 1 <= k <= 3 or nd not in (k + 1, k + 2):
         raise NotImplementedError(
-            f"pad: only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now: mode '{mode}' pads the last {k} dims of an "
+            f"pad: Padding size {len(p)} is not supported for {nd}D input tensor. Only 2D, 3D, 4D, 5D padding with non-constant padding are "
+            f"supported for now: mode '{mode}' pads the last {k} dims of an "
             f"input with {k + 1} or {k + 2} dims, got {nd} dims {list(x.shape)} and pad {p}"
         )
     if any(n == 0 for n in x.shape[nd - k - (1 if nd == k + 2 and mode != "circular" else 0) :]):
@@ -258,7 +259,7 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     c = input.shape[1]
     if groups <= 0:
         raise RuntimeError(
-            f"channel_shuffle: number of groups to divide channels in must be positive. Value of groups:{groups}"
+            f"channel_shuffle: Number of groups to divide channels in must be positive. Value of groups:{groups}"
         )
     if c % groups:
         raise RuntimeError(
