@@ -211,3 +211,18 @@ def test_summary() -> None:
     assert "blocks" in text and "layer (Linear)" in text and "2×8" in text
     assert "<table" in s._repr_html_()
     assert cr.summary(nn.Linear(2, 2)).parameters == 6
+
+
+def test_summary_changes_nothing_and_counts_lazy_modules_once_they_have_seen_an_input() -> None:
+    net = cr.nn.Sequential(cr.nn.LazyLinear(4), cr.nn.BatchNorm1d(4), cr.nn.Dropout(0.5))
+    text = str(cr.summary(net))
+    assert "lazy" in text and "8 parameters" in text
+    cr.manual_seed(0)
+    draws = cr.rand(3)
+    cr.manual_seed(0)
+    text = str(cr.summary(net, cr.randn(5, 3, generator=cr.Generator().manual_seed(1))))
+    assert "lazy" not in text and "24 parameters" in text
+    assert bool((cr.rand(3) == draws).all())
+    assert int(net[1].num_batches_tracked) == 0 and bool((net[1].running_mean == 0).all())
+    with pytest.raises(TypeError, match="must be a Module, not function"):
+        cr.summary(lambda x: x)
