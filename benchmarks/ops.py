@@ -259,8 +259,9 @@ def plot(store: Store) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    fig, axes = plt.subplots(1, 2, figsize=(11, 4.2), sharey=True)
-    for ax, threads in zip(axes, THREADS, strict=True):
+    seen = [t for t in THREADS if any(_column(store, size, which, t) for size in SIZES for which in PASSES)]
+    fig, axes = plt.subplots(1, len(seen), figsize=(5.5 * len(seen), 4.2), sharey=True, squeeze=False)
+    for ax, threads in zip(axes[0], seen, strict=True):
         for size, colour in zip(SIZES, ("#9ecae1", "#4292c6", "#08306b"), strict=True):
             for which, style in zip(PASSES, (":", "-"), strict=True):
                 values = sorted(_column(store, size, which, threads).values())
@@ -271,7 +272,7 @@ def plot(store: Store) -> None:
         if ax.lines:
             ax.legend(fontsize=8)
         ax.axhline(1.0, color="black", linewidth=0.8)
-    axes[0].set_ylabel("time / PyTorch's")
+    axes[0][0].set_ylabel("time / PyTorch's")
     fig.tight_layout()
     fig.savefig(PLOT, dpi=90)
     plt.close(fig)

@@ -28,7 +28,12 @@ PAGES = {
     "gallery-neural-ode": "gallery/neural_ode.html",
     "sharp-bits": "sharp-bits.html",
     "migrate-torch": "migrate/torch.html",
+    "five-minutes": "five-minutes.html",
+    "errors": "howto/errors.html",
+    "speed": "speed.html",
+    "scale": "scale.html",
     "reference": "reference/index.html",
+    "reference-nn": "reference/nn.html",
 }
 
 

@@ -92,12 +92,15 @@ def links(text: str, path: Path) -> str:
     out, fenced = [], False
     for line in text.splitlines():
         if line.lstrip().startswith("```"):
+            if fenced:
+                while out and not out[-1].strip():  # a doctest ends with an empty line, which a page need not show
+                    out.pop()
             fenced = not fenced
         out.append(line if fenced else re.sub(r"(?<!!)\[([^\]\[]+)\]\(([^)\s]+)\)", change, line))
     return "\n".join(out) + "\n"
 
 
-def show_page(out: Path) -> None:
+def show_page(out: Path, home: str) -> None:
     """The page that ``chainrule.show`` makes of a small GPT."""
     import chainrule as cr
 
@@ -107,7 +110,11 @@ def show_page(out: Path) -> None:
     cr.manual_seed(0)
     model = GPT(vocabulary=32)
     tokens = cr.randint(0, 32, (2, 16))
-    cr.show(model.loss, tokens, path=out / "show-gpt.html")
+    path = out / "show-gpt.html"
+    cr.show(model.loss, tokens, path=path)
+    path.write_text(
+        path.read_text(encoding="utf-8").replace('<div class="bar"', f'{home}<div class="bar"', 1), encoding="utf-8"
+    )
 
 
 def main() -> int:
@@ -135,11 +142,13 @@ def main() -> int:
     from . import sources
 
     sources.write(args.out / "source", Path(package).parent, files)
-    shutil.copy(DOCS / "conformance.html", args.out / "conformance.html")
+    home = '<p style="margin:0"><a href="index.html">chainrule</a></p>'
+    matrix = (DOCS / "conformance.html").read_text(encoding="utf-8").replace("<h1>", f"{home}<h1>", 1)
+    (args.out / "conformance.html").write_text(matrix, encoding="utf-8")
     for path in (src / "gallery").glob("*.ipynb"):
         shutil.copy(path, args.out / "gallery" / path.name)
     shutil.copytree(src / "gallery" / "pictures", args.out / "gallery" / "pictures", dirs_exist_ok=True)
-    show_page(args.out)
+    show_page(args.out, home)
     icon = np.full((16, 16, 3), 255, np.uint8)
     icon[3:13, 3:6], icon[10:13, 3:13], icon[3:6, 3:13] = (11, 98, 196), (11, 98, 196), (11, 98, 196)
     (args.out / "favicon.ico").write_bytes(png(icon))  # browsers ask for it

@@ -2,39 +2,53 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
-import io
 import re
 import types
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import numpy as np
 
 import chainrule as cr
 from chainrule.core.op import OPS
 from chainrule.core.registry import PUBLIC
-from chainrule.core.samples import SAMPLES, Given, S
 
-from .examples import EXAMPLES
+from .running import Example, example_of, module_example
 
 ROOT = Path(cr.__file__).parent
 # Namespaces beside those of the ops: their public names are listed from the modules themselves.
 MODULES = {
     "func": "Transforms: functions that take functions",
     "autograd": "Derivatives of tensors that require them",
+    "autograd.functional": "Products with Jacobians and Hessians",
+    "autograd.forward_ad": "Forward mode, in the imperative style",
+    "autograd.graph": "Nodes, hooks and saved tensors",
     "nn": "Modules",
     "nn.utils": "Tools for modules",
+    "nn.utils.rnn": "Packed and padded sequences",
+    "nn.utils.parametrize": "Parameters computed from others",
+    "nn.utils.parametrizations": "Norms and orthogonal weights",
+    "nn.utils.prune": "Pruning",
     "nn.init": "Initial values",
+    "nn.parallel": "Modules on many processes",
     "optim": "Optimisers",
     "optim.lr_scheduler": "Schedules of learning rates",
+    "optim.swa_utils": "Averages of weights",
     "nested": "Ragged tensors",
     "sparse": "Sparse tensors",
     "numpy": "NumPy's constructors with derivatives",
-    "scipy": "SciPy's solvers with derivatives",
+    "scipy.optimize": "SciPy's equations and minima, with derivatives",
+    "scipy.integrate": "SciPy's integrals and differential equations, with derivatives",
+    "scipy.linalg": "SciPy's matrix functions, with derivatives",
+    "scipy.special": "SciPy's special functions of several arguments",
+    "scipy.signal": "SciPy's convolutions, with derivatives",
+    "scipy.stats": "SciPy's densities, with derivatives",
+    "distributed": "Many processes",
+    "distributed.nn.functional": "Collectives with derivatives",
+    "distributed.checkpoint": "Checkpoints of many processes",
+    "distributed.optim": "Optimisers of many processes",
     "distributions": "Probability distributions",
     "utils.data": "Datasets and loaders",
     "utils.checkpoint": "Checkpoints",
@@ -74,155 +88,6 @@ def source_page(file: str) -> str:
     return "source/" + file.removesuffix(".py").replace("/", ".") + ".html"
 
 
-# -- examples ----------------------------------------------------------------------------------------------------------
-
-
-def literal(a: np.ndarray) -> str:
-    """A small array as Python source."""
-    if a.dtype.kind == "f":
-        a = np.round(a, 2)
-    body = (
-        np.array2string(a, separator=", ", threshold=10_000, max_line_width=10_000).replace("\n", "").replace("  ", " ")
-    )
-    if a.dtype.kind == "f":
-        body = re.sub(r"(?<=[0-9])[.](?=[,\]])", ".0", body)
-    return f"cr.tensor({body})"
-
-
-def sample_lines(name: str) -> list[str] | None:
-    """The smallest sample of a function as source: the arrays, then the call."""
-    best: tuple[int, list[str]] | None = None
-    for s in SAMPLES:
-        if s.name != name or s.f is not None:
-            continue
-        rng = np.random.default_rng(0)
-        lines: list[str] = []
-        names = iter(["x", "y", "z", "u", "v", "w", "p", "q"])
-        size = 0
-
-        def build(a: Any, rng: Any = rng, names: Any = names, lines: list[str] = lines) -> str:
-            nonlocal size
-            if isinstance(a, S | Given):
-                v = a.make(rng, False)
-                size += v.size
-                n = next(names)
-                lines.append(f"{n} = {literal(np.asarray(v))}")
-                return n
-            if isinstance(a, list | tuple) and any(isinstance(b, S | Given) for b in a):
-                inner = ", ".join(build(b) for b in a)
-                return f"[{inner}]" if isinstance(a, list) else f"({inner},)"
-            if isinstance(a, float | int | str | bool | type(None) | tuple | list | slice | complex):
-                return repr(a)
-            raise StopIteration
-
-        try:
-            args = [build(a) for a in s.args] + [f"{k}={build(v)}" for k, v in s.kw.items()]
-        except (StopIteration, RuntimeError, ValueError):
-            continue
-        if "inf" in "".join(lines) or "nan" in "".join(lines):
-            continue
-        lines.append(f"cr.{name}({', '.join(args)})")
-        cost = size if size >= 3 else 50 + size  # small, but not so small that nothing is seen
-        if best is None or cost < best[0]:
-            best = (cost, lines)
-    return best[1] if best is not None and best[0] <= 60 else None
-
-
-GUESSES = ("x", "x, y", "x, dim=0", "x, 1", "x, 2", "i", "i, j", "x, y, z", "c", "(2, 3)", "3", "x, 0, 1", "x, 1, 0", "[x, y]", "x, [0]", "m", "m, v", "m, m", "x, i", "b", "b, b",
-           "x, 0", "x, b", "x, 0.5", "a", "a, 1", "a, (2, 2)", "a, 0, i", "i, 2", "x, (3,)", "s", "s, x", "")  # fmt: skip
-SETUP = {
-    "x": "x = cr.tensor([0.5, -1.2, 2.0])", "y": "y = cr.tensor([1.0, 0.3, -0.7])", "z": "z = cr.tensor([0.2, 0.4, 0.6])", "i": "i = cr.tensor([1, 2, 0])",
-    "j": "j = cr.tensor([3, 1, 2])", "c": "c = cr.tensor([1 + 2j, 3 - 1j])", "m": "m = cr.tensor([[2.0, 1.0], [1.0, 3.0]])", "v": "v = cr.tensor([1.0, 2.0])",
-    "b": "b = cr.tensor([True, False, True])", "a": "a = cr.tensor([[1.0, 2.0], [3.0, 4.0]])", "s": 's = cr.nested.nested_tensor([[1.0, 2.0], [3.0]])',
-}  # fmt: skip
-
-
-class Example(NamedTuple):
-    """Source lines with what they print, and the shapes of the call."""
-
-    text: str
-    shapes: str
-
-
-def run_lines(lines: list[str], name: str, derivative: bool) -> Example:
-    """Run source lines and write them with their results, as a doctest."""
-    scope: dict[str, Any] = {"cr": cr, "np": np, "grad": cr.func.grad}
-    cr.manual_seed(0)
-    out = []
-    for line in lines[:-1]:
-        exec(line, scope)
-        out.append(f">>> {line}")
-    before = {k: v for k, v in scope.items() if isinstance(v, cr.Tensor)}
-    shapes = [f"{k} {list(v.shape)}" for k, v in before.items()]
-    printed = io.StringIO()
-    with redirect_stdout(printed):
-        result = eval(lines[-1], scope)
-    out.append(f">>> {lines[-1]}")
-    text = printed.getvalue() + ("" if result is None else repr(result))
-    if len(text.splitlines()) > 16:
-        text = "\n".join(text.splitlines()[:6]) + "\n..."
-    if text:
-        out += text.rstrip().splitlines()
-    results = [r for r in (result if isinstance(result, tuple | list) else (result,)) if isinstance(r, cr.Tensor)]
-    ends = ", ".join(str(list(r.shape)) for r in results[:4])
-    first = lines[0].split(" =")[0] if len(lines) > 1 else ""
-    if (
-        derivative
-        and first in before
-        and before[first].is_floating_point()
-        and before[first].numel() <= 24
-        and not before[first].is_nested
-        and results
-    ):
-        head = results[0]
-        if head.is_floating_point() or head.is_complex():
-            pick = "" if not isinstance(result, tuple | list) else "[0]"
-            real = ".abs()" if head.is_complex() else ""
-            expr = f"grad(lambda {first}: {lines[-1]}{pick}{real}.sum())({first})"
-            try:
-                g = eval(expr, scope)
-                if not real and (g.max() - g.min()).item() < 1e-6:  # a sum that says nothing of the derivative
-                    expr = f"grad(lambda {first}: {lines[-1]}{pick}.square().sum())({first})"
-                    g = eval(expr, scope)
-                out += [f">>> {expr}", *repr(g).splitlines()]
-            except Exception:  # a function without a derivative at all
-                pass
-    return Example("\n".join(out), f"{', '.join(shapes)} → {ends}" if shapes and ends else "")
-
-
-def example_of(names: list[str], f: Any) -> Example | None:
-    """An example that runs: the one written for it, one of its samples, or the simplest call that works."""
-    doc = inspect.getdoc(f) or ""
-    for name in names:
-        if name in EXAMPLES:
-            return run_lines(EXAMPLES[name].strip().splitlines(), name, True)
-    if ">>>" in doc:
-        return Example("", "")
-    for name in names:
-        lines = sample_lines(name)
-        if lines is not None:
-            try:
-                return run_lines(lines, name, True)
-            except Exception:
-                continue
-    name = names[0]
-    if name.endswith("_") and (base := sample_lines(name[:-1])) is not None:
-        try:
-            return run_lines([*base[:-1], base[-1].replace(f"cr.{name[:-1]}(", f"cr.{name}(")], name, False)
-        except Exception:  # its result has another shape than its argument: one of the guesses does
-            pass
-    if re.match(r"(rand|empty|seed|initial)", name.rpartition(".")[2]):
-        return None
-    for guess in GUESSES:
-        lines = [SETUP[k] for k in dict.fromkeys(re.findall(r"\b[a-z]\b", guess)) if k in SETUP]
-        try:
-            with redirect_stderr(io.StringIO()):
-                return run_lines([*lines, f"cr.{name}({guess})"], name, True)
-        except Exception:
-            continue
-    return None
-
-
 # -- entries -------------------------------------------------------------------------------------------------------------
 
 
@@ -257,16 +122,25 @@ def kinks() -> dict[str, str]:
     for row in table.splitlines()[2:]:
         cells = [c.strip() for c in row.strip("|").split(" | ")]
         if len(cells) == 3:
-            for name in re.findall(r"`([a-z_.]+)(?:\([a-z]*\))?`", cells[0]):
+            for name in re.findall(r"`([a-z0-9_.]+)(?:\([a-z]*\))?`", cells[0]):
                 found[name] = f"at {cells[1]}: {cells[2]}"
     return found
 
 
-def derivative_of(names: list[str], f: Any) -> str:
+def op_of(names: list[str]) -> Any:
+    """The op that a public function stands for; of an in-place function that of the function."""
+    last = [n.rpartition(".")[2] for n in names]
+    return next((OPS[n] for n in [*last, *(n.rstrip("_") for n in last)] if n in OPS), None)
+
+
+def derivative_of(names: list[str], made: list[str]) -> str:
     """How the derivative comes about, in words, and its rule where it is short."""
-    op = next((OPS[n.rpartition(".")[2]] for n in names if n.rpartition(".")[2] in OPS), None)
+    op = op_of(names)
     if op is None:
-        return "through the ops that it is made of, in every mode and to any order"
+        made = [n for n in made if n in OPS and OPS[n].differentiable]
+        if not made:
+            return "through the ops that it is made of, in every mode and to any order"
+        return f"through the ops that it is made of (here {', '.join(f'`{n}`' for n in made[:8])}{', …' if len(made) > 8 else ''}), in every mode and to any order"
     if not op.differentiable:
         return "none: the result is piecewise constant, an index or a truth value"
     if op.linear:
@@ -293,6 +167,23 @@ def derivative_of(names: list[str], f: Any) -> str:
     return words
 
 
+def rules_text(names: list[str]) -> str:
+    """The rules of an op as they are declared, where they are short."""
+    op = op_of(names)
+    if op is None or not op.differentiable or op.form == "pointwise" or op.linear:
+        return ""
+    found: dict[str, None] = {}
+    for rule in (op.jvp_rule, op.vjp_rule):
+        for r in rule if isinstance(rule, list | tuple) else [rule]:
+            place = place_of(r) if callable(r) else None
+            if place is None or not place.file.startswith("ops/"):
+                continue
+            source = inspect.cleandoc("\n" + inspect.getsource(r)).strip()
+            if source.count("\n") < 14:
+                found[source] = None
+    return "\n\n".join(found)
+
+
 def _rule_text(rule: Any) -> str:
     """The body of a rule that is a lambda on one line."""
     try:
@@ -312,6 +203,31 @@ def _rule_text(rule: Any) -> str:
             break
         body += ch
     return body.strip() if 2 < len(body) < 90 and "`" not in body else ""
+
+
+def kinks_of(names: list[str], made: list[str], kinky: dict[str, str]) -> str:
+    """What holds at kinks and ties: the function's own line, or those of the ops that it is made of."""
+    for n in [*names, *(n.rpartition(".")[2] for n in names), *(n.rpartition(".")[2].rstrip("_") for n in names)]:
+        if n in kinky:
+            return kinky[n]
+    return "; ".join(f"of `{n}` {kinky[n]}" for n in [n for n in made if n in kinky][:3])
+
+
+@functools.cache
+def matrix_names() -> frozenset[str]:
+    """The rows of the matrix."""
+    page = (Path(__file__).parent.parent / "conformance.html").read_text(encoding="utf-8")
+    return frozenset(re.findall(r'\{"name":"([^"]+)","family"', page))
+
+
+def matrix_row(names: list[str]) -> str:
+    """What finds a function's row in the matrix: its name there, that of the function it writes in place of, or the start of several rows' names."""
+    rows = matrix_names()
+    short = [n.rpartition(".")[2] for n in names]
+    for n in [*names, *short, *(n.rstrip("_") for n in [*names, *short]), *(n.removesuffix("_copy") for n in short)]:
+        if n in rows or any(r.startswith(f"{n}.") or r.endswith(f".{n}") for r in rows):
+            return n
+    return ""
 
 
 def signature(f: Any) -> str:
@@ -357,21 +273,27 @@ class Entry(NamedTuple):
         )
         out = [f":::::{{py:{kind}}} chainrule.{name}{signature(f)}", "", doc, ""]
         rows = []
+        made = self.example.ops() if self.example is not None else []
         if len(self.names) > 1:
             rows.append(("also", ", ".join(f"`{n}`" for n in self.names[1:])))
         if self.example is not None and self.example.shapes:
             rows.append(("shapes", f"`{self.example.shapes}`"))
         if name in PUBLIC:
-            rows.append(("derivative", derivative_of(self.names, f)))
-            short = name.rpartition(".")[2]
-            if short in kinky or name in kinky:
-                rows.append(("kinks and ties", kinky.get(name, kinky.get(short, ""))))
+            rows.append(("derivative", derivative_of(self.names, made)))
+        elif any(n in OPS and OPS[n].differentiable for n in made):
+            rows.append(("derivative", derivative_of([], made)))
+        if said := kinks_of(self.names, made, kinky):
+            rows.append(("kinks and ties", said))
         links = []
         if self.place is not None:
             links.append(f'<a href="../{source_page(self.place.file)}#L{self.place.line}">source</a>')
-        if name in PUBLIC:
-            links.append(f'<a href="../conformance.html#q={name.rpartition(".")[2]}">row of the matrix</a>')
+        if name in PUBLIC and (row := matrix_row(self.names)):
+            links.append(f'<a href="../conformance.html#q={row}">row of the matrix</a>')
+        elif name in PUBLIC and op_of(self.names) is not None:
+            links.append("not in PyTorch's operator database: judged by the laws of every op")
         out += [f"**{k}**: {v}\n" for k, v in rows]
+        if name in PUBLIC and (rules := rules_text(self.names)):
+            out += ["<details><summary>its rules</summary>", "", "```python", rules, "```", "", "</details>", ""]
         if self.example is not None and self.example.text:
             out += ["```python", self.example.text, "```", ""]
         if links:
@@ -408,8 +330,8 @@ def entries() -> Iterator[tuple[str, Entry]]:
         f = getattr(cr, name)
         if name not in seen and callable(f):
             seen.add(name)
-            yield "tools", Entry([name], f, place_of(f), None)
-    yield "tensor", Entry(["Tensor"], cr.Tensor, place_of(cr.Tensor), None)
+            yield "tools", Entry([name], f, place_of(f), module_example("", name, f))
+    yield "tensor", Entry(["Tensor"], cr.Tensor, place_of(cr.Tensor), module_example("", "Tensor", cr.Tensor))
     for module in MODULES:
         m = importlib.import_module(f"chainrule.{module}")
         for name in sorted(getattr(m, "__all__", None) or dir(m)):
@@ -421,10 +343,13 @@ def entries() -> Iterator[tuple[str, Entry]]:
                 or not callable(f)
                 or isinstance(f, types.ModuleType)
                 or (place := place_of(f)) is None
+                or not (
+                    hasattr(m, "__all__") or place.file.startswith(module.replace(".", "/"))
+                )  # a helper from elsewhere
             ):
                 continue
             seen.add(full)
-            yield module, Entry([full], f, place, None)
+            yield module, Entry([full], f, place, module_example(module, full, f))
 
 
 def title_of(group: str) -> str:
@@ -439,7 +364,7 @@ def title_of(group: str) -> str:
         return "Other functions"
     module = importlib.import_module(f"chainrule.{group.replace('/', '.')}")
     first = (module.__doc__ or group).strip().splitlines()[0].replace("``", "`")
-    head = re.split(r"(?<=[\w`])[:.;(]", first)[0].strip().rstrip(".").replace("`", "")
+    head = re.split(r"(?<=[\w`])[:.;(](?!\w)", first)[0].strip().rstrip(".").replace("`", "")
     family = group.split("/")[1]
     return f"{family}: {head}" if len(head) < 70 else f"{family}: {group.rpartition('/')[2]}"
 
@@ -470,7 +395,8 @@ def write(out: Path, report: Callable[[str], None] = print) -> set[str]:
     lines = [
         "# Reference", "",
         f"{total} functions and classes ({count} of them operators), each from its declaration: what it computes, shapes, how its derivative comes about, what "
-        "happens at kinks and ties, an example that was run when this page was made, the source, and its row in the matrix of correctness.", "",
+        "happens at kinks and ties (a function without such a line is smooth where it is defined), an example that was run when this page was made, the source, and its row in the matrix of correctness.", "",
+        "In the examples `cr` is chainrule, `grad` is `chainrule.func.grad`, and `np` is NumPy (on the page of `chainrule.numpy`, that module).", "",
         "```{toctree}", ":maxdepth: 1", "", *[slug for _, slug, _ in index], "```", "",
     ]  # fmt: skip
     (out / "index.md").write_text("\n".join(lines), encoding="utf-8")

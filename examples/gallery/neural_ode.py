@@ -1,6 +1,6 @@
 """A neural ODE learns a spiral
 
-The right-hand side of $\\dot x = f_\\theta(x)$ is a small network; a Runge-Kutta solver runs inside the loss, and
+The right-hand side of $x' = f_\\theta(x)$ is a small network; a Runge-Kutta solver runs inside the loss, and
 gradients go through it. The data are noisy points of a spiral.
 """
 

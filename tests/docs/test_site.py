@@ -25,9 +25,9 @@ def test_every_public_function_has_an_entry_and_an_example_that_runs(entries: di
     listed = {n for e in entries.values() for n in e.names}
     wanted = {n for n in PUBLIC if not n.startswith(("_C.", "ops.")) and not n.rpartition(".")[2].startswith("_")}
     assert not wanted - listed
-    without = [n for n, e in entries.items() if n in PUBLIC and e.example is None]
-    assert not without
-    assert len(entries) > 1400
+    without = {n for n, e in entries.items() if e.example is None}
+    assert without <= {"autograd.variable"}  # PyTorch took it away: it raises
+    assert len(entries) > 1600
 
 
 def test_an_entry_says_what_people_look_for(entries: dict[str, reference.Entry]) -> None:
@@ -45,9 +45,24 @@ def test_an_entry_says_what_people_look_for(entries: dict[str, reference.Entry])
     ):
         assert part in text, part
     assert "t * cos" in entries["sin"].text(kinky)
-    assert "special.softmax" in entries["softmax"].text(kinky)
+    softmax = entries["softmax"].text(kinky)
+    assert "special.softmax" in softmax and "softmax_pull_p(g, y, dim=dim)" in softmax  # its rule, as it is declared
+    assert "of `abs` at 0: 0" in entries["nn.L1Loss"].text(kinky)  # the kink of an op that it is made of
     for e in entries.values():
         assert e.place is None or (Path(chainrule.__file__).parent / e.place.file).exists()
+
+
+def test_a_link_to_the_matrix_leads_to_a_row() -> None:
+    assert reference.matrix_row(["softmax", "special.softmax"]) == "softmax"
+    assert reference.matrix_row(["sin_"]) == "sin"
+    assert reference.matrix_row(["absolute", "abs"]) == "abs"
+    assert reference.matrix_row(["as_tensor"]) == ""
+
+
+def test_a_page_of_the_site_has_no_empty_line_at_the_end_of_its_code() -> None:
+    assert (
+        build.links("```python\n>>> 1\n1\n\n```\ntext", ROOT / "docs" / "jit.md") == "```python\n>>> 1\n1\n```\ntext\n"
+    )
 
 
 @pytest.mark.parametrize("path", [ROOT / "README.md", *PAGES], ids=lambda p: p.name)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import io
+import math
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 import chainrule as cr
 from chainrule import nn
@@ -57,6 +62,25 @@ def write_to_leaf() -> Any:
 
 def numpy_of_tracked() -> Any:
     return cr.ones(3, requires_grad=True).numpy()
+
+
+def hidden_state_of_the_last_step() -> Any:
+    rnn, h = nn.RNN(2, 2), cr.zeros(1, 1, 2)
+    for _ in range(2):
+        y, h = rnn(cr.ones(1, 1, 2), h)
+        y.sum().backward()
+
+
+def loss_of_detached() -> Any:
+    nn.Linear(2, 1)(cr.ones(1, 2)).detach().sum().backward()
+
+
+def no_file_of_tensors() -> Any:
+    return cr.load(io.BytesIO(b"hello"))
+
+
+def weight_of_a_tensor() -> Any:
+    nn.Linear(2, 2).weight = cr.ones(2, 2)
 
 
 # The mistake, the type of the error, and words that its message must have.
@@ -137,14 +161,37 @@ MISTAKES: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
     "optimizer without parameters": (lambda: cr.optim.SGD([], lr=0.1), ("empty", "parameter")),
     "vmap: out_dims": (lambda: vmap(lambda x: x, out_dims=5)(A), ("out_dims|out_dim|Dimension", "5")),
     "jacrev of ints": (lambda: jacrev(lambda x: x)(cr.tensor([1])), ("int64|integer", "float")),
+    # what people write who come from elsewhere
+    "math inside grad": (lambda: grad(lambda x: math.sin(x))(cr.tensor(1.0)), ("grad", "float", "math.sin", "x.sin")),
+    "forgotten return": (lambda: grad(lambda x: None)(X), ("grad", "NoneType", "return")),
+    "hidden state of the last step": (hidden_state_of_the_last_step, ("second time", "retain_graph", "Backward a second time")),
+    "loss of detached": (loss_of_detached, ("requires_grad", "Nothing to differentiate")),
+    "optimizer of a module": (lambda: cr.optim.Adam(nn.Linear(2, 2)), ("Adam", "params", "Linear", "parameters\\(\\)")),
+    "optimizer of a result": (lambda: cr.optim.SGD([X.requires_grad_() * 2], lr=0.1), ("SGD", "non-leaf", "3", "detach")),
+    "learning rate in quotes": (lambda: cr.optim.Adam(nn.Linear(2, 2).parameters(), lr="0.1"), ("learning rate", "'0.1'", "string")),
+    "schedule of a number": (lambda: cr.optim.lr_scheduler.StepLR(0.1, 1), ("optimizer", "float")),
+    "tensor as parameter": (weight_of_a_tensor, ("weight", "nn.Parameter")),
+    "operands of cond": (lambda: cr.cond(cr.tensor(True), lambda x: x, lambda x: -x, X), ("cond", "operands", "tuple", "\\(x,\\)")),
+    "operands of while_loop": (lambda: cr.while_loop(lambda x: x < 3, lambda x: x + 1, X), ("while_loop", "carried_inputs", "tuple")),
+    "generator": (lambda: cr.rand(2, generator=3), ("rand", "generator", "int", "Generator")),
+    "seed": (lambda: cr.manual_seed("a"), ("manual_seed", "integer", "'a'")),
+    "load of a text": (no_file_of_tensors, ("load", "broken|no pickle")),
+    "vmap: mask": (lambda: vmap(lambda x: x[x > 0])(A), ("mask", "vmap", "where", "Branches on values")),
+    "vmap: nonzero": (lambda: vmap(lambda x: x.nonzero())(A), ("nonzero", "vmap", "where")),
+    "SciPy inside grad": (lambda: grad(lambda a: scipy.linalg.expm(a).sum())(np.eye(2)), ("asarray", "derivative", "chainrule.numpy")),
+    "singular solve": (lambda: cr.linalg.solve(cr.zeros(2, 2), cr.ones(2)), ("solve", "singular", "lstsq", "Singular matrices")),
+    "cat without a list": (lambda: cr.cat(X, X), ("cat", "tuple of Tensors", "Tensor")),
+    "layers that do not fit": (lambda: nn.Sequential(nn.Linear(2, 3), nn.Linear(4, 1))(cr.ones(1, 2)), ("linear", "1, 3", "1, 4")),
+    "device": (lambda: cr.zeros(2, device="cuda"), ("cuda", "not available", "cpu")),
+    "names of modules": (lambda: nn.Linear(2, 2).wieght, ("Linear", "wieght")),
+    "jvp without tuples": (lambda: jvp(lambda x: x, X, X), ("jvp", "tuple", "\\(x,\\)")),
+    "ragged sizes": (lambda: cr.nested.nested_tensor([[1.0, 2.0], [3.0]]) + cr.nested.nested_tensor([[1.0], [3.0, 2.0]]), ("add", "component 0", "2 and 1")),
     "half-open slices backwards": (lambda: X[::-1], ("step|negative", "flip")),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_is_explained(name: str) -> None:
-    import re
-
     f, words = MISTAKES[name]
     with pytest.raises(Exception) as caught:
         f()
@@ -156,3 +203,12 @@ def test_a_mistake_is_explained(name: str) -> None:
 
 def test_there_are_sixty() -> None:
     assert len(MISTAKES) >= 60
+
+
+def test_ten_messages_name_their_heading_on_the_page_of_errors() -> None:
+    root = Path(__file__).resolve().parent.parent.parent
+    headings = set(re.findall(r"^## (.*)$", (root / "docs" / "howto" / "errors.md").read_text(encoding="utf-8"), re.M))
+    named: set[str] = set()
+    for path in (root / "src" / "chainrule").rglob("*.py"):
+        named |= set(re.findall(r'\bsee\("([^"]+)"\)', path.read_text(encoding="utf-8")))
+    assert named == headings and len(headings) == 10

@@ -179,3 +179,20 @@ def test_nothing_stays_behind() -> None:
     from chainrule.core.watch import WATCHED
 
     assert WATCHED.on == 0
+
+
+def test_it_looks_into_compiled_functions() -> None:
+    inner = cr.jit(lambda v: (v - 1).log().sum())
+    born = cr.find_nan(lambda x: inner(x) * 2, cr.ones(3))
+    assert (born.op, born.kind, born.phase) == ("log", "inf", "forward")
+    assert "jit" in repr(inner) and inner(cr.full((3,), 2.0)).item() == 0.0  # and it is compiled again
+
+
+def test_it_looks_into_ragged_and_sparse_tensors() -> None:
+    x = cr.nested.nested_tensor([[1.0, -1.0], [3.0]])
+    born = cr.find_nan(lambda x: (x / x.sum(1, keepdim=True)).sum(), x)
+    assert (born.op, born.kind) == ("div", "inf")
+    assert "ragged, its rows float32[3]" in str(born)
+    i = cr.tensor([[0, 1], [0, 1]])
+    born = cr.find_nan(lambda v: cr.sparse_coo_tensor(i, v, (2, 2)).sqrt().sum(), cr.tensor([-1.0, 2.0]))
+    assert (born.op, born.kind) == ("sqrt", "NaN")

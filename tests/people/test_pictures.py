@@ -36,13 +36,23 @@ class Net(nn.Module):
         return (x * x).sum()
 
 
+def test_what_is_kept_was_made_on_the_way() -> None:
+    """Parameters and inputs are no memory of the backward pass: more than what is held at most is never kept."""
+    layers = cr.nn.Sequential(cr.nn.Linear(4, 400), cr.nn.Tanh(), cr.nn.Linear(400, 1))
+    p = cr.show(layers, cr.ones(2, 4))
+    assert p.kept == 2 * (
+        2 * 400 * 4
+    )  # the results of the first layer, kept by tanh, and of tanh, kept by the second layer
+    assert p.kept <= p.tap.peak
+
+
 def test_show_knows_ops_edges_shapes_and_memory() -> None:
     p = cr.show(lambda x: (x.exp() * x).sum(), cr.ones(1000))
     assert [e.op.name for e in p.forward] == ["exp", "mul", "sum"]
     assert [m for _, m in p.forward[1].parents] == [p.forward[0].index]
     assert p.forward[0].outputs == [((1000,), "float32", 4000)]
-    # mul keeps both factors: the result of exp, which exp keeps too, and x.
-    assert p.kept == 8000
+    # mul keeps both factors: the result of exp, which exp keeps too, and x, which is the caller's and there anyway.
+    assert p.kept == 4000
     assert p.tap.peak >= 8000
     assert {e.backward for e in p.backward} == {"sum", "mul", "exp"}
     assert all(e.place.of in {f.index for f in p.forward} for e in p.backward)
@@ -201,3 +211,18 @@ def test_summary() -> None:
     assert "blocks" in text and "layer (Linear)" in text and "2×8" in text
     assert "<table" in s._repr_html_()
     assert cr.summary(nn.Linear(2, 2)).parameters == 6
+
+
+def test_summary_changes_nothing_and_counts_lazy_modules_once_they_have_seen_an_input() -> None:
+    net = cr.nn.Sequential(cr.nn.LazyLinear(4), cr.nn.BatchNorm1d(4), cr.nn.Dropout(0.5))
+    text = str(cr.summary(net))
+    assert "lazy" in text and "8 parameters" in text
+    cr.manual_seed(0)
+    draws = cr.rand(3)
+    cr.manual_seed(0)
+    text = str(cr.summary(net, cr.randn(5, 3, generator=cr.Generator().manual_seed(1))))
+    assert "lazy" not in text and "24 parameters" in text
+    assert bool((cr.rand(3) == draws).all())
+    assert int(net[1].num_batches_tracked) == 0 and bool((net[1].running_mean == 0).all())
+    with pytest.raises(TypeError, match="must be a Module, not function"):
+        cr.summary(lambda x: x)

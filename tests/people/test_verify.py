@@ -243,3 +243,75 @@ def test_report_as_page_and_as_assertion(tmp_path: Any) -> None:
 def test_nothing_to_differentiate() -> None:
     with pytest.raises(TypeError, match=r"write 1\.0 instead of 1"):
         cr.verify(lambda x: x, 1)
+
+
+# -- what a function holds ---------------------------------------------------------------------------------------------------
+
+
+def test_what_a_function_holds_follows_it_to_float64_and_is_as_before_afterwards() -> None:
+    cr.manual_seed(0)
+    net = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Tanh(), nn.Linear(4, 1))
+    data, x = cr.randn(3, 2), cr.randn(5, 3)
+    before = {k: v.clone() for k, v in net.state_dict().items()}
+    parameters = list(net.parameters())
+
+    def loss(x: Any) -> Any:
+        made = cr.zeros(5, 2)  # of the default type
+        made[:, 0] = (x @ data)[:, 1]
+        return net(x).sum() + made.sum()
+
+    report = cr.verify(loss, x)
+    assert report.ok, report
+    assert cr.get_default_dtype() is cr.float32 and data.dtype is cr.float32
+    after = net.state_dict()
+    assert all(after[k].dtype is v.dtype and bool((after[k] == v).all()) for k, v in before.items())
+    assert all(a is b and a.requires_grad for a, b in zip(parameters, net.parameters(), strict=True))
+    net(x).sum().backward()
+    assert net[0].weight.grad is not None
+
+
+def test_what_it_holds_is_put_back_after_an_error_too() -> None:
+    w = cr.ones(3)
+    with pytest.raises(TypeError, match="no floating tensor"):
+        cr.verify(lambda x: (w * x).sum().item() > 0, cr.ones(3))
+    assert w.dtype is cr.float32 and cr.get_default_dtype() is cr.float32
+
+
+def test_a_wrong_rule_in_what_a_lambda_holds_is_found() -> None:
+    w = cr.tensor([[1.0, 2.0], [0.5, 1.0]])
+
+    @cr.custom_op
+    def bent(x: Any) -> Any:
+        return x.sin()
+
+    @bent.vjp
+    def _(g: Any, y: Any, x: Any) -> Any:
+        return 1.01 * g * x.cos()
+
+    report = cr.verify(lambda x: (bent(x @ w) * 2).sum(), cr.tensor([0.3, 0.7]))
+    assert not report.ok and "rule of bent is wrong" in str(report)
+    assert "sum is wrong" not in str(report) and "matmul is wrong" not in str(report)
+
+
+def test_a_branch_on_values_is_right_and_not_made_for_batches() -> None:
+    def f(x: Any) -> Any:
+        return (x * x).sum() if x.sum() > 0 else x.sum()
+
+    report = cr.verify(f, cr.tensor([0.3, 0.7]))
+    assert report.ok
+    assert [r.state for r in report.rows if "vmap" in r.name] == ["note", "note"]
+
+
+def test_a_random_function_blames_no_op() -> None:
+    report = cr.verify(lambda x: (x * cr.rand(3)).sum(), cr.ones(3))
+    assert (
+        not report.ok
+        and "another value when it is called again" in str(report)
+        and "wrong by itself" not in str(report)
+    )
+
+
+def test_a_gradient_that_is_zero_loses_no_digits() -> None:
+    cr.manual_seed(0)
+    net = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4))  # the bias in front of a normalisation has no effect
+    assert "loses" not in str(cr.verify(net, cr.randn(5, 3)))

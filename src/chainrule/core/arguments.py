@@ -146,7 +146,9 @@ def fault_of(function: str, f: Any, args: tuple[Any, ...], kw: dict[str, Any]) -
                     f"{function}(): argument '{name}'{place} must be tuple of Tensors, not {type(x).__name__}"
                 )
             for i, e in enumerate(inner):
-                if _is_data(e) and _TENSORS.search(str(p.annotation)):
+                if _is_data(e) and (
+                    _TENSORS.search(str(p.annotation)) or hasattr(e, "__array__")
+                ):  # numbers may be sizes
                     return TypeError(
                         f"{function}(): expected Tensor as element {i} in argument '{name}', but got {type(e).__name__}{_hint('it', e)}"
                     )
@@ -159,7 +161,7 @@ def fault_of(function: str, f: Any, args: tuple[Any, ...], kw: dict[str, Any]) -
 
 
 _DATA = (bool, int, float, complex, list, tuple)
-_TENSORS, _SEQUENCES = re.compile(r"\bTensor\b|\bAny\b"), re.compile(r"(Sequence|list|tuple|Iterable)\[[^]]*\bTensor\b")
+_TENSORS, _SEQUENCES = re.compile(r"\bTensor\b"), re.compile(r"(Sequence|list|tuple|Iterable)\[[^]]*\bTensor\b")
 
 
 def _is_data(x: Any) -> bool:

@@ -18,6 +18,11 @@ ZERO: Any = _Zero()
 FLOATING = (FloatingPointError, RuntimeWarning)
 
 
+def see(title: str) -> str:
+    """The end of a message that needs more than two lines: the heading in docs/howto/errors.md that says more."""
+    return f'\n(More under "{title}", on the page of errors in the documentation.)'
+
+
 class ChainruleError(RuntimeError):
     """Base of chainrule's own errors; a RuntimeError, as PyTorch raises."""
 
@@ -42,12 +47,12 @@ def escaped(kind: str, op: str) -> EscapedError:
     return EscapedError(
         f"{op}: this tensor belongs to a {kind} transform that has already returned. It leaked out of the function, "
         f"for example through a global, a closure or an attribute. Return it from the transformed function instead "
-        f"(with has_aux=True if it is not to be differentiated)."
+        f"(with has_aux=True if it is not to be differentiated)." + see("A value outlived its transform")
     )
 
 
 def missing(op: str, what: str, where: str = "") -> MissingRuleError:
     return MissingRuleError(
         f"{op} has no {what}. Add one where the op is declared{' (' + where + ')' if where else ''}, "
-        f"or wrap your own with @chainrule.custom_op."
+        f"or wrap your own with @chainrule.custom_op." + see("The rule is missing")
     )

@@ -13,7 +13,7 @@ from . import dispatch
 from . import dtypes as dt
 from .dispatch import CUT, STACK, grad_cut, grad_enabled, revived
 from .edges import TASK, GradientEdge, Task, node_at
-from .errors import ChainruleError
+from .errors import ChainruleError, see
 from .grad_mode import INFERENCE as INFERENCE
 from .grad_mode import enable_grad as enable_grad
 from .grad_mode import inference_mode as inference_mode
@@ -223,12 +223,13 @@ def _starts(name: str, outputs: Sequence[Tensor], grads: Sequence[Any], create_g
         if y._interp is None or y._interp.kind != "reverse":
             raise ChainruleError(
                 f"{name}: element {k} of tensors does not require grad and does not have a grad_fn; was it computed from a tensor with "
-                f"requires_grad=True, outside of no_grad()?"
+                f"requires_grad=True, outside of no_grad()?" + see("Nothing to differentiate")
             )
         if g is None:
             if y.numel() != 1:
                 raise ChainruleError(
                     f"{name}: grad can be implicitly created only for scalar outputs, this one has shape {list(y.shape)}; pass its gradient"
+                    + see("A gradient belongs to one number")
                 )
             if y.dtype.category == dt.COMPLEX:
                 raise ChainruleError(

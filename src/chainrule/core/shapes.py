@@ -12,6 +12,7 @@ import numpy as np
 from .dispatch import innermost
 from .dtypes import FROM_NP as DTYPES
 from .dtypes import DType
+from .errors import see
 from .payload import payload_of
 from .sizes import Ragged, has_ragged
 from .tensor import Tensor
@@ -148,6 +149,7 @@ def broadcast_shapes(*shapes: Sequence[int], what: str = "broadcast") -> tuple[i
                     raise RuntimeError(
                         f"{what}: The size of tensor a ({out[-k]}) must match the size of tensor b ({s[-k]}) at "
                         f"non-singleton dimension {n - k}; shapes {' and '.join(str(list(t)) for t in shapes)} do not broadcast"
+                        + see("Sizes do not broadcast")
                     )
                 out[-k] = s[-k]
     return tuple(out)

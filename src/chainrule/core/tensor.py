@@ -18,7 +18,7 @@ import numpy as np
 
 from . import dtypes as dt
 from .dispatch import grad_enabled, innermost
-from .errors import ChainruleError
+from .errors import ChainruleError, see
 from .payload import PAYLOADS, payload_of
 
 if TYPE_CHECKING:
@@ -273,7 +273,7 @@ class Tensor(Methods):
                 raise ChainruleError(
                     f"{what} needs one concrete value, but under vmap this tensor stands for {x._interp.size} examples at once: vmap does not "
                     f"support {what} on a Tensor, nor data-dependent control flow. Use where(), masks or arithmetic instead of Python control "
-                    f"flow, or call it outside of vmap."
+                    f"flow, or call it outside of vmap." + see("Branches on values, under vmap or jit")
                 )
             if x._interp.kind == "record":
                 raise x._interp.refusal(what)

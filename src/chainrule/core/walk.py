@@ -15,7 +15,7 @@ from numpy import ndarray
 from . import dispatch
 from . import dtypes as dt
 from .dispatch import BLOCKED, CUT, innermost
-from .errors import FLOATING, ZERO, GraphFreedError
+from .errors import FLOATING, ZERO, GraphFreedError, see
 from .reverse import Leaf, Masked, Node, Pick, Reverse
 from .shapes import sizes_of, zeros, zeros_like_tensor
 from .short import Lean, short_rule
@@ -458,6 +458,7 @@ def kept_by(n: Node) -> tuple[Any, Any]:
         raise GraphFreedError(
             f"backward: Trying to backward through the graph a second time, but the saved values of {n.op.name} have already been freed by an "
             f"earlier backward() or grad(). Specify retain_graph=True in that call if you need to go through the graph again."
+            + see("Backward a second time")
         )
     return n.store.values()
 

@@ -72,7 +72,7 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
     return fallback_rank
 
 
-_LATER = ("checkpoint", "optim", "algorithms")
+_LATER = ("checkpoint", "optim")
 
 
 def __getattr__(name: str) -> Any:

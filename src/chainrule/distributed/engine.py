@@ -33,7 +33,7 @@ def load() -> Any:
         import mpi4py
     except ImportError as e:
         raise DistError(
-            "distributed: this process was started by a launcher of MPI, but mpi4py is not installed: pip install 'chainrule[mpi]'"
+            "distributed: this process was started by a launcher of MPI, but mpi4py is not installed: pip install mpi4py mpich"
         ) from e
     mpi4py.rc.finalize = False
     from mpi4py import MPI

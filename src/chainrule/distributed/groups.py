@@ -35,6 +35,7 @@ class ProcessGroup:
         self.broken = ""
         self.order: tuple[int, ...] = (0, number)  # in which several groups agree, the same on all ranks
         self.inner = self
+        self.to_self: dict[int, list[np.ndarray]] = {}  # by tag, what a process alone sent to itself
 
     def rank(self) -> int:
         """Which of the group's processes this one is; -1 if none."""

@@ -53,7 +53,7 @@ def main(argv: list[str]) -> int:
     mpiexec = find_mpiexec(args.mpiexec)
     if mpiexec is None:
         if args.np > 1:
-            print("chainrule run: there is no mpiexec: pip install 'chainrule[mpi]', or load an MPI", file=sys.stderr)
+            print("chainrule run: there is no mpiexec: pip install mpi4py mpich, or load an MPI", file=sys.stderr)
             return 2
         return subprocess.call([sys.executable, *(["-m"] if args.module else []), args.program, *args.args])
     key = os.urandom(8).hex()

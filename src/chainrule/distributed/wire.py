@@ -208,14 +208,11 @@ def scatter(g: ProcessGroup, x: np.ndarray | None, y: np.ndarray, root: int) -> 
     return Work(g, "scatter", [call(g.comm.Iscatter, source, raw(y), root)], (x, y), y.nbytes)
 
 
-_to_self: dict[tuple[int, int], list[np.ndarray]] = {}  # what a process alone sent to itself
-
-
 def send(g: ProcessGroup, x: np.ndarray, to: int, tag: int = 0, control: bool = False) -> Work:
     """Send x to a rank of the group."""
     g_comm = g.control if control else g.comm
     if g_comm is None:
-        _to_self.setdefault((g.number, tag), []).append(x.copy())
+        g.to_self.setdefault(tag, []).append(x.copy())
         return done(g, "send")
     w = Work(g, "send", [call(g_comm.Isend, raw(x), to, tag)], x, x.nbytes)
     w._what = f"send of shape {list(x.shape)} {x.dtype} to rank {g.ranks[to]}"
@@ -226,10 +223,15 @@ def recv(g: ProcessGroup, x: np.ndarray, source: int | None, tag: int = 0, contr
     """Receive into x from a rank of the group, or (None) from any."""
     g_comm = g.control if control else g.comm
     if g_comm is None:
-        waiting = _to_self.get((g.number, tag))
+        waiting = g.to_self.get(tag)
         if not waiting:
             raise DistError("distributed: recv: a process alone has sent itself nothing to receive")
-        np.copyto(x, waiting.pop(0).reshape(x.shape))
+        sent = waiting.pop(0)
+        if sent.size != x.size or sent.dtype != x.dtype:
+            raise DistError(
+                f"distributed: recv: a tensor of shape {list(x.shape)} {x.dtype} cannot take what was sent: {list(sent.shape)} {sent.dtype}"
+            )
+        np.copyto(x, sent.reshape(x.shape))
         return done(g, "recv")
     request = call(g_comm.Irecv, raw(x), groups.MPI.ANY_SOURCE if source is None else source, tag)
     w = Work(g, "recv", [request], x, x.nbytes)

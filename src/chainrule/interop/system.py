@@ -90,9 +90,11 @@ def load(
             return (pickle_module or pickle).load(file)
         try:
             return _Safe(file).load()
-        except (pickle.UnpicklingError, OSError):
+        except OSError:
             raise
         except Exception as e:
+            if str(e).startswith("load: "):  # our own words
+                raise
             raise CheckpointError(
                 f"load: the file is broken or no pickle of tensors ({type(e).__name__}: {str(e)[:200]})"
             ) from None

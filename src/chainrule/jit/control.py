@@ -45,6 +45,14 @@ def _batched(x: Tensor) -> bool:
     return False
 
 
+def _need_operands(name: str, argument: str, x: Any) -> None:
+    """Refuse one tensor where a tuple of arguments is meant: its rows would be handed on, one by one."""
+    if isinstance(x, Tensor):
+        raise TypeError(
+            f"{name}: argument {argument} must be a tuple of what the functions take, not a Tensor: write (x,)"
+        )
+
+
 # -- branches -----------------------------------------------------------------------------------------------------------------
 
 
@@ -54,6 +62,7 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], o
     >>> chainrule.cond(chainrule.tensor(2.0) > 1, lambda x: x * 2, lambda x: -x, (chainrule.tensor(3.0),))
     tensor(6.)
     """
+    _need_operands("cond", "operands", operands)
     if not isinstance(pred, Tensor):
         return true_fn(*operands) if pred else false_fn(*operands)
     if pred.numel() != 1:
@@ -70,6 +79,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], operands: Sequenc
     """
     if not branches:
         raise ValueError("switch: got no branches")
+    _need_operands("switch", "operands", operands)
     if not isinstance(index, Tensor):
         return branches[min(max(index, 0), len(branches) - 1)](*operands)
     if index.numel() != 1 or index.dtype.category > dt.INT:
@@ -159,6 +169,7 @@ def while_loop(
     >>> chainrule.while_loop(lambda x: x < 100, lambda x: (x * 2,), (chainrule.tensor(3.0),))
     (tensor(192.),)
     """
+    _need_operands("while_loop", "carried_inputs", carried_inputs)
     carry, spec = _tensors("while_loop", tuple(carried_inputs))
 
     def test(*xs: Any) -> Tensor:

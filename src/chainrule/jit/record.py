@@ -20,7 +20,7 @@ import numpy as np
 from ..core import dtypes as dt
 from ..core.declare import op as declare_op
 from ..core.dispatch import CUT, STACK, Interpreter, recorder_of
-from ..core.errors import ChainruleError
+from ..core.errors import ChainruleError, see
 from ..core.tensor import Tensor
 from ..core.views import pin
 from ..kernels import compiler
@@ -297,6 +297,7 @@ class Recorder(Interpreter):
             f"jit: {what} needs the elements of a tensor while the function is being recorded, at\n    {user_line()}\n"
             f"What they are now would hold for every later call. Use where(), cond() or masked arithmetic instead of Python control "
             f"flow on values, name the argument in static_argnums if it is a Python number, or do this outside of jit."
+            + see("Branches on values, under vmap or jit")
         )
 
     def restore(self, boxes: list[Tensor], failed: bool) -> None:

@@ -83,7 +83,7 @@ class Module(State, Conversion):
         elif ready and name in d["_parameters"]:
             if value is not None:
                 raise TypeError(
-                    f"cannot assign '{type(value).__name__}' as parameter '{name}' (Parameter or None expected)"
+                    f"cannot assign '{type(value).__name__}' as parameter '{name}' (Parameter or None expected); write nn.Parameter(value)"
                 )
             d["_parameters"][name] = None
         elif ready and name in d["_modules"]:
@@ -165,7 +165,7 @@ class Module(State, Conversion):
         table = self._check_name("parameter", name)
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(
-                f"cannot assign '{type(param).__name__}' object to parameter '{name}' (Parameter or None required)"
+                f"cannot assign '{type(param).__name__}' object to parameter '{name}' (Parameter or None required); write nn.Parameter(value)"
             )
         if param is not None and not param.is_leaf:
             raise ValueError(

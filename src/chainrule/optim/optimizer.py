@@ -104,6 +104,11 @@ class Optimizer:
         self._add_hooks()
         self.state = defaultdict(dict)
         self.param_groups = []
+        if not isinstance(params, Iterable):
+            hint = "; write model.parameters()" if hasattr(params, "parameters") else ""
+            raise TypeError(
+                f"{type(self).__name__}: argument params must be tensors or dicts, not {type(params).__name__}{hint}"
+            )
         groups = list(params)
         if not groups:
             raise ValueError("optimizer got an empty parameter list")
@@ -147,7 +152,10 @@ class Optimizer:
             if not isinstance(p, Tensor):
                 raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}")
             if not (self.defaults.get("differentiable") or p.is_leaf or p.retains_grad):
-                raise ValueError("can't optimize a non-leaf Tensor")
+                raise ValueError(
+                    f"{type(self).__name__}: can't optimize a non-leaf Tensor: one of shape {list(p.shape)} is the result of an op. "
+                    f"Give the tensor that it was made from, or a new leaf: p.detach().requires_grad_()"
+                )
         for name, default in self.defaults.items():
             if default is required and name not in param_group:
                 raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
@@ -327,6 +335,8 @@ def options(given: dict[str, Any], *nonnegative: str) -> dict[str, Any]:
             raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
     for k in ("lr", *nonnegative):
         for v in _numbers_of(kw[k]):
+            if isinstance(v, str):
+                raise TypeError(f"Invalid {_NAMES.get(k, k + ' value')}: {kw[k]!r} is a string, not a number")
             if not v >= 0:
                 raise ValueError(f"Invalid {_NAMES.get(k, k + ' value')}: {kw[k]}")
     if "betas" in kw:

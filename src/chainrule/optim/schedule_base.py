@@ -45,7 +45,7 @@ def need_momentum(optimizer: Optimizer) -> None:
 def need_optimizer(optimizer: Any) -> None:
     """Refuse what is no optimiser."""
     if not isinstance(optimizer, Optimizer):
-        raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+        raise TypeError(f"argument optimizer: {type(optimizer).__name__} is not an Optimizer")
 
 
 def per_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from ..core import dtypes as dt
 from ..core.dispatch import innermost
 from ..core.op import is_float
 from ..core.tensor import Tensor
 from ..core.watch import WATCHERS, unwatch, watch
 from .frames import Site, place
 
+_WIDE = {dt.float32: dt.float64, dt.complex64: dt.complex128}
 CUTS = ("detach", "alias")
 
 
@@ -54,12 +56,20 @@ def blame(g: Any, rng: np.random.Generator, tol: float) -> list[str]:
     ]
 
 
+def _wide(a: Any) -> Any:
+    """A floating tensor in double precision: a rule is the same in both, and differences of single numbers say little."""
+    if not isinstance(a, Tensor) or not is_float(a) or a.dtype not in _WIDE:
+        return a
+    return a.to(_WIDE[a.dtype])
+
+
 def _judge(op: Any, args: list[Any], kw: dict[str, Any], rng: np.random.Generator, tol: float) -> str:
     """What is wrong with an op at these arguments: "forward rule", "reverse rule", or "" where nothing is."""
     from ..func import jvp, vjp
 
     if any(isinstance(a, Tensor) and (a._interp is not None or not isinstance(innermost(a), np.ndarray)) for a in args):
         return ""
+    args = [_wide(a) for a in args]
     free = [k for k, a in enumerate(args) if is_float(a)]
     if not free or op.form not in ("custom", "function", "structured", "pointwise", "core", "fused"):
         return ""

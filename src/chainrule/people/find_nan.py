@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -89,6 +90,28 @@ def find_nan(f: Callable[..., Any], *args: Any, backward: bool = True) -> Birth:
     for i, a in enumerate(flatten(args)[0]):
         if _bad(_array(a)):
             return Birth(True, "argument", _kind(_array(a)), inputs=[_describe(_array(a))], where=f"argument {i}")
+    born = _search(f, args, backward)
+    if born and born.op.startswith("jit"):  # inside of a compiled function: op by op, where that has the same NaN
+        with _without_jit():
+            inner = _search(f, args, backward)
+        return inner or born
+    return born
+
+
+@contextmanager
+def _without_jit() -> Iterator[None]:
+    """Inside, compiled functions run as the Python that they are made from."""
+    from ..jit.api import Jitted
+
+    before = Jitted.__call__
+    Jitted.__call__ = lambda self, *args, **kw: self.f(*args, **kw)  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        Jitted.__call__ = before  # type: ignore[method-assign]
+
+
+def _search(f: Callable[..., Any], args: Any, backward: bool) -> Birth:
     watch = _Watch()
     with listening(Tap(on_event=watch.hear)) as tap, np.errstate(all="ignore"):
         values, where = _run(f, args, backward, tap)
@@ -184,10 +207,16 @@ def _constants(slots: list[Any], given: list[int]) -> bool:
     return all(slots[k] is None or np.ndim(slots[k]) == 0 for k in given)
 
 
+def _numbers(v: Any) -> np.ndarray | None:
+    """The numbers that an array holds; a ragged one its rows, a sparse one its values."""
+    while v is not None and not isinstance(v, np.ndarray):
+        v = next((getattr(v, name) for name in ("rows", "values", "inner") if hasattr(v, name)), None)
+    return v
+
+
 def _array(x: Any) -> Any:
     if isinstance(x, Tensor):
-        v = innermost(x)
-        return getattr(v, "values", v) if not isinstance(v, np.ndarray) else v
+        return innermost(x)
     return (
         x if isinstance(x, np.ndarray) else np.asarray(x) if isinstance(x, np.floating | np.complexfloating) else None
     )
@@ -196,8 +225,8 @@ def _array(x: Any) -> Any:
 def _bad(v: Any) -> bool:
     if isinstance(v, float):
         return not np.isfinite(v)
-    buffer = getattr(v, "buffer", v)
-    if not isinstance(buffer, np.ndarray) or buffer.dtype.kind not in "fcV":
+    buffer = _numbers(v)
+    if buffer is None or buffer.dtype.kind not in "fcV":
         return False
     try:
         return not bool(np.isfinite(buffer).all())
@@ -206,13 +235,15 @@ def _bad(v: Any) -> bool:
 
 
 def _kind(v: Any) -> str:
-    v = getattr(v, "buffer", v)
-    return "NaN" if bool(np.isnan(v).any()) else "inf"
+    return "NaN" if bool(np.isnan(_numbers(v)).any()) else "inf"  # type: ignore[arg-type]
 
 
 def _describe(v: Any) -> str:
     """Shape, type and range of an array, and which elements are not finite."""
     if not isinstance(v, np.ndarray):
+        if (numbers := _numbers(v)) is not None:
+            kind = "ragged, its rows" if getattr(v, "is_nested", False) else "sparse, its values"
+            return f"{kind} {_describe(numbers)}"
         return repr(v) if isinstance(v, int | float | complex | str | bool | tuple) else type(v).__name__
     head = f"{v.dtype.name}{list(v.shape)}"
     if v.size == 0 or v.dtype.kind not in "fciub":

@@ -1,4 +1,4 @@
-"""summary: the modules of a network in a table, with their results' shapes, parameters and, given an input, time and kept memory."""
+"""summary: the modules of a network in a table, with their parameters and, given an input, the shapes of their results."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from ..core.tensor import Tensor
 from ..core.tree import flatten
 from ..nn.hooks import Handle
 from ..nn.module import Module
+from ..nn.parameter import UninitializedBuffer, UninitializedParameter
 from .page import bytes_text, esc, table
 
 
@@ -16,12 +17,18 @@ class Layer:
 
     def __init__(self, path: str, module: Module) -> None:
         self.path, self.kind = path, type(module).__name__
-        own = list(module.parameters(recurse=False))
+        self.shapes: list[str] = []
+        self.calls = 0
+        self.count(module)
+
+    def count(self, module: Module) -> None:
+        """Look at the parameters; those of a lazy module that has seen no input are not counted."""
+        every = list(module.parameters(recurse=False))
+        own = [p for p in every if not isinstance(p, UninitializedParameter)]
+        self.lazy = len(own) < len(every)
         self.parameters = sum(p.numel() for p in own)
         self.trained = sum(p.numel() for p in own if p.requires_grad)
         self.bytes = sum(p.numel() * p.element_size() for p in own)
-        self.shapes: list[str] = []
-        self.calls = 0
 
 
 class Summary:
@@ -49,7 +56,7 @@ class Summary:
                 [
                     label,
                     " ".join(layer.shapes) + (f" ×{layer.calls}" if layer.calls > 1 else ""),
-                    f"{layer.parameters:,}" if layer.parameters else "",
+                    f"{layer.parameters:,}" if layer.parameters else "lazy" if layer.lazy else "",
                 ]
             )
         return rows
@@ -74,6 +81,8 @@ class Summary:
 def summary(module: Module, *args: Any, **kw: Any) -> Summary:
     """The modules of a network in a table: names, parameters and, if inputs are given, the shapes of what each returns.
 
+    To see the shapes the network runs once, without derivatives; running statistics and random numbers are as before afterwards.
+
     >>> import chainrule as cr
     >>> net = cr.nn.Sequential(cr.nn.Linear(3, 4), cr.nn.ReLU(), cr.nn.Linear(4, 1))
     >>> print(cr.summary(net, cr.ones(2, 3)))
@@ -85,7 +94,10 @@ def summary(module: Module, *args: Any, **kw: Any) -> Summary:
     21 parameters, 21 trained, 84 B
     """
     from ..core.imperative import no_grad
+    from ..random import fork_rng
 
+    if not isinstance(module, Module):
+        raise TypeError(f"summary: argument module must be a Module, not {type(module).__name__}")
     layers = {id(m): Layer(path, m) for path, m in module.named_modules()}
     if args or kw:
         handles: list[Handle] = []
@@ -99,10 +111,16 @@ def summary(module: Module, *args: Any, **kw: Any) -> Summary:
                 ][:3]
 
             handles.append(m.register_forward_hook(note))
+        before = [(b, b.clone()) for b in module.buffers() if not isinstance(b, UninitializedBuffer)]
         try:
-            with no_grad():
+            with no_grad(), fork_rng():
                 module(*args, **kw)
         finally:
             for h in handles:
                 h.remove()
+            with no_grad():
+                for b, value in before:
+                    b.copy_(value)
+        for m in module.modules():  # lazy ones have their parameters now
+            layers[id(m)].count(m)
     return Summary(type(module).__name__, list(layers.values()), bool(args or kw))

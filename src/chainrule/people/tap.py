@@ -157,7 +157,7 @@ class Tap:
         return True
 
     def note(self, node: Any, y: Any, low: Any) -> None:
-        """A node of a tape was made: it is told its line, and what it keeps is counted."""
+        """A node of a tape was made: it is told its line, and what it keeps of what was made on the way is counted."""
         p = place(2)
         node.__dict__["site"] = p.site
         if p.backward:  # a checkpoint that runs again: what it keeps is not kept from the forward pass on
@@ -169,7 +169,8 @@ class Tap:
                 v = innermost(x)
                 while isinstance(getattr(v, "base", None), np.ndarray):
                     v = v.base
-                owners.append((id(v), int(getattr(v, "nbytes", 0) or 0)))
+                if id(v) in self._owned:  # inputs and parameters are there anyway
+                    owners.append((id(v), int(getattr(v, "nbytes", 0) or 0)))
         results = y if isinstance(y, tuple | list) else (y,)
         maker = next(
             (m for r in results if isinstance(r, Tensor) and (m := self.makers.get(id(innermost(r)))) is not None), -1

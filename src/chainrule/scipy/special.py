@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.registry import PUBLIC
-from ..core.tensor import Tensor
 from .kinds import hand_out, kind_of, on_tensors, result
 
 
@@ -54,4 +53,4 @@ def __getattr__(name: str) -> Any:
     return getattr(s, name)
 
 
-__all__ = ["Tensor", "log_softmax", "logsumexp", "multigammaln", "polygamma", "softmax"]
+__all__ = ["log_softmax", "logsumexp", "multigammaln", "polygamma", "softmax"]

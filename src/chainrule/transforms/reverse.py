@@ -11,6 +11,7 @@ from numpy import ndarray
 from ..core import dispatch
 from ..core import dtypes as dt
 from ..core.dispatch import innermost, leaving
+from ..core.errors import see
 from ..core.reverse import Reverse
 from ..core.shapes import sizes_of, unit
 from ..core.tensor import Tensor
@@ -106,6 +107,18 @@ def _check_cotangent(name: str, g: Any, y: Tensor) -> Tensor:
     return g
 
 
+def _left_the_graph(out: Any) -> str:
+    """What to write instead, for a function that returns no tensor."""
+    if isinstance(out, tuple):
+        return "; use has_aux=True to return more than the loss"
+    if isinstance(out, int | float | complex):
+        return (
+            "; math.sin(x), float(x) and x.item() take a number out of its tensor, and its derivative is lost: write x.sin(), and return a tensor"
+            + see("Nothing to differentiate")
+        )
+    return "; does it end with `return`?" if out is None else ""
+
+
 def _gradient(
     f: Any, argnums: Argnums, has_aux: bool, args: tuple[Any, ...], kw: dict[str, Any]
 ) -> tuple[Any, Any, Any]:
@@ -142,8 +155,7 @@ def _gradient(
             out, aux = out
         if not isinstance(out, Tensor) and not isinstance(out := as_tensor_result(out), Tensor):
             raise RuntimeError(
-                f"grad: expected the function to return a tensor, got {type(out).__name__}"
-                + ("; use has_aux=True to return more than the loss" if isinstance(out, tuple) else "")
+                f"grad: expected the function to return a tensor, got {type(out).__name__}" + _left_the_graph(out)
             )
         if sizes_of(out):
             raise RuntimeError(

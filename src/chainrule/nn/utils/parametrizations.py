@@ -15,6 +15,8 @@ from ...ops.norm.weight import weight_norm as weight_norm_function
 from ..module import Module
 from .parametrize import is_parametrized, register_parametrization
 
+__all__ = ["orthogonal", "spectral_norm", "weight_norm"]
+
 
 def _need(module: Module, name: str, what: str) -> Any:
     x = getattr(module, name, None)

@@ -25,7 +25,7 @@ import numpy as np
 from ...core import dispatch
 from ...core.declare import op
 from ...core.dispatch import STACK, Interpreter, innermost, look, recorder_of
-from ...core.errors import Unfit
+from ...core.errors import Unfit, see
 from ...core.forward import fit_tangent
 from ...core.op import Op
 from ...core.primitives import detach_p
@@ -463,7 +463,7 @@ def _settle(x: Tensor, ref: float, curve: Curve, fresh: bool) -> Tensor:
                 "linalg.eigh, eig or svd: eigenvalues or singular values are repeated (or singular values are zero), and the result "
                 "depends on which vectors of a repeated value were chosen (or on the phases of complex vectors): it has no "
                 "derivative there. Use a function that does not depend on the choice, such as the projector on their span, "
-                "V f(L) V^H, or a symmetric function of the values"
+                "V f(L) V^H, or a symmetric function of the values" + see("Singular matrices, repeated eigenvalues")
             )
         return _series(curve.split, smooth)
     rounding = 64 * eps * size * (gain / s) ** top * max(ref, 1.0)

@@ -13,6 +13,7 @@ import numpy as np
 from ...core import dtypes as dt
 from ...core.declare import op
 from ...core.dispatch import flat_array, innermost
+from ...core.errors import see
 from ...core.primitives import permute_p
 from ...core.registry import public
 from ...core.samples import S, sample
@@ -197,7 +198,8 @@ def _check_dtypes(name: str, *xs: Any) -> None:
     ds = {x.dtype for x in xs if isinstance(x, Tensor)}
     if len(ds) > 1:
         raise RuntimeError(
-            f"{name}: expected the arguments to have the same dtype, but got {' and '.join(sorted(d.name for d in ds))}"
+            f"{name}: expected the arguments to have the same dtype, but got {' and '.join(sorted(d.name for d in ds))}; "
+            f"write b.to(a.dtype)" + see("Dtypes do not match")
         )
 
 

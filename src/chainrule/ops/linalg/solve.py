@@ -8,6 +8,7 @@ import numpy as np
 
 from ...core.declare import op
 from ...core.dispatch import unseen
+from ...core.errors import see
 from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import broadcast_shapes
@@ -29,7 +30,10 @@ def solve_p(a: Any, b: Any) -> Any:
     try:
         return np.linalg.solve(a, b).astype(d, copy=False)
     except np.linalg.LinAlgError:
-        raise LinAlgError("linalg.solve: The solver failed because the input matrix A is singular.") from None
+        raise LinAlgError(
+            "linalg.solve: The solver failed because the input matrix A is singular; add a multiple of the identity, or write linalg.lstsq"
+            + see("Singular matrices, repeated eigenvalues")
+        ) from None
 
 
 # dx = A^-1 (db - dA x); reverse: gb = A^-H g, gA = -gb x^H.

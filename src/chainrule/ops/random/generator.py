@@ -15,7 +15,7 @@ from ...core import dtypes as dt
 from ...core.declare import op
 from ...core.device import DEFAULT, place
 from ...core.dispatch import active_vmaps, recorder
-from ...core.errors import ChainruleError
+from ...core.errors import ChainruleError, see
 from ...core.registry import check_out, public
 from ...core.shapes import sizes
 from ...core.sizes import has_ragged
@@ -44,7 +44,10 @@ class Generator:
 
     def manual_seed(self, seed: int) -> Generator:
         """Start anew from a seed."""
-        seed = int(seed)
+        try:
+            seed = int(seed)
+        except (TypeError, ValueError):
+            raise TypeError(f"manual_seed: the seed must be an integer, got {seed!r}") from None
         if not -(2**63) <= seed < 2**64:
             raise RuntimeError(
                 f"manual_seed: Overflow when unpacking long, seed must be in [-2**63, 2**64), got {seed}"
@@ -191,6 +194,10 @@ def draw(
 
     "same" draws once for all examples, "different" draws one batch axis for every such vmap, "error" refuses.
     """
+    if generator is not None and not isinstance(generator, Generator):
+        raise TypeError(
+            f"{name}: argument generator must be a Generator, not {type(generator).__name__}; write chainrule.Generator().manual_seed(seed)"
+        )
     if (DEFAULT.get() if device is None else place(device)) is not None:
         from ...payloads.meta import MetaArray
 
@@ -200,7 +207,7 @@ def draw(
         if level.randomness == "error":
             raise ChainruleError(
                 f"vmap: called random operation while in randomness error mode ({name}). Pass randomness='different' or "
-                f"randomness='same' to vmap."
+                f"randomness='same' to vmap." + see("Random numbers under vmap")
             )
         if level.randomness == "different":
             lead.append(level)
