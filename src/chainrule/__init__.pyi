@@ -218,7 +218,7 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Ints, stride: Ints, sto
     """A copy of `input` in whose storage `src` was written to ``as_strided(size, stride, storage_offset)``."""
 def as_tensor(data: Any, dtype: DTypeLike | None = None, device: DeviceLike | None = None, copy: _bool | None = None, requires_grad: _bool = False) -> Tensor:
     """`data` as a tensor, sharing memory where it can."""
-def asarray(obj: Any, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None, copy: _bool | None = None, requires_grad: _bool = False) -> Tensor:
+def asarray(obj: Any, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None, copy: _bool | None = None, requires_grad: _bool | None = None) -> Tensor:
     """`obj` as a tensor, sharing memory where it can; a buffer of bytes is read as numbers of type `dtype`."""
 def asin(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The inverse sine."""
@@ -282,7 +282,7 @@ def batch_norm(input: Tensor, weight: Operand | None, bias: Tensor | None, runni
 def batch_norm_backward(grad_out: Tensor, input: Tensor, weight: Tensor, running_mean: Tensor | None, running_var: Tensor | None, save_mean: Tensor | None, save_var: Tensor | None, update: _bool, eps: _float, output_mask: Sequence[_bool], reserve: Tensor | None) -> _tuple[Any, Any, Any]:
     """The gradients of batch norm; `reserve` belongs to other devices."""
 def bernoulli(input: Tensor, p: _float | _str | Tensor | None = None, *, generator: Generator | None = None, out: Tensor | None = None) -> Tensor:
-    """1 with probability `input` (or `p`), else 0, in the type of `input`."""
+    """1 with probability `input` (or `p`), else 0, in the type of `input` or of `out`."""
 bfloat16: DType
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``y[..., k] = sum_ij input1[..., i] weight[k, i, j] input2[..., j] + bias[k]``."""
@@ -1586,6 +1586,8 @@ def _adaptive_avg_pool2d(input: Tensor, output_size: _int | Sequence[_int | None
     """The mean over `output_size` windows that share the last 2 dim(s) as evenly as they can."""
 def _adaptive_avg_pool3d(input: Tensor, output_size: _int | Sequence[_int | None] | None) -> Tensor:
     """The mean over `output_size` windows that share the last 3 dim(s) as evenly as they can."""
+def _addmm_activation(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Operand = 1, alpha: Operand = 1, use_gelu: _bool = False, out: Tensor | None = None) -> Tensor:
+    """``relu`` (or ``gelu``) of ``beta * self + alpha * (mat1 @ mat2)``."""
 def _batch_norm_no_update(input: Tensor, weight: Operand | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, momentum: _float, eps: _float) -> _tuple[Tensor, Tensor, Tensor, Tensor]:
     """Batch norm in evaluation; the fourth result, what another device would reserve, is empty."""
 def _batch_norm_with_update(input: Tensor, weight: Operand | None, bias: Tensor | None, running_mean: Tensor, running_var: Tensor, momentum: _float, eps: _float) -> _tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -1612,6 +1614,8 @@ def _fused_rms_norm_backward(grad_out: Tensor, input: Tensor, normalized_shape: 
     """The gradients of input and weight that `output_mask` asks for, None for the others."""
 def _grid_sampler_2d_cpu_fallback(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: _bool) -> Tensor:
     """`grid_sample` with modes as numbers: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
+def _int_mm(self: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``self @ mat2`` of 8-bit integers as int32. The products are added in float64, which holds every such sum."""
 def _log_softmax(input: Tensor, dim: _int, half_to_float: _bool, *, out: Tensor | None = None) -> Tensor:
     """log_softmax over `dim`; with ``half_to_float`` a 16-bit input gives a float32 result."""
 def _log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: _int, input_dtype: DTypeLike, *, out: Tensor | None = None) -> Tensor:

@@ -114,6 +114,8 @@ class Methods:
         ...
     def __rdiv__(self, other: Operand) -> Tensor:
         ...
+    def __reversed__(self) -> Tensor:
+        """``reversed(x)``: the entries of dim 0 in the other order."""
     def __rfloordiv__(self, other: Operand) -> Tensor:
         ...
     def __rlshift__(self, other: Operand) -> Tensor:
@@ -302,8 +304,8 @@ class Methods:
         """``beta * input + alpha * (batch1 @ batch2)``, batch by batch."""
     def baddbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: Operand = 1, alpha: Operand = 1) -> Self:
         """In-place version of :meth:`baddbmm`."""
-    def bernoulli(self, p: _float | _str | Tensor | None = None, *, generator: Generator | None = None) -> Tensor:
-        """1 with probability `input` (or `p`), else 0, in the type of `input`."""
+    def bernoulli(self, p: _float | _str | Tensor | None = None, *, generator: Generator | None = None, out: Tensor | None = None) -> Tensor:
+        """1 with probability `input` (or `p`), else 0, in the type of `input` or of `out`."""
     def bernoulli_(self, p: _float | Tensor = 0.5, *, generator: Generator | None = None) -> Self:
         """Fill with 1 with probability `p` (a number or a tensor), else 0."""
     def bfloat16(self, memory_format: Layout | None = None) -> Tensor:

@@ -67,7 +67,8 @@ def _finite(k: Kernel, x: Value, y: Value, far: Value | float) -> Value:
 
 def _mean(k: Kernel, x: Value, order: int) -> Value:
     """The mean of (1 - cos s)**order exp(-|x| (1 - cos s))"""
-    return _finite(k, x, _falling(k, abs(x), *_MEANS[order], order), 0.0)
+    scale, p = _MEANS[order]
+    return _finite(k, x, _falling(k, abs(x), scale, p, order), 0.0)
 
 
 def _first(k: Kernel, x: Value) -> Value:

@@ -421,7 +421,7 @@ def _delitem(self: Tensor, key: Any) -> None:
 
 Tensor.__getitem__ = _getitem  # type: ignore[method-assign, assignment]
 Tensor.__setitem__ = _setitem  # type: ignore[method-assign, assignment]
-Tensor.__delitem__ = _delitem  # type: ignore[attr-defined]
+Tensor.__delitem__ = _delitem  # type: ignore[method-assign, assignment]
 
 
 @public("index_put", methods="index_put", inplace="index_put_", out=False)

@@ -422,7 +422,7 @@ def _reversed(self: Tensor) -> Tensor:
     return flip(self, 0) if self.ndim else self
 
 
-Tensor.__reversed__ = _reversed  # type: ignore[attr-defined]
+Tensor.__reversed__ = _reversed  # type: ignore[method-assign, assignment]
 
 
 @public("fliplr", methods="fliplr", out=False)

@@ -145,9 +145,7 @@ def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
         y = (flat[:n] if n <= have else cat([flat, Tensor(unwritten(n - have, self.dtype.np))])).reshape(want)
     if memory_format is not None and memory_format.name.startswith("channels_last"):
         order = (0, *range(2, len(want)), 1)  # as the memory lies
-        steps = [0] * len(want)
-        for k, d in enumerate(order):
-            steps[d] = math.prod(want[e] for e in order[k + 1 :])
+        steps = tuple(math.prod(want[e] for e in order[order.index(d) + 1 :]) for d in range(len(want)))
         y = as_strided(y.reshape(-1), want, steps)
     if n <= have:
         from .views import rebind_view
