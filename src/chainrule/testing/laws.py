@@ -287,6 +287,7 @@ def _vmap_law(
 # Index arguments, by their place among these, of which other numbers than the sample's may be refused.
 CHOOSY = {
     ("nn.functional.embedding_bag", 1): "offsets ascend from 0",
+    ("segment_reduce", 0): "lengths add up to the entries; the same lengths in another order do",
     **{
         (name, 0): "the sizes of the steps descend, and add up to the rows"
         for name in ("lstm", "gru", "rnn_tanh", "rnn_relu")
