@@ -55,7 +55,7 @@ OWN_SIZES = frozenset(
     nn.functional.grid_sample nn.functional.group_norm nn.functional.instance_norm nn.functional.kl_div nn.functional.layer_norm
     nn.functional.linear_cross_entropy nn.functional.max_unpool1d nn.functional.max_unpool2d nn.functional.multi_margin_loss
     nn.functional.multilabel_margin_loss nn.functional.nll_loss nn.functional.scaled_dot_product_attention ormqr pow prelu put scatter
-    scatter_add scatter_reduce select_scatter split take triangular_solve view vstack
+    scatter_add scatter_reduce segment_reduce select_scatter split take triangular_solve view vstack
     """.split()
 ) | frozenset(
     (

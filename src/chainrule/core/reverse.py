@@ -267,22 +267,17 @@ class Reverse(Interpreter):
                 else:
                     kept.append(pin(x) if keep_x is None or keep_x[i] else None)
         held: Any = y if keep_y else None
-        if type(keep_y) is tuple:
-            held = list(y)
-            for k, on in enumerate(keep_y):
-                if not on:
-                    held[k] = None
-        bare: list[
-            int
-        ] = []  # results without a derivative leave as they are: what the caller writes to them the tape must not see
+        bare: list[int] = []
         if several:
+            # Results without a derivative leave as they are: what the caller writes to them the tape must not see.
             bare = [
                 k
                 for k, v in enumerate(y)
                 if k in op.integer_outputs or (op.form != "fused" and innermost(v).dtype.num not in _FLOATS)
             ]
-            if bare and held is not None:
-                held = [v if v is None or k not in bare else pin(v) for k, v in enumerate(held)]
+            part = keep_y if type(keep_y) is tuple else None
+            if keep_y and (part or bare):
+                held = tuple([None if part and not part[k] else pin(v) if k in bare else v for k, v in enumerate(y)])
         node = Node(op, kept, held, parents, kw, fits)
         if self.keep_all:
             self._note_mode(node)

@@ -396,5 +396,7 @@ for _r in _START:
     sample(
         "segment_reduce", S(5, 2), _r, lengths=Given([2, 0, 3]) if _r in ("sum", "prod") else Given([2, 1, 2]), cx=False
     )
+    # Unchecked lengths need not add up to the entries: those that are left over belong to no segment.
+    sample("segment_reduce", S(5, 2), _r, lengths=Given([2, 1, 1]), unsafe=True, cx=False)
 for _r in ("sum", "mean", "max"):
     sample("nn.functional.embedding_bag", Given([0, 2, 2, 1]), S(4, 3), Given([0, 1]), mode=_r, cx=False)
