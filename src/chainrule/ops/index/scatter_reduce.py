@@ -6,14 +6,12 @@ number of zeros is right at every order.
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
 
 from ...core import dtypes as dt
 from ...core.declare import op
-from ...core.dispatch import look
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import constant, wrap_dim, zeros
@@ -212,21 +210,18 @@ def index_reduce(
 
 
 @op("segment_ids", differentiable=False, sizes="n")
-def segment_ids_p(lengths: Any, *, n: int) -> Any:
-    """The segment of each of n entries, from the segments' lengths (last axis)."""
+def segment_ids_p(lengths: Any, *, n: int, whole: bool = False) -> Any:
+    """The segment of each of n entries, from the segments' lengths (last axis); `whole` if they have to add up to n."""
+    if whole and (lengths < 0).any():
+        raise RuntimeError("segment_reduce(): lengths contains negative value!")
+    if whole and (lengths.sum(-1) != n).any():
+        raise RuntimeError(
+            f"segment_reduce(): Expected all rows of lengths along axis to sum to data.size(axis) = {n} when !unsafe."
+        )
     ends = np.cumsum(lengths, -1).reshape((-1, lengths.shape[-1]))
     marks = np.zeros((len(ends), n + 1), np.int64)
     np.add.at(marks, (np.arange(len(ends))[:, None], np.clip(ends, 0, n)), 1)
     return np.cumsum(marks[:, :n], -1).reshape((*lengths.shape[:-1], n))  # how many segments have ended
-
-
-def _whole(lengths: Any, n: int) -> None:
-    if (lengths < 0).any():
-        raise RuntimeError("segment_reduce(): lengths contains negative value!")
-    if (lengths.sum(-1) != n).any():
-        raise RuntimeError(
-            f"segment_reduce(): Expected all rows of lengths along axis to sum to data.size(axis) = {n} when !unsafe."
-        )
 
 
 def _lengths(offsets: Any) -> Tensor:
@@ -261,9 +256,7 @@ def segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None = None, 
     ls = _lengths(offsets) if lengths is None else lengths
     ax = wrap_dim(axis, data.ndim) + data.ndim
     n, k = data.shape[ax], ls.shape[-1]
-    if not unsafe and lengths is not None:
-        look(ls, functools.partial(_whole, n=n))
-    ids = segment_ids_p(ls, n=n)
+    ids = segment_ids_p(ls, n=n, whole=not unsafe and lengths is not None)
     full = (
         ids.reshape(*ids.shape, *(1,) * (data.ndim - ax - 1)).expand(*data.shape)
         if ids.ndim == ax + 1
