@@ -234,7 +234,7 @@ MISTAKES = {
         "from outside",
     ),
     "shapes that do not broadcast": (lambda: cr.ones(2) + cr.ones(3), r"add.*\[2\] and \[3\]"),
-    "matrices that do not fit": (lambda: cr.ones(2, 3) @ cr.ones(2, 3), r"matmul.*\[2, 3\]"),
+    "matrices that do not fit": (lambda: cr.ones(2, 3) @ cr.ones(2, 3), r"matmul: .*2x3 and 2x3"),
 }
 
 

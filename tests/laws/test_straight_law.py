@@ -21,8 +21,22 @@ from chainrule.core.tree import flatten
 from chainrule.testing.laws import case_of
 
 # What draws anew at every call has nothing to be compared with.
-RANDOM = ("dropout", "rrelu", "multinomial", "bernoulli", "normal", "lowrank", "fractional", "poisson", "gumbel", "rand", "binomial")
-CASES = [(s, cx) for s in SAMPLES for cx in ((False, True) if s.cx else (False,)) if not any(w in s.name for w in RANDOM)]
+RANDOM = (
+    "dropout",
+    "rrelu",
+    "multinomial",
+    "bernoulli",
+    "normal",
+    "lowrank",
+    "fractional",
+    "poisson",
+    "gumbel",
+    "rand",
+    "binomial",
+)
+CASES = [
+    (s, cx) for s in SAMPLES for cx in ((False, True) if s.cx else (False,)) if not any(w in s.name for w in RANDOM)
+]
 
 
 def variants(x: np.ndarray, rng: np.random.Generator) -> Iterator[tuple[str, np.ndarray]]:
@@ -44,7 +58,9 @@ def run(f: Any, xs: list[np.ndarray], grad: bool, g: int) -> Any:
     leaves = [cr.from_numpy(x) for x in xs]
     try:
         if not grad:
-            return [y.numpy() if isinstance(y, cr.Tensor) and not y.is_sparse else repr(y) for y in flatten(f(*leaves))[0]]
+            return [
+                y.numpy() if isinstance(y, cr.Tensor) and not y.is_sparse else repr(y) for y in flatten(f(*leaves))[0]
+            ]
         for x in leaves:
             x.requires_grad_()
         ys = [y for y in flatten(f(*leaves))[0] if isinstance(y, cr.Tensor)]
@@ -80,16 +96,21 @@ def differs(a: Any, b: Any) -> str:
 def test_code_written_for_other_values(s: Sample, cx: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     case = case_of(s, cx)
     rng = np.random.default_rng([7, *s.name.encode()])
-    others = [[np.asarray(v, x.dtype) for (_, v), x in zip(column, case.xs, strict=True)] for column in zip(*(list(variants(x, rng)) for x in case.xs), strict=True)]
-    names = [n for n, _ in variants(np.ones(1), rng)]
+    columns = zip(*(list(variants(x, rng)) for x in case.xs), strict=True)
+    later = [
+        (column[0][0], [np.asarray(v, x.dtype) for (_, v), x in zip(column, case.xs, strict=True)])
+        for column in columns
+    ]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for grad in (False, True):
             for g in range(3):
                 run(case.f, case.xs, grad, g)
-            for k, (name, xs) in enumerate(zip(names, others, strict=True)):
+            for k, (name, xs) in enumerate(later):
                 got = run(case.f, xs, grad, k)
                 with monkeypatch.context() as m:
                     m.setattr(code, "PAUSED", ["here"])
                     want = run(case.f, xs, grad, k)
-                assert not (why := differs(got, want)), f"{s!r}, {name}, {'with' if grad else 'without'} gradient: {why}"
+                assert not (why := differs(got, want)), (
+                    f"{s!r}, {name}, {'with' if grad else 'without'} gradient: {why}"
+                )

@@ -172,3 +172,20 @@ def test_matrix_exp_of_16_bit_floats() -> None:
         assert y.dtype is d and y.tolist() == want.to(d).tolist()
         y.sum().backward()
         assert x.grad.dtype is d
+
+
+@pytest.mark.parametrize("value", [np.inf, np.nan])
+def test_matrices_that_are_not_finite_come_back(value: float) -> None:
+    """LAPACK looks for the singular vectors of an infinity for ever."""
+    a = chainrule.tensor([[value, 1.0, 2.0], [1.0, 2.0, 3.0], [2.0, 3.0, 4.0]], dtype=chainrule.float64)
+    b = chainrule.ones(3, 1, dtype=chainrule.float64)
+    for f in (
+        chainrule.linalg.svd,
+        chainrule.linalg.pinv,
+        lambda a: chainrule.linalg.lstsq(a, b),
+        lambda a: chainrule.linalg.svd(chainrule.stack([a, a])),
+    ):
+        with pytest.raises(RuntimeError, match="non-finite values"):
+            f(a)
+    for f in (grad(chainrule.linalg.det), chainrule.func.hessian(chainrule.linalg.det)):
+        assert f(a).isnan().all()

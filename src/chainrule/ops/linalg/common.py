@@ -35,6 +35,17 @@ WIDER = {
 }
 
 
+def factored(name: str, a: Any, full: bool = True) -> Any:
+    """``U, S, Vh`` of an array by LAPACK, which does not come back from an infinity: refused like NaN."""
+    try:
+        if np.isfinite(a).all():
+            return np.linalg.svd(a, full_matrices=full)
+        why = "contained non-finite values"
+    except np.linalg.LinAlgError:
+        why = "is ill-conditioned"
+    raise LinAlgError(f"{name}: The algorithm failed to converge because the input matrix {why}.")
+
+
 def adjoint(x: Tensor) -> Tensor:
     """The conjugate transpose of the last two dims."""
     y = permute_p.bind(x, dims=(-1, -2))

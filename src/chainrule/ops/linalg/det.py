@@ -86,7 +86,8 @@ def _cofactors(a: Any, *es: Any) -> Any:
         return np.zeros((*lead, n, n), d)
     if k <= 1 and (quick := _by_inverse(a.astype(wide, copy=False), *es)) is not None:
         return quick.astype(d, copy=False)
-    u, s, vh = np.linalg.svd(a.astype(wide, copy=False))
+    finite = np.isfinite(a).all(axis=(-2, -1), keepdims=True)  # LAPACK does not come back from an infinity
+    u, s, vh = np.linalg.svd(np.where(finite, a.astype(wide, copy=False), 0))
     uh, v = np.conj(np.swapaxes(u, -1, -2)), np.conj(np.swapaxes(vh, -1, -2))
     ms = [uh @ e.astype(wide, copy=False) @ v for e in es]
     t = _products_of_others(s, k + 1)
@@ -103,7 +104,8 @@ def _cofactors(a: Any, *es: Any) -> Any:
         else:
             total += _sign(p) * np.einsum(*terms, [..., k, p[k]])
     phase = np.linalg.det(u) * np.linalg.det(vh)
-    return (phase[..., None, None] * (np.conj(u) @ total @ np.conj(vh))).astype(d, copy=False)
+    total = phase[..., None, None] * (np.conj(u) @ total @ np.conj(vh))
+    return np.where(finite, total, np.nan).astype(d, copy=False)
 
 
 @functools.cache

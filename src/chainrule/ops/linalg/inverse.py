@@ -15,7 +15,7 @@ from ...core.shapes import constant, wrap_dims
 from ...core.straight import straight
 from ...core.tensor import Tensor
 from ..elementwise.select import where
-from .common import adjoint, concrete_info, floating, hermitian, mm, raise_info, same_dtype, square, widened
+from .common import adjoint, concrete_info, factored, floating, hermitian, mm, raise_info, same_dtype, square, widened
 from .eig import eigvalsh
 from .solve import solve
 from .svd import svdvals
@@ -140,7 +140,7 @@ def pinv_p(a: Any, atol: Any, rtol: Any, *, hermitian: bool) -> Any:
         u = v
         vh = np.conj(np.swapaxes(v, -1, -2))
     else:
-        u, s, vh = np.linalg.svd(a, full_matrices=False)
+        u, s, vh = factored("linalg.pinv", a, False)
         v = np.conj(np.swapaxes(vh, -1, -2))
     top = np.max(np.abs(s), axis=-1, keepdims=True)
     keep = np.abs(s) > np.maximum(np.asarray(atol)[..., None], np.asarray(rtol)[..., None] * top)

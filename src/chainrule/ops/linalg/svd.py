@@ -20,6 +20,7 @@ from .common import (
     check_free,
     check_phase,
     diag_of,
+    factored,
     floating,
     hermitian,
     is_complex,
@@ -52,12 +53,7 @@ class SVDV(NamedTuple):
 @op("svd", core="(m,n)->(m,k),(k),(k,n)")
 def svd_p(a: Any, *, full: bool, turn: bool = False) -> Any:
     """``U, S, Vh`` with ``a = U diag(S) Vh``; square U and Vh with `full`; `turn`: see germ.turned."""
-    try:
-        u, s, vh = np.linalg.svd(a, full_matrices=full)
-    except np.linalg.LinAlgError:
-        raise LinAlgError(
-            "linalg.svd: The algorithm failed to converge because the input matrix is ill-conditioned."
-        ) from None
+    u, s, vh = factored("linalg.svd", a, full)
     if turn:
         u, v = turned(s, u, np.conj(np.swapaxes(vh, -1, -2)), zeros=True)
         vh = np.conj(np.swapaxes(v, -1, -2))

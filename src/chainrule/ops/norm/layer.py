@@ -135,6 +135,8 @@ def layer_norm(
     if mask is not None or lengths is not None:
         ok = valid_positions("layer_norm", input, mask, lengths, 1)
         return _masked(input, len(shape), weight, bias, eps, ok, True)
+    if eps.__class__ is float:
+        return layer.forward.bind(input, weight, bias, nd=len(shape), rank=rank, eps=eps)[0]
     return run_with(layer.forward, input, weight, bias, number="eps", nd=len(shape), rank=rank, eps=eps)[0]
 
 
