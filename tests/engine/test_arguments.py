@@ -64,7 +64,10 @@ def test_the_message_names_function_argument_and_type(call: Any, message: str) -
 def test_other_names_and_older_forms() -> None:
     x = cr.arange(6.0).reshape(2, 3)
     assert cr.sum(x, axis=0, keepdims=True).shape == x.sum(axis=0, keepdims=True).shape == (1, 3)  # type: ignore[call-arg]
-    assert cr.equal(cr.add(x, 2, x), 3 * x)  # type: ignore[call-arg, arg-type]
+    with pytest.warns(UserWarning, match="This overload of add is deprecated"):  # it works, and says what to write
+        assert cr.equal(cr.add(x, 2, x), 3 * x)  # type: ignore[call-arg, arg-type]
+    with pytest.warns(UserWarning, match="overload of addmm"):
+        assert cr.equal(cr.addmm(2, x, 3, x, cr.eye(3)), 5 * x)  # type: ignore[call-arg, arg-type]
     with pytest.raises(TypeError, match="unexpected keyword argument 'axes'"):
         x.sum(axes=0)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="multiple values for argument 'dim'"):
