@@ -34,6 +34,7 @@ MODULE_EXAMPLES: dict[str, str] = {
     "func.jacrev": _s("x = cr.tensor([1.0, 2.0])", "cr.func.jacrev(lambda x: cr.stack([x[0] * x[1], x[1].exp()]))(x)"),
     "func.linearize": _s("x = cr.tensor([1.0, 2.0])", "y, push = cr.func.linearize(lambda x: x * x, x)", "push(cr.ones(2))"),
     "func.stack_module_state": _s("layers = [cr.nn.Linear(3, 2) for _ in range(4)]", "parameters, buffers = cr.func.stack_module_state(layers)", "parameters['weight'].shape"),
+    "func.replace_all_batch_norm_modules_": _s("m = cr.nn.Sequential(cr.nn.Linear(3, 2), cr.nn.BatchNorm1d(2))", "_ = cr.func.replace_all_batch_norm_modules_(m)", "list(m.state_dict())"),
     # autograd
     "autograd.Function": _s(
         "class Square(cr.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n        ctx.save_for_backward(x)\n        return x * x\n    @staticmethod\n"
@@ -223,6 +224,8 @@ MODULE_EXAMPLES: dict[str, str] = {
     "numpy.save": _s("import os, tempfile", "path = os.path.join(tempfile.mkdtemp(), 'x.npy')", "np.save(path, np.ones(2))", "np.load(path)"),
     "numpy.savez": _s("import os, tempfile", "path = os.path.join(tempfile.mkdtemp(), 'x.npz')", "np.savez(path, a=np.ones(2))", "np.load(path)['a']"),
     "numpy.savez_compressed": _s("import os, tempfile", "path = os.path.join(tempfile.mkdtemp(), 'x.npz')", "np.savez_compressed(path, a=np.ones(2))", "np.load(path)['a']"),
+    "numpy.vectorize": _s("@np.vectorize\ndef soft(x):\n    return x - 1 if x > 1 else 0 * x", "x = np.array([0.5, 3.0, -2.0])", "soft(x)"),
+    "numpy.ndenumerate": _s("x = np.array([[0.5, -1.2], [2.0, 3.0]])", "sum((i + 1) * v**2 for (i, j), v in np.ndenumerate(x))"),
     "numpy.can_cast": "np.can_cast(np.int32, np.float64)",
     "numpy.clip": _s("x = np.array([0.5, -1.2, 2.0])", "np.clip(x, -1.0, 1.0)"),
     "numpy.corrcoef": _s("x = np.array([0.5, -1.2, 2.0])", "y = np.array([1.0, 0.3, -0.7])", "np.corrcoef(x, y)[0, 1]"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import inspect
 import io
+import math
 import re
 import sys
 import warnings
@@ -27,11 +28,10 @@ def literal(a: np.ndarray) -> str:
     """A small array as Python source."""
     if a.dtype.kind == "f":
         a = np.round(a, 2)
-    body = (
-        np.array2string(a, separator=", ", threshold=10_000, max_line_width=10_000).replace("\n", "").replace("  ", " ")
+    body = np.array2string(
+        a, separator=", ", threshold=10_000, max_line_width=10_000, formatter={"float_kind": lambda v: repr(float(v))}
     )
-    if a.dtype.kind == "f":
-        body = re.sub(r"(?<=[0-9])[.](?=[,\]])", ".0", body)
+    body = body.replace("\n", "").replace("  ", " ")
     return f"cr.tensor({body})"
 
 
@@ -57,6 +57,8 @@ def sample_lines(name: str) -> list[str] | None:
             if isinstance(a, list | tuple) and any(isinstance(b, S | Given) for b in a):
                 inner = ", ".join(build(b) for b in a)
                 return f"[{inner}]" if isinstance(a, list) else f"({inner},)"
+            if isinstance(a, float) and not math.isfinite(a):  # its repr is no source
+                raise StopIteration
             if isinstance(a, float | int | str | bool | type(None) | tuple | list | slice | complex):
                 return repr(a)
             raise StopIteration
