@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 import numpy as np
 
-from .arguments import EVERYTHING, blame_arrays, checked, parameters_of, renamed, second_look, takes_other_names
+from .arguments import EVERYTHING, around, blame_arrays, checked, parameters_of, renamed, second_look, takes_other_names
 from .declared import show_declaration
 from .dtypes import scalar_type
 from .fast import is_operand
@@ -226,7 +226,13 @@ def public(
     """Publish a function: `names` (dotted, under chainrule), `methods` of Tensor, `inplace` methods; with ``out=`` (see with_out)."""
 
     def register(f: F) -> F:
-        target: Any = pointwise_function(f) if is_pointwise(f) else with_out(f, fresh, fill) if out else checked(f)
+        target: Any = (
+            pointwise_function(f)
+            if is_pointwise(f)
+            else around(f, lambda f: with_out(f, fresh, fill))
+            if out
+            else around(f, checked)
+        )
         for n in names.split():
             claim(n, f)
             PUBLIC[n] = target
@@ -237,7 +243,7 @@ def public(
         named = as_method
         legible = not is_pointwise(f) and not isinstance(f, Op) and (methods or inplace) and takes_other_names(f)
         if legible:
-            named = checked(f)
+            named = around(f, checked)
         for n in methods.split():
             attach(n, _operator(f, as_method) if n in OPERATORS else named, f)
         for n in inplace.split():

@@ -35,7 +35,6 @@ LIMIT = 1 << 12  # elements of an argument: beyond, ops have kernels, and their 
 MANY = 256  # plans of a function: then they are forgotten
 ONCE, UNFIT = "once", "unfit"
 PAUSED: list[str] = []  # what changes functions from outside, once it was used: then compositions run as they stand
-_KINDS = (int, bool, str, type(None))
 
 
 class _Unfit(Exception):
@@ -397,7 +396,10 @@ def _pulled(g: Any, y: Any, *xs: Any, need: Any, plan: Plan, saved: Any) -> Any:
 
 
 def straight(f: F, name: str = "") -> F:
-    """`f`, a composition of ops of tensors and static data, as straight-line code where its arguments are small plain arrays."""
+    """`f`, a composition of ops of tensors and static data, as straight-line code where its arguments are small plain arrays.
+
+    What is put around the function later (``out=``, other names of arguments) stands in the way of all other calls alone: see `around`.
+    """
     plans: dict[Any, Any] = {}
     op = Op(name or f.__name__, None, spec=f, listed=False)
     op.form = "fused"
@@ -405,96 +407,107 @@ def straight(f: F, name: str = "") -> F:
     op.through = True
     op.pull_by_code = False  # it is code
 
-    def later(key: Any, args: Any, kw: Any, needs: Any, at: Any) -> None:
+    def later(key: Any, args: Any, kw: Any, level: Any) -> None:
         """What is known of a kind of arguments after a call."""
+        values = (*args, *kw.values())
+        at = [k for k, a in enumerate(values) if a.__class__ is Tensor]
+        if any(_array(values[k]).size > LIMIT for k in at):
+            return
         if len(plans) >= MANY:
             plans.clear()
         if key not in plans:
             plans[key] = ONCE
             return
         try:
-            plans[key] = Plan(f, args, kw, needs, at)
+            plans[key] = Plan(f, args, kw, [level is not None and values[k]._interp is not None for k in at], at)
         except Exception:  # whatever a function does that this has no words for: it runs as it stands
             plans[key] = UNFIT
 
-    @functools.wraps(f)
-    def call(*args: Any, **kw: Any) -> Any:
-        if WATCHED.on or PAUSED:
-            return f(*args, **kw)
-        key: list[Any] = [tuple(kw), dt._default] if kw else [dt._default]
-        level: Any = None
-        arrays: list[Any] = []
-        low: list[Any] = []
-        parents: list[Any] = []
-        at: list[int] = []
-        for k, a in enumerate((*args, *kw.values()) if kw else args):
-            c = a.__class__
-            if c is Tensor:
-                i = a._interp
-                if i is None:
-                    v = a._value
-                    low.append(a)
-                    parents.append(None)
-                elif i.__class__ is Reverse and (level is None or level is i):
-                    level, x = i, a._value
-                    if x._interp is not None:
-                        return f(*args, **kw)
-                    v = x._value
-                    low.append(x)
-                    parents.append(a._aux)
+    def door(around: Any) -> Any:
+        @functools.wraps(around)
+        def call(*args: Any, **kw: Any) -> Any:
+            if WATCHED.on or PAUSED:
+                return around(*args, **kw)
+            key: list[Any] = [dt._default, tuple(kw)] if kw else [dt._default]
+            level: Any = None
+            arrays: list[Any] = []
+            for a in (*args, *kw.values()) if kw else args:
+                c = a.__class__
+                if c is Tensor:
+                    i = a._interp
+                    if i is None:
+                        v = a._value
+                    elif i.__class__ is Reverse and (level is None or level is i):
+                        level, x = i, a._value
+                        if x._interp is not None:
+                            return around(*args, **kw)
+                        v = x._value
+                        key.append(True)
+                    else:
+                        return around(*args, **kw)
+                    if v.__class__ is not ndarray:
+                        return around(*args, **kw)
+                    arrays.append(v)
+                    key.append(v.shape)
+                    key.append(v.dtype)
+                elif c is int or c is bool:
+                    key.append(c)
+                    key.append(a)
+                elif a is None or c is str:
+                    key.append(a)
+                elif c is float:
+                    if a != a:
+                        return around(*args, **kw)
+                    key += (c, a or repr(a))
+                elif c is tuple or c is list:
+                    for n in a:
+                        if n.__class__ is not int:
+                            return around(*args, **kw)
+                    key += (c, tuple(a))
                 else:
-                    return f(*args, **kw)
-                if v.__class__ is not ndarray or v.size > LIMIT:
-                    return f(*args, **kw)
-                arrays.append(v)
-                key += (v.shape, v.dtype.num, i is None)
-                at.append(k)
-            elif c is float:
-                if a != a:
-                    return f(*args, **kw)
-                key += (c, a or repr(a))
-            elif c in _KINDS:
-                key += (c, a)
-            elif c is tuple or c is list:
-                for n in a:
-                    if n.__class__ is not int:
-                        return f(*args, **kw)
-                key += (c, tuple(a))
-            else:
-                return f(*args, **kw)
-        if level is not None:
-            if level.keep_all or not level.alive:
-                return f(*args, **kw)
-            if level.level <= CUT.get():
-                level = None
-        key.append(level is None)
-        known = tuple(key)
-        plan = plans.get(known)
-        if plan.__class__ is not Plan:
-            if plan is UNFIT:
-                return f(*args, **kw)
-            y = f(*args, **kw)
-            later(known, args, kw, [level is not None and p is not None for p in parents], at)
-            return y
-        try:
-            got = plan.forward(*arrays)
-        except Exception:
-            return f(*args, **kw)  # by the ops; where it is an error, in their words
-        make = plan.make
-        if level is None:
-            return Tensor(got) if make is None else make([Tensor(v) for v in got])
-        y, saved = got
-        kept = [x if p is not None else pin(x) for x, p in zip(low, parents, strict=True)]
-        node = Node(op, kept, None, parents, {"plan": plan, "saved": saved}, plan.fits)
-        if make is None:
-            return Tensor(Tensor(y), level, node)
-        node.nout, node.rare, node.outs = len(y), True, plan.outs
-        diff = plan.diff
-        return make(
-            [Tensor(Tensor(v), level, Pick(node, k) if k else node) if k in diff else _bare(v) for k, v in enumerate(y)]
-        )
+                    return around(*args, **kw)
+            if level is not None:
+                if level.keep_all or not level.alive:
+                    return around(*args, **kw)
+                if level.level <= CUT.get():
+                    level = None
+                else:
+                    key.append(level.__class__)
+            known = tuple(key)
+            plan = plans.get(known)
+            if plan.__class__ is not Plan:
+                y = around(*args, **kw)
+                if plan is not UNFIT:
+                    later(known, args, kw, level)
+                return y
+            try:
+                got = plan.forward(*arrays)
+            except Exception:
+                return around(*args, **kw)  # by the ops; where it is an error, in their words
+            make = plan.make
+            if level is None:
+                return Tensor(got) if make is None else make([Tensor(v) for v in got])
+            values = (*args, *kw.values()) if kw else args
+            given = [values[k] for k in plan.at]
+            parents = [None if x._interp is None else x._aux for x in given]
+            kept = [pin(x) if x._interp is None else x._value for x in given]
+            y, saved = got
+            node = Node(op, kept, None, parents, {"plan": plan, "saved": saved}, plan.fits)
+            if make is None:
+                return Tensor(Tensor(y), level, node)
+            node.nout, node.rare, node.outs = len(y), True, plan.outs
+            diff = plan.diff
+            return make(
+                [
+                    Tensor(Tensor(v), level, Pick(node, k) if k else node) if k in diff else _bare(v)
+                    for k, v in enumerate(y)
+                ]
+            )
 
-    return call  # type: ignore[return-value]
+        call.straight = call, door, f  # type: ignore[attr-defined]  # itself, since a wrapper takes over attributes
+        return call
+
+    return door(f)  # type: ignore[no-any-return]
 
 
 # -- reverse rules ------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import numpy as np
 
 from ... import kernels
 from ...core import dtypes as dt
+from ...core.arguments import around, checked
 from ...core.declare import op, pointwise
 from ...core.dispatch import innermost
 from ...core.primitives import reshape_p
@@ -131,6 +132,7 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
 
 
 @public("mean", methods="mean")
+@straight
 def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The arithmetic mean of all elements, or over `dim`."""
     x = to_dtype(input, dtype)
@@ -217,20 +219,23 @@ def evenly(name: str, fn: Any) -> Any:
 def published(name: str, f: Any) -> Any:
     """Publish a function and method whose ``out=`` tensors must have the types of the results, without conversion."""
 
-    @functools.wraps(f)
-    def call(*args: Any, out: Any = None, **kw: Any) -> Any:
-        y = f(*args, **kw)
-        if out is None:
-            return y
-        one = not isinstance(out, tuple | list)
-        for o, v in zip([out] if one else out, [y] if one else y, strict=True):
-            if isinstance(o, Tensor) and o.dtype is not v.dtype:
-                raise RuntimeError(
-                    f"{name}: Expected out tensor to have dtype {v.dtype}, that of input, but got {o.dtype}"
-                )
-        return write_out(out, y)
+    def writing(f: Any) -> Any:
+        @functools.wraps(f)
+        def call(*args: Any, out: Any = None, **kw: Any) -> Any:
+            y = f(*args, **kw)
+            if out is None:
+                return y
+            one = not isinstance(out, tuple | list)
+            for o, v in zip([out] if one else out, [y] if one else y, strict=True):
+                if isinstance(o, Tensor) and o.dtype is not v.dtype:
+                    raise RuntimeError(
+                        f"{name}: Expected out tensor to have dtype {v.dtype}, that of input, but got {o.dtype}"
+                    )
+            return write_out(out, y)
 
-    public(name, out=False)(call)
+        return checked(call)
+
+    public(name, out=False)(around(f, writing))
     return public("", methods=name, out=False)(f)
 
 
