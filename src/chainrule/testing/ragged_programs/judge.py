@@ -9,7 +9,7 @@ import numpy as np
 
 from ... import func, nested
 from ...core.tensor import Tensor
-from ...core.tree import flatten
+from ...core.tree import flatten, tree_map
 from ...ops.shape.create import tensor
 from ...payloads.nested.deep_sizes import DeepInt
 from ...payloads.nested.sizes import Nest, RaggedInt, geometry_of
@@ -118,7 +118,8 @@ def grad(f: Any, k: int) -> Any:
 
 
 def push(f: Any, t: tuple[Any, ...]) -> Any:
-    return lambda *a: func.jvp(f, a, t)[1]
+    """The derivative of `f` along `t`: zero where there are no components, and so no tensors to move."""
+    return lambda *a: func.jvp(f, a, t)[1] if flatten(a)[0] else tree_map(lambda y: y * 0, f(*a))
 
 
 def dot(a: Any, b: Any) -> Any:
