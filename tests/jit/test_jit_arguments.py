@@ -114,3 +114,32 @@ def test_the_mode_around_is_the_mode_inside():
             with cr.enable_grad():
                 y, *seen = j(x)
                 assert y.requires_grad and seen == [True, True]
+
+
+def test_what_an_op_has_made_is_no_leaf():
+    def f(x):
+        o = cr.empty(3)
+        cr.mul(x, x, out=o)
+        cr.sin(o, out=o[:])
+        return o.sum() if not o.is_leaf or not o.requires_grad else o.sum() * 7
+
+    x = cr.tensor([0.1, 0.5, -0.3])
+    want = 2 * x * (x * x).cos()
+    for g in (grad(jit(f)), jit(grad(f)), grad(f)):
+        for _ in range(2):
+            cr.testing.assert_close(g(x), want)
+    leaves = []
+    grad(jit(lambda x: (leaves.append((x.is_leaf, (x * 1).is_leaf)), x.sum())[1]))(x)
+    assert leaves[-1] == (True, False)
+
+
+def test_layers_made_inside_are_one_for_all_directions():
+    def f(x):
+        cr.manual_seed(0)
+        return (nn.Linear(3, 2)(x) ** 2).sum()
+
+    x = cr.tensor([0.1, 0.5, -0.3])
+    j = jit(f)
+    for _ in range(2):
+        cr.testing.assert_close(cr.func.hessian(j)(x), cr.func.hessian(f)(x))
+        cr.testing.assert_close(vmap(j)(cr.stack([x, x * 2])), vmap(f)(cr.stack([x, x * 2])))

@@ -158,6 +158,10 @@ class Interpreter:
         """Whether a tensor of this level, which is none of reverse mode, stands for one of such a level."""
         return self.fades and x._value.requires_grad
 
+    def is_made(self, x: Tensor) -> bool:
+        """Whether a tensor of this level stands for what an op has made at a level of reverse mode around."""
+        return False
+
 
 def living(refs: list[weakref.ref[Tensor]] | None) -> list[Tensor]:
     """The tensors that are still there."""

@@ -62,6 +62,8 @@ def _is_leaf(self: Tensor) -> bool:
     """Whether the tensor was not made by a recorded op."""
     x = self
     while x._interp is not None and x._interp.kind != "reverse":
+        if x._interp.is_made(x):
+            return False
         x = x._value
     return x._interp is None or type(x._aux) is Leaf
 

@@ -154,6 +154,9 @@ class Recorder(Interpreter):
             i.asked = True  # type: ignore[attr-defined]  # of a loop's body, the function around too
         return x._aux in self.walked
 
+    def is_made(self, x: Tensor) -> bool:
+        return self.is_walked(x) and all(v is not x._aux for v in self.inputs)
+
     def var_of(self, x: Tensor) -> tuple[Tensor, Var]:
         """The concrete tensor and the value of the graph that `x` stands for here."""
         if x._interp is self:

@@ -229,9 +229,9 @@ def draw(
 
 
 @op("draw", on_tensors=True, differentiable=False)
-def draw_p(*, name: str, shape: tuple[int, ...], sample: Any, source: Generator) -> Tensor:
-    """Random numbers from a generator, drawn anew whenever it runs."""
-    return draw(name, shape, sample, source)
+def draw_p(*, name: str, shape: tuple[int, ...], sample: Any, source: Generator, shared: bool = False) -> Tensor:
+    """Random numbers from a generator, drawn anew whenever it runs; `shared`: the same for all examples of a vmap, whatever it says."""
+    return Tensor(np.asarray(sample(source.rng, shape))) if shared else draw(name, shape, sample, source)
 
 
 @op("generator_seed", differentiable=False)
