@@ -35,7 +35,9 @@ def _draw(
     if level is None:
         value = Tensor(fresh(source.rng, shape))
     else:
-        value = level.note(draw_p, (), {"name": name, "shape": shape, "sample": fresh, "source": source, "shared": True})
+        value = level.note(
+            draw_p, (), {"name": name, "shape": shape, "sample": fresh, "source": source, "shared": True}
+        )
     with no_grad():
         return assign(x, value, "init")
 

@@ -422,9 +422,26 @@ MODES: dict[str, Callable[[Case], None]] = {
 }  # fmt: skip
 
 
+def decided_by_rounding(c: Case) -> bool:
+    """Whether the last digit of the inputs decides what a program gives: the order of sums that are equal, say. Then nothing can be compared."""
+    want = arrays(c.p.on_lists(*c.x.b))
+    for _ in range(4):
+        near = tree_map(lambda x: x * (1 + 4e-15 * tensor(c.rng.choice([-1.0, 1.0], tuple(x.shape)))), c.x.b)
+        try:
+            close(arrays(c.p.on_lists(*near)), want, "")
+        except AssertionError:
+            return True
+    return False
+
+
 def judge(p: Program, mode: str, seed: int = 0) -> None:
     """Judge a program in a mode; modes that map over components pass over programs that mix them."""
     f = MODES[mode]
     if p.mixes and f in ONE:
         return
-    f(Case(p, np.random.default_rng(seed)))
+    c = Case(p, np.random.default_rng(seed))
+    try:
+        f(c)
+    except AssertionError:
+        if not decided_by_rounding(c):
+            raise
