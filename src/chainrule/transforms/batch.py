@@ -11,7 +11,6 @@ from ..core.batching import Batching
 from ..core.dispatch import innermost, leaving
 from ..core.payload import COMPOSED, payload_of
 from ..core.shapes import sizes_of
-from ..core.sizes import SEEN, is_ragged
 from ..core.tensor import Tensor
 from ..core.tree import LEAF, broadcast_prefix, flatten, unflatten
 from ..core.views import assign, pin
@@ -153,9 +152,6 @@ def _run_vmap(
     out_dims: Any,
     randomness: str,
 ) -> Any:
-    # A nest without components still knows the shapes of an example.
-    if size == 0 and not (SEEN and (hasattr(size, "each") or is_ragged(size))):
-        raise ValueError("vmap: the mapped dimension has size 0; there is no example to run the function on")
     with Batching(size, randomness) as level:
         held: list[Any] = []
         xs: list[Any] = []

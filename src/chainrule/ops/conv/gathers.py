@@ -46,7 +46,7 @@ def _lead(*arrays: Any) -> list[Any]:
 def _taken(x: Any, at: Any) -> Any:
     """x[c, at[t, p]], as ``(..., c, t, p)``, and 0 where nothing is read."""
     x, at = _lead(x, at)
-    flat = np.maximum(at, 0).reshape(*at.shape[:-2], 1, -1)
+    flat = np.maximum(at, 0).reshape(*at.shape[:-2], 1, at.shape[-2] * at.shape[-1])
     y = np.take_along_axis(x, np.broadcast_to(flat, (*x.shape[:-1], flat.shape[-1])), -1)
     y = y.reshape(*x.shape[:-1], *at.shape[-2:])
     return np.where(at[..., None, :, :] >= 0, y, x.dtype.type(0))
@@ -74,9 +74,9 @@ def gather_add_p(y: Any, w: Any, at: Any, *, entries: int) -> Any:
     each = y[..., :, None, :] * np.where(at >= 0, w, w.dtype.type(0))[..., None, :, :]
     n, c = math.prod(y.shape[:-2]), y.shape[-2]
     x = np.zeros((n * c, entries + 1), kind)
-    number: Any = np.where(at >= 0, at, entries).reshape(n, 1, -1)
-    number = np.broadcast_to(number, (n, c, number.shape[-1])).reshape(n * c, -1)
-    np.add.at(x, (np.arange(n * c)[:, None], number), each.reshape(n * c, -1))
+    k = at.shape[-2] * at.shape[-1]
+    number: Any = np.broadcast_to(np.where(at >= 0, at, entries).reshape(n, 1, k), (n, c, k)).reshape(n * c, k)
+    np.add.at(x, (np.arange(n * c)[:, None], number), each.reshape(n * c, k))
     return x[:, :entries].reshape(*y.shape[:-1], entries)
 
 

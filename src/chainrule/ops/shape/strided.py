@@ -293,7 +293,7 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, stora
 
 def _check_bounds(name: str, x: Tensor, target: Geometry) -> None:
     v = innermost(x)
-    if type(v) is not np.ndarray or 0 in target[0]:
+    if type(v) is not np.ndarray or 0 in target[0] or (not v.size and x.numel()):  # the last: a map over no examples
         return
     have = storage_of(v)[0].nbytes
     need = (target[2] + sum((n - 1) * s for n, s in zip(target[0], target[1], strict=True)) + 1) * v.itemsize
