@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
+import chainrule as cr
 from chainrule.core.samples import SAMPLES, Sample
 from chainrule.func import grad, jvp, vmap
 from chainrule.testing.laws import case_of, outputs
@@ -33,3 +35,13 @@ def test_a_map_over_no_examples(s: Sample, cx: bool) -> None:
         (grad(total(every), argnums=every_argument)(*none), xs),
     ):
         assert [(tuple(v.shape), v.dtype) for v in got] == [((0, *w.shape), w.dtype) for w in want]
+
+
+def test_compiled_functions_and_loops_over_nothing() -> None:
+    x = cr.empty(0, 3)
+    square = cr.jit(lambda r: (r * r).sum())
+    assert vmap(square)(x).shape == (0,) and vmap(grad(square))(x).shape == (0, 3)
+    assert cr.jit(vmap(grad(square)))(x).shape == (0, 3) and vmap(square)(cr.ones(2, 3)).tolist() == [3.0, 3.0]
+    assert cr.scan(lambda c, a: (c + a.sum(), c), cr.tensor(1.0), x)[1].shape == (0,)
+    assert vmap(lambda r: r.sum(), chunk_size=2)(x).shape == (0,)
+    assert vmap(lambda r: np.sum(np.sin(r)))(np.zeros((0, 3))).shape == (0,)

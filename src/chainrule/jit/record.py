@@ -70,7 +70,7 @@ def walks_back(x: Tensor) -> bool:
 
 
 def example(x: Tensor) -> np.ndarray:
-    """The elements that a tensor has for whoever calls a function with it; under vmap, those of the first example."""
+    """The elements that a tensor has for whoever calls a function with it; under vmap, those of the first example (ones, if there is none)."""
     axes = 0
     while x._interp is not None:
         x._interp.check("jit")
@@ -79,6 +79,8 @@ def example(x: Tensor) -> np.ndarray:
     v = x._value
     if type(v) is not np.ndarray:
         raise NotRecorded(f"a tensor that holds {type(v).__name__}")
+    if 0 in v.shape[:axes]:
+        return np.ones(v.shape[axes:], v.dtype)
     return v[(0,) * axes] if axes and v.ndim > axes else np.asarray(v[(0,) * axes]) if axes else v
 
 
