@@ -116,7 +116,7 @@ class Mirror(ModuleType):
                 raise AttributeError(name)
             value = getattr(ours, name)
         except AttributeError:
-            if not name.startswith("__") or name == "__config__":
+            if not name.startswith("__") or name in ("__config__", "__future__"):
                 if (found := self._elsewhere(tail)) is not None:
                     return found
             raise AttributeError(

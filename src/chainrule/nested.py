@@ -15,7 +15,7 @@ from __future__ import annotations
 import gc
 import math
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, repeat
 from typing import Any
@@ -26,7 +26,7 @@ from .core import dtypes as dt
 from .core.declare import op
 from .core.dispatch import CUT
 from .core.errors import ChainruleError
-from .core.registry import house, public
+from .core.registry import house, prop, public
 from .core.tensor import Meta, Tensor
 from .core.views import DETACH, Unseen, meta, root_of
 from .ops.shape.slices import slice_p
@@ -508,6 +508,76 @@ def lengths(self: Tensor) -> Tensor:
     tensor([2, 1])
     """
     return Tensor(_packing(self, "lengths()").counts.copy())
+
+
+def _jagged(name: str) -> Callable[[Callable[[Tensor], Any]], Any]:
+    """An inner property of nests, which other tensors do not have."""
+
+    def register(f: Callable[[Tensor], Any]) -> Any:
+        def get(self: Tensor) -> Any:
+            if not self.is_nested:
+                raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)
+            return f(self)
+
+        get.__doc__ = f.__doc__
+        return prop(name)(get)
+
+    return register
+
+
+@_jagged("_offsets")
+def _offsets(self: Tensor) -> Tensor:
+    """Where each component starts in the rows, and the end."""
+    return self.offsets()
+
+
+@_jagged("_lengths")
+def _lengths(self: Tensor) -> None:
+    """None: between the rows of components there are none that belong to nobody."""
+    return None
+
+
+@_jagged("_ragged_idx")
+def _ragged_idx(self: Tensor) -> int:
+    """The first dim whose size differs between components."""
+    return next(i for i, n in enumerate(self.shape) if isinstance(n, RaggedInt))
+
+
+@_jagged("_max_seqlen")
+def _max_seqlen(self: Tensor) -> int:
+    """The greatest size of the ragged dim."""
+    return int(_packing(self, "_max_seqlen").counts.max(initial=0))
+
+
+@_jagged("_min_seqlen")
+def _min_seqlen(self: Tensor) -> int:
+    """The least size of the ragged dim."""
+    counts = _packing(self, "_min_seqlen").counts
+    return int(counts.min()) if len(counts) else 0
+
+
+@_jagged("_max_seqlen_tensor")
+def _max_seqlen_tensor(self: Tensor) -> None:
+    """None: the greatest size is no part of a nest, it follows from the sizes."""
+    return None
+
+
+@_jagged("_min_seqlen_tensor")
+def _min_seqlen_tensor(self: Tensor) -> None:
+    """None: the least size is no part of a nest, it follows from the sizes."""
+    return None
+
+
+@public("", methods="_get_max_seqlen", out=False)
+def _get_max_seqlen(self: Tensor) -> int:
+    """The greatest size of the ragged dim."""
+    return self._max_seqlen
+
+
+@public("", methods="_get_min_seqlen", out=False)
+def _get_min_seqlen(self: Tensor) -> int:
+    """The least size of the ragged dim."""
+    return self._min_seqlen
 
 
 def owners(x: Tensor) -> Tensor:

@@ -152,3 +152,82 @@ def test_the_same_names_without_installing() -> None:
 
 def test_threads_from_the_environment() -> None:
     assert run("import chainrule; print(chainrule.get_num_threads())") == "1\n"
+
+
+def test_parameters_that_change_places_hooks_of_all_modules_and_inner_names_of_nests() -> None:
+    run(
+        """
+        import chainrule
+        torch = chainrule.install_as_torch()
+        from torch import nn
+        future = torch.__future__
+        assert not future.get_swap_module_params_on_conversion() and not future.get_overwrite_module_params_on_conversion()
+
+        m = nn.Linear(2, 2)
+        w = m.weight
+        w.grad = torch.ones(2, 2)
+        future.set_overwrite_module_params_on_conversion(True)
+        m.double()
+        assert m.weight is not w and w.dtype == torch.float32 and m.weight.dtype == m.weight.grad.dtype == torch.float64
+        future.set_overwrite_module_params_on_conversion(False)
+
+        future.set_swap_module_params_on_conversion(True)
+        m = nn.Linear(2, 2)
+        w, old = m.weight, m.weight.detach().clone()
+        state = {"weight": torch.ones(2, 2), "bias": torch.zeros(2)}
+        m.load_state_dict(state)
+        assert m.weight is w and isinstance(w, nn.Parameter) and w.requires_grad and torch.equal(w, state["weight"])
+        m.load_state_dict({"weight": 2 * old, "bias": torch.zeros(2)}, assign=True)
+        assert m.weight is w and torch.equal(w, 2 * old)
+        m(torch.ones(1, 2)).sum().backward()
+        assert w.grad.shape == (2, 2)
+
+        class Stubborn(torch.Tensor):
+            def module_load(self, other, assign=False):
+                return other
+
+        m.weight = nn.Parameter(torch.ones(2, 2).as_subclass(Stubborn))
+        try:
+            m.load_state_dict(state)
+        except RuntimeError as e:
+            assert "module_load returned one of self or other" in str(e), e
+        else:
+            raise AssertionError("a tensor changed places with itself")
+        future.set_swap_module_params_on_conversion(False)
+
+        calls = []
+        nn.modules.module.register_module_forward_hook(lambda m, x, y: calls.append(1))
+        nn.Sigmoid()(torch.ones(1))
+        nn.modules.module._global_forward_hooks = {}
+        nn.Sigmoid()(torch.ones(1))
+        assert calls == [1] and not nn.modules.module._has_any_global_hook()
+
+        x = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(4, 3)], layout=torch.jagged)
+        assert x._values.shape == (6, 3) and x._offsets.tolist() == [0, 2, 6] and x._lengths is None and x._ragged_idx == 1
+        assert (x._max_seqlen, x._get_min_seqlen()) == (4, 2) and x.transpose(1, 2)._ragged_idx == 2
+        assert isinstance(x.shape[1], torch.SymInt) and not isinstance(x.shape[2], torch.SymInt)
+        assert not hasattr(x.sum(), "_offsets") and torch.eye(2).to_sparse()._values().tolist() == [1, 1]
+        """
+    )
+
+
+def test_settings_that_are_asked_for_and_what_has_no_wrapper_subclass() -> None:
+    run(
+        """
+        import chainrule
+        torch = chainrule.install_as_torch()
+        with torch.autograd.set_multithreading_enabled(False):
+            assert not torch.autograd.is_multithreading_enabled()
+        assert torch.autograd.is_multithreading_enabled()
+        fw = torch.autograd.forward_ad
+        assert fw._current_level == -1
+        with fw.dual_level():
+            assert fw._current_level == 0
+        try:
+            torch.Tensor._make_wrapper_subclass(torch.Tensor, (2,))
+        except NotImplementedError as e:
+            assert "dispatcher" in str(e), e
+        else:
+            raise AssertionError
+        """
+    )

@@ -46,13 +46,22 @@ def variable(*args: Any, **kw: Any) -> Any:
 
 
 class set_multithreading_enabled:
-    """Accepted and without effect: backward runs in the thread that asked for it."""
+    """A setting that is kept and has no effect, from here on or inside a ``with``: backward runs in the thread that asked for it."""
+
+    now = True
 
     def __init__(self, mode: bool) -> None:
-        self.mode = mode
+        self.before = set_multithreading_enabled.now
+        set_multithreading_enabled.now = bool(mode)
 
     def __enter__(self) -> None: ...
-    def __exit__(self, *exc: Any) -> None: ...
+    def __exit__(self, *exc: Any) -> None:
+        set_multithreading_enabled.now = self.before
+
+
+def is_multithreading_enabled() -> bool:
+    """What was asked for with ``set_multithreading_enabled``."""
+    return set_multithreading_enabled.now
 
 
 def __getattr__(name: str) -> Any:
@@ -70,7 +79,7 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "AnomalyError", "Function", "GradcheckError", "Variable", "backward", "detect_anomaly", "enable_grad", "forward_ad", "functional", "grad",
     "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_grad_enabled",
-    "no_grad", "once_differentiable", "profiler", "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled", "variable",
+    "is_multithreading_enabled", "no_grad", "once_differentiable", "profiler", "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled", "variable",
 ]  # fmt: skip
 
 _house(__name__, __all__)

@@ -125,5 +125,12 @@ class _set_fwd_grad_enabled:
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
 
+def __getattr__(name: str) -> Any:
+    """``_current_level``: the number of the innermost level, -1 where none is active."""
+    if name == "_current_level":
+        return len(_LEVELS.get()) - 1
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 def __dir__() -> list[str]:
     return __all__

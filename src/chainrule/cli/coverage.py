@@ -43,7 +43,7 @@ REASONS: list[tuple[str, str]] = [
         r"|CallStack|Capsule|Code|Compil.*|Complete.*|Concrete.*|DeepCopy.*|ErrorReport|Exec.*|FileCheck|Gradient|Graph.*|Node|Block|Value|Use"
         r"|Lock.*|Logger.*|Noop.*|IODescriptor|PyTorchFile.*|BufferDict|ModuleDict|ParameterDict|Tag|Future|AggregationType|AwaitType|.*Type"
         r"|prepare_multiprocessing.*|is_distributed|get_file_path|get_device_module|classproperty|thread_safe_generator|init_num_threads"
-        r"|boolean_dispatch|assert_int_or_pair|is_tensor_like|module_load|Device|DType|SavedTensor|NestedIOFunction|variable|enforce_.*",
+        r"|boolean_dispatch|assert_int_or_pair|is_tensor_like|Device|DType|SavedTensor|NestedIOFunction|variable|enforce_.*",
         "PyTorch's compiler, tracer, dispatcher or their classes",
     ),
     (

@@ -65,6 +65,12 @@ def _is_view(self: Tensor) -> bool:
     return self._base is not None
 
 
+@public("", methods="module_load", out=False)
+def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
+    """What a module that loads a state makes of `other` for this tensor: its value copied here, or with `assign` itself."""
+    return other.detach() if assign else self.copy_(other).detach()
+
+
 @prop("names")
 def names(self: Tensor) -> tuple[None, ...]:
     """None for every dimension: dimensions have no names here."""
@@ -99,6 +105,16 @@ def _make_subclass(cls: type, data: Tensor, require_grad: bool = False) -> Any:
 
 
 Tensor._make_subclass = staticmethod(_make_subclass)
+
+
+def _make_wrapper_subclass(cls: type, *args: Any, **kw: Any) -> Any:
+    """Not done: subclasses that answer for ops of the dispatcher; ``__torch_function__`` is what they have here."""
+    from ..world import refusal
+
+    return refusal.refuse("Tensor._make_wrapper_subclass", "dispatcher")()
+
+
+Tensor._make_wrapper_subclass = staticmethod(_make_wrapper_subclass)
 
 
 # -- sizes as PyTorch's compiler names them: here they are Python's numbers ------------------------------------------------

@@ -10,9 +10,17 @@ from ..core.device import device as Device
 from ..core.device import place
 from ..core.imperative import no_grad
 from ..core.tensor import Tensor
-from .parameter import is_lazy
+from ..utils import swap_tensors
+from .parameter import Parameter, is_lazy
 
 C = TypeVar("C", bound="Conversion")
+
+
+class Parameters:
+    """What becomes of parameters when a module is converted; ``torch.__future__`` sets it."""
+
+    overwrite = False  # new ones take their place, instead of their getting a new value
+    swap = False  # they change places with new ones, when a state is loaded too
 
 
 def _plan(args: tuple[Any, ...], kw: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
@@ -62,7 +70,7 @@ class Conversion:
         if recurse:
             for m in self.children():
                 m._apply(fn)
-        for p in self._parameters.values():
+        for name, p in list(self._parameters.items()):
             if p is None:
                 continue
             if is_lazy(p):
@@ -70,8 +78,16 @@ class Conversion:
                 continue
             with no_grad():
                 new, on, g = fn(p.detach()), p.requires_grad, p.grad
-                p.requires_grad_(False)
-                p._value, p._interp, p._aux = new._value, new._interp, new._aux
+                if Parameters.swap or Parameters.overwrite:
+                    q = Parameter(new, on)
+                    if Parameters.swap:
+                        p.grad = None
+                        swap_tensors(p, q)
+                    else:
+                        self._parameters[name] = p = q
+                else:
+                    p.requires_grad_(False)
+                    p._value, p._interp, p._aux = new._value, new._interp, new._aux
                 p.grad = None if g is None else fn(g)
             p.requires_grad_(on)
         for name, b in self._buffers.items():

@@ -11,6 +11,8 @@ from ..core.imperative import no_grad
 from ..core.tensor import Tensor
 from ..core.views import assign
 from ..ops.shape.create import as_tensor
+from ..utils import swap_tensors
+from .conversion import Parameters
 from .hooks import Handle, add
 from .parameter import Parameter, is_lazy
 
@@ -159,7 +161,9 @@ class State:
             )
         try:
             with no_grad():
-                if by_assignment and name in self._parameters:
+                if Parameters.swap and not lazy:
+                    self._swap(x, x.module_load(new, assign=by_assignment), new)
+                elif by_assignment and name in self._parameters:
                     new = new if isinstance(new, Parameter) else Parameter(new, x.requires_grad)
                     self._parameters[name] = new.requires_grad_(x.requires_grad)
                 elif by_assignment:
@@ -172,6 +176,17 @@ class State:
             shape = "unknown" if lazy else x.shape
             return f'While copying the parameter named "{key}", whose dimensions in the model are {shape}, an exception occurred : {e.args}.'
         return ""
+
+    @staticmethod
+    def _swap(x: Tensor, loaded: Tensor, given: Tensor) -> None:
+        """Let a tensor of the module change places with what ``module_load`` made of a given one."""
+        if loaded is x or loaded is given:
+            raise RuntimeError(
+                "module_load returned one of self or other, please .detach() the result if returning one of the inputs in module_load"
+            )
+        if isinstance(x, Parameter) and not isinstance(loaded, Parameter):
+            loaded = Parameter(loaded, x.requires_grad)
+        swap_tensors(x, loaded.requires_grad_(x.requires_grad))
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> LoadResult:
         """Take the values of parameters and buffers from a ``state_dict``; with `strict` the names must be the same.

@@ -76,6 +76,9 @@ autograd.functional._tuple_postprocess          world.inner._tuple_postprocess
 autograd.functional._grad_preprocess            world.inner._grad_preprocess
 autograd.functional._grad_postprocess           world.inner._grad_postprocess
 autograd.functional._construct_standard_basis_for  world.inner._construct_standard_basis_for
+SymInt                                          payloads.nested.sizes.RaggedInt
+functional.F                                    nn.functional
+autograd._force_original_view_tracking          world.inner.around
 autograd._profiler_enabled                      world.inner.no
 autograd._disable_profiler                      world.inner.nothing
 nn.functional._mha_shape_check                  world.inner.nothing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from ...core.dispatch import innermost
 from ...core.dispatch import values as values_of
 from ...core.errors import ChainruleError
-from ...core.registry import public
+from ...core.registry import prop, public
 from ...core.shapes import zeros_beside
 from ...core.tensor import Tensor
 from ...core.views import adopt
@@ -178,11 +179,13 @@ def _indices(self: Tensor) -> Tensor:
     return index_tensor(_sparse("_indices", self, "coo").index[0])
 
 
-@public("", methods="_values", out=False)
-def _values(self: Tensor) -> Tensor:
-    """The stored numbers as they are, those of repeated coordinates too."""
+@prop("_values")
+def _values(self: Tensor) -> Any:
+    """``x._values()``: the stored numbers as they are, those of repeated coordinates too; ``x._values``: the rows of a nest."""
+    if self.is_nested:
+        return self.values()
     _sparse("_values", self)
-    return numbers(self)
+    return functools.partial(numbers, self)
 
 
 def _part(name: str, k: int, *wanted: str) -> None:
