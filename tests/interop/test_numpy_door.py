@@ -408,3 +408,65 @@ def test_branches_and_ranks_under_vmap() -> None:
     for k in range(3):
         for u, v in zip(got, np.linalg.lstsq(a[k], b, rcond=None), strict=True):
             np.testing.assert_allclose(u[k], v, rtol=1e-10)
+
+
+def test_compiled_functions_of_arrays() -> None:
+    """jit: arrays in, arrays out, NumPy's promotion inside; before, around and inside of the transforms."""
+
+    def f(x: Any) -> Any:
+        assert type(x) is not chainrule.Tensor
+        return np.sum(np.sin(x) * x.astype(float) * np.arange(x.size))
+
+    compiled = chainrule.jit(f)
+    for scale in (1.0, 2.0, 3.0):
+        y = compiled(scale * X)
+        assert isinstance(y, np.float64) and y == pytest.approx(f(scale * X), rel=1e-13)
+    batch = np.stack([X, 2 * X])
+    for made, plain in (
+        (chainrule.jit(grad(f)), grad(f)), (grad(compiled), grad(f)), (chainrule.jit(hessian(f)), hessian(f)), (hessian(compiled), hessian(f)),
+        (lambda x: jvp(compiled, (x,), (x,)), lambda x: jvp(f, (x,), (x,))),
+    ):  # fmt: skip
+        for x in (X, 2 * X):
+            got, want = made(x), plain(x)
+            assert type(got) is type(want)
+            np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(chainrule.jit(vmap(grad(f)))(batch), vmap(grad(f))(batch), rtol=1e-12)
+    np.testing.assert_allclose(vmap(compiled)(batch), [f(X), f(2 * X)], rtol=1e-12)
+    assert chainrule.jit(lambda x: x * np.arange(3))(X.astype(np.float32)).dtype == np.float64
+
+
+def test_compiled_functions_of_trees_numbers_and_writes() -> None:
+    h = chainrule.jit(lambda x, n, d: {"a": x * n, "b": d["w"][0] + x, "n": n, "t": d["t"]})
+    t = chainrule.tensor([1.0])
+    for n in (3, 4, 3):
+        y = h(X, n, {"w": [X], "t": t})
+        assert y["n"] == n and type(y["n"]) is int
+        np.testing.assert_allclose(y["a"], X * n)
+        np.testing.assert_allclose(y["b"], 2 * X)
+    doubled = chainrule.jit(lambda s: s * 2)
+    assert [doubled(np.float64(k)) for k in (1, 2)] == [2.0, 4.0] and isinstance(doubled(np.float64(1)), np.float64)
+
+    def write(x: Any) -> None:
+        x[0] = x[1] * 5
+
+    w = chainrule.jit(write)
+    for _ in range(2):
+        x = X.copy()
+        w(x)
+        np.testing.assert_allclose(x, [-6.0, -1.2, 2.0])
+    frozen = X.copy()
+    frozen.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        w(frozen)
+    with pytest.raises(TypeError, match="masked array"):
+        w(np.ma.masked_array(X))  # type: ignore[no-untyped-call]
+
+
+def test_the_name_of_argnums_in_hips_autograd() -> None:
+    f = lambda a, b: np.sum(a * np.sin(b))
+    np.testing.assert_allclose(grad(f, argnum=1)(X, X), X * np.cos(X))
+    assert value_and_grad(f, argnum=[1])(X, X)[0] == f(X, X)
+    np.testing.assert_allclose(value_and_grad(f, argnum=[1, 0])(X, X)[1][1], np.sin(X))
+    np.testing.assert_allclose(elementwise_grad(lambda a, b: a * np.sin(b), argnum=1)(X, X), X * np.cos(X))
+    np.testing.assert_allclose(jacrev(lambda a, b: a * b, argnum=1)(X, X), np.diag(X))
+    np.testing.assert_allclose(hessian(f, argnum=1)(X, X), np.diag(-X * np.sin(X)))

@@ -125,7 +125,7 @@ def test_trees_and_arrays():
     y = g({"a": a, "b": [b]}, k=a)
     close(y["s"], a + b)
     assert y["n"] == 3 and y["t"][0] is a and y["t"][1] is a
-    close(jit(lambda x: x * 2)(np.arange(3.0)), cr.tensor(np.arange(3.0) * 2))
+    assert jit(lambda x: x * 2)(np.arange(3.0)).tolist() == [0.0, 2.0, 4.0]  # of an array, an array
 
 
 def test_parameters_are_inputs():

@@ -20,6 +20,7 @@ from ..core.shapes import sizes_of
 from ..core.tensor import Tensor
 from ..core.tree import flatten, unflatten
 from ..core.views import assign, meta
+from ..transforms.common import door
 from .donate import give_up
 from .holds import Held, gradient, looks, survey
 from .memory import Places
@@ -99,6 +100,13 @@ class Recording:
             self.held.restore()
 
 
+def arrays(leaves: list[Any]) -> tuple[int, ...]:
+    """Which of the arguments are arrays. NumPy's numbers are, of floating types, where no tensor decides what they become."""
+    if all(isinstance(x, Tensor | bool | int | float | str | Static) and not isinstance(x, np.generic) for x in leaves):
+        return ()
+    return door().arrays_among(leaves)
+
+
 def _nothing(*args: Any) -> None:
     """The short way in of a function that has none."""
 
@@ -115,6 +123,7 @@ class Jitted:
         self._recordings: OrderedDict[Any, list[Recording]] = OrderedDict()
         self._lock = threading.RLock()
         self._changes = 0
+        self._doors: OrderedDict[Any, Any] = OrderedDict()
         self._fast: Callable[..., Any] = _nothing
         self._fast_for: Recording | None = None
         if isinstance(getattr(f, "__name__", None), str):
@@ -139,6 +148,8 @@ class Jitted:
         if self.static_argnums or self.static_argnames:
             args, kw = self._mark(args, kw)
         leaves, spec = flatten((args, kw))
+        if arrays(leaves):
+            return self._of_arrays(args, leaves, spec)
         key = self._key(args, kw, leaves, spec)
         r = self._find(key, leaves)
         if r is None:
@@ -159,6 +170,27 @@ class Jitted:
         elif self._fast_for is not r and r.lasting:
             self._shorten(r, leaves, spec)
         return y
+
+    def _of_arrays(self, args: tuple[Any, ...], leaves: list[Any], spec: Any) -> Any:
+        """Arrays in, arrays out: by a function of tensors, jitted too, that hands Arrays to this one."""
+        inner = self._door(leaves, spec)
+        y = inner(*leaves)
+        if self.donate:
+            if not STACK.get():
+                give_up(flatten([args[i] for i in self.donate if i < len(args)])[0], flatten(y)[0])
+        elif len(inner.places) == len(args) == len(leaves):
+            self._fast, self._fast_for = inner.short, None
+        return y
+
+    def _door(self, leaves: list[Any], spec: Any) -> Any:
+        key = (spec, places := arrays(leaves))
+        with self._lock:
+            found = self._doors.get(key)
+            if found is None:
+                found = self._doors[key] = door().Compiled(jit, self.f, spec, places)
+                if len(self._doors) > SIGNATURES:
+                    self._doors.popitem(last=False)
+        return found
 
     def _as_it_is(self, r: Recording, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
         """The function without jit."""
@@ -193,8 +225,6 @@ class Jitted:
             if isinstance(x, Tensor):
                 who = (looks(gradient(x)), first.setdefault(id(x), len(first))) if _imperative(x) else None
                 parts.append((sizes_of(x), x.dtype, type(x), who, _layout(innermost(x))))
-            elif type(x) is np.ndarray:
-                parts.append((x.shape, x.dtype, _layout(x)))
             else:
                 parts.append(_static_key(x))
         return tuple(parts)
@@ -211,7 +241,7 @@ class Jitted:
         return None
 
     def _record(self, key: Any, args: tuple[Any, ...], kw: dict[str, Any], leaves: list[Any], spec: Any) -> Recording:
-        statics = [_unmarked(x) for x in leaves if not isinstance(x, Tensor | np.ndarray)]
+        statics = [_unmarked(x) for x in leaves if not isinstance(x, Tensor)]
         held = survey(self.f, *statics)
         try:
             r = faithful(lambda: _recorded(self.f, leaves, spec, held), held.restore)
@@ -251,13 +281,13 @@ class Jitted:
 
         args, kw = self._mark(args, kw)
         leaves, spec = flatten((args, kw))
+        if arrays(leaves):
+            return self._door(leaves, spec).run.lower(*map(door().as_tensor, leaves))
         key = self._key(args, kw, leaves, spec)
         with self._lock:
             r = self._find(key, leaves) or self._record(key, args, kw, leaves, spec)
             r.give_up()
-        return Lowered(
-            r, [x if isinstance(x, Tensor) else Tensor(x) for x in leaves if isinstance(x, Tensor | np.ndarray)]
-        )
+        return Lowered(r, [x for x in leaves if isinstance(x, Tensor)])
 
 
 def _static(f: Any, nums: Any, names: Any) -> tuple[tuple[int, ...], tuple[str, ...], list[str]]:
@@ -347,8 +377,7 @@ class _Swapped:
 
 def _recorded(f: Any, leaves: list[Any], spec: Any, held: Held) -> Recording:
     r = Recording()
-    tensors = [Tensor(x) if type(x) is np.ndarray else x for x in leaves]
-    given = [x for x in tensors if isinstance(x, Tensor)]
+    given = [x for x in leaves if isinstance(x, Tensor)]
     mine = {id(x) for x in given if _imperative(x)}
     quiet = not grad_enabled()
     for x in (*given, *[g for x in given if (g := gradient(x)) is not None], *held.tensors):
@@ -360,7 +389,7 @@ def _recorded(f: Any, leaves: list[Any], spec: Any, held: Held) -> Recording:
         inner: list[Any] = []
         entered: list[Tensor] = []
         numbers: dict[int, int] = {}  # of a tensor with derivatives: one that is an argument twice is one input
-        for x in tensors:
+        for x in leaves:
             if not isinstance(x, Tensor):
                 inner.append(x)
             elif id(x) in mine:
@@ -429,15 +458,15 @@ def _recorded(f: Any, leaves: list[Any], spec: Any, held: Held) -> Recording:
     if r.writes and _overlapping(r, leaves):
         raise NotRecorded("a write to a tensor that shares its memory with another input")
     r.foreign = level.foreign
-    order = _input_order(level, tensors, r)
+    order = _input_order(level, leaves, r)
     graph.inputs = order
     r.program = Program(graph, getattr(f, "__name__", type(f).__name__))
     return r
 
 
-def _input_order(level: Recorder, tensors: list[Any], r: Recording) -> list[Any]:
+def _input_order(level: Recorder, leaves: list[Any], r: Recording) -> list[Any]:
     """Inputs in the order of a call: the arguments, the tensors of the function, those of levels around."""
-    n = sum(isinstance(x, Tensor) for x in tensors) + len(r.boxes)
+    n = sum(isinstance(x, Tensor) for x in leaves) + len(r.boxes)
     known = {id(v) for _, v in level._known.values()}
     own = [v for v in level.inputs if id(v) not in known]
     assert len(own) == n, "jit: an input was lost"
@@ -487,13 +516,12 @@ def _walks_back(y: Tensor) -> bool:
 
 
 def _call(r: Recording, leaves: list[Any]) -> Any:
-    given = [x for x in leaves if isinstance(x, Tensor | np.ndarray)]
-    xs = [x if isinstance(x, Tensor) else Tensor(x) for x in given]
+    given = [x for x in leaves if isinstance(x, Tensor)]
     boxes = _boxes(r, given)
-    ys = r.program(*xs, *boxes, *r.foreign)  # type: ignore[misc]
+    ys = r.program(*given, *boxes, *r.foreign)  # type: ignore[misc]
     now = {id(b): t for b, t in zip(r.boxes, boxes, strict=True) if t is not b}
     results = []
-    for y, plain in zip(ys, r.plain([*xs, *boxes, *r.foreign]), strict=True):
+    for y, plain in zip(ys, r.plain([*given, *boxes, *r.foreign]), strict=True):
         while plain and _walks_back(y):
             y = y._value
         results.append(y)
@@ -524,15 +552,15 @@ def _boxes(r: Recording, given: list[Any]) -> list[Tensor]:
 
 def _overlapping(r: Recording, leaves: list[Any]) -> bool:
     """Whether a tensor that the function writes to shares its memory with another input: then the inputs are not independent."""
-    given = [x for x in leaves if isinstance(x, Tensor | np.ndarray)]
+    given = [x for x in leaves if isinstance(x, Tensor)]
     boxes = _boxes(r, given)
-    arrays = [y if isinstance(y, np.ndarray) else innermost(y) for y in (*given, *boxes)]
+    arrays = [innermost(y) for y in (*given, *boxes)]
     places, times = Places(arrays), Counter(map(id, arrays))
     now = {id(b): t for b, t in zip(r.boxes, boxes, strict=True)}
     for target, what, _ in r.writes:
         if what == "value":
             x = given[target] if isinstance(target, int) else now.get(id(target), target)
-            a = x if isinstance(x, np.ndarray) else innermost(x)
+            a = innermost(x)
             if a.size and (times[id(a)] > 1 or places.shared(a, but=a)):
                 return True
     return len({id(x) for x in given}) < len(given)
@@ -540,9 +568,7 @@ def _overlapping(r: Recording, leaves: list[Any]) -> bool:
 
 def _write(x: Any, new: Tensor) -> None:
     """What the function wrote to a tensor shows in it."""
-    if isinstance(x, np.ndarray):
-        np.copyto(x, new.numpy())
-    elif _imperative(x):
+    if _imperative(x):
         token = CUT.set(float("inf"))
         try:
             assign(x, new.detach(), "jit")

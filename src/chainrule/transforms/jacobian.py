@@ -91,11 +91,14 @@ def _check_holomorphic(name: str, xs: list[Any], ys: list[Any], holomorphic: boo
 
 
 def jacrev(func: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False, chunk_size: int | None = None,
-           holomorphic: bool = False, _preallocate_and_copy: bool = False) -> Callable[..., Any]:  # fmt: skip
+           holomorphic: bool = False, argnum: Argnums | None = None, _preallocate_and_copy: bool = False) -> Callable[..., Any]:  # fmt: skip
     """``x -> J(x)``, by one batched reverse pass over the unit cotangents. Shape: output dims, then input dims.
 
     The inputs are real, or the function is holomorphic and ``holomorphic=True`` says so: then J is its complex derivative.
     """
+
+    if argnum is not None:
+        argnums = argnum
 
     @functools.wraps(func)
     def jacobian(*args: Any, **kw: Any) -> Any:
@@ -231,11 +234,13 @@ def jacfwd(
 builtin_any = any
 
 
-def hessian(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+def hessian(func: Callable[..., Any], argnums: Argnums = 0, *, argnum: Argnums | None = None) -> Callable[..., Any]:
     """``x -> d2f/dx2``, forward over reverse.
 
     >>> hessian(lambda x: (x ** 3).sum())(chainrule.tensor([1.0, 2.0]))
     tensor([[ 6.,  0.],
             [ 0., 12.]])
     """
+    if argnum is not None:
+        argnums = argnum
     return jacfwd(jacrev(func, argnums), argnums)

@@ -200,12 +200,17 @@ def grad_and_value(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = 
     return gradient
 
 
-def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """``x -> df/dx`` for a function with a scalar result.
+def grad(
+    f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, *, argnum: Argnums | None = None
+) -> Callable[..., Any]:
+    """``x -> df/dx`` for a function with a scalar result. `argnum` is HIPS autograd's name of `argnums`.
 
     >>> grad(grad(lambda x: x ** 3))(chainrule.tensor(2.0))
     tensor(12.)
     """
+
+    if argnum is not None:
+        argnums = argnum
 
     def gradient(*args: Any, **kw: Any) -> Any:
         g, _, aux = _gradient(f, argnums, has_aux, args, kw)
@@ -214,8 +219,12 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> 
     return named_as(gradient, f)
 
 
-def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+def value_and_grad(
+    f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, *, argnum: Argnums | None = None
+) -> Callable[..., Any]:
     """``x -> (f(x), df/dx)`` for a function with a scalar result; with ``has_aux``, ``((f(x), aux), df/dx)``."""
+    if argnum is not None:
+        argnums = argnum
 
     def both(*args: Any, **kw: Any) -> Any:
         g, value, aux = _gradient(f, argnums, has_aux, args, kw)
@@ -224,7 +233,9 @@ def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = 
     return named_as(both, f)
 
 
-def elementwise_grad(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+def elementwise_grad(
+    f: Callable[..., Any], argnums: Argnums = 0, *, argnum: Argnums | None = None
+) -> Callable[..., Any]:
     """``x -> d sum(f(x)) / dx``: the derivative of each element of a function that acts element by element.
 
     >>> elementwise_grad(lambda x: x.sin())(chainrule.tensor([0.0, 1.0]))
@@ -234,4 +245,4 @@ def elementwise_grad(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..
     def total(*args: Any, **kw: Any) -> Any:
         return f(*args, **kw).sum()
 
-    return named_as(grad(total, argnums), f)
+    return named_as(grad(total, argnums, argnum=argnum), f)

@@ -261,3 +261,50 @@ def mapped(make: Callable[..., Any], f: Any, dims: list[Any], args: tuple[Any, .
     out = make(run)(*xs, **named)
     door.write_back()
     return door.outside(out)
+
+
+def arrays_among(leaves: list[Any]) -> tuple[int, ...]:
+    """Which leaves are arrays for a compiled function: NumPy's numbers of floating types are where there is no tensor, whole ones are static."""
+    kinds = (Array, np.ndarray) if any(isinstance(x, Tensor) for x in leaves) else (Array, np.ndarray, np.inexact)
+    return tuple([i for i, x in enumerate(leaves) if isinstance(x, kinds)])
+
+
+class Compiled:
+    """``jit`` of a function of arrays: a compiled function of the leaves of its arguments, in which those at some places are Arrays."""
+
+    def __init__(self, make: Callable[..., Any], f: Callable[..., Any], spec: Any, places: tuple[int, ...]) -> None:
+        def of_tensors(*leaves: Any) -> Any:
+            args, kw = unflatten([wrap(x) if i in places else x for i, x in enumerate(leaves)], spec)
+            return tree_map(_traced, f(*args, **kw))
+
+        of_tensors.__name__ = getattr(f, "__name__", type(f).__name__)
+        of_tensors.__qualname__ = getattr(f, "__qualname__", of_tensors.__name__)
+        self.places = places
+        self.run = make(of_tensors)
+
+    def __call__(self, *leaves: Any) -> Any:
+        door = Door("jit")
+        out = self.run(*[door.enter(x) if i in self.places else x for i, x in enumerate(leaves)])
+        door.write_back()
+        return door.outside(out)
+
+    def short(self, *args: Any) -> Any:
+        """A call with arrays alone, by the short way of the function of tensors; None where there is none."""
+        for a in args:
+            if a.__class__ is not np.ndarray:
+                return None
+        y = self.run._fast(*[Tensor(a) for a in args])
+        if y.__class__ is Tensor:
+            v = y._value
+            return v if v.ndim else v[()]
+        return y if y is None else tree_map(leave, y)
+
+
+def _traced(y: Any) -> Any:
+    """A result of a function that is recorded as a tensor; Python's numbers are what they are."""
+    return y if isinstance(y, bool | int | float | complex) and not isinstance(y, np.generic) else result(y)
+
+
+def as_tensor(x: Any) -> Any:
+    """An array as a tensor of its own; what is none stays."""
+    return Door("jit").enter(x) if isinstance(x, (Array, np.ndarray, np.inexact)) else x
