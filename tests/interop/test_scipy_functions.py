@@ -11,7 +11,7 @@ import scipy.special
 import scipy.stats
 
 import chainrule
-from chainrule.func import grad, jvp, vmap
+from chainrule.func import elementwise_grad, grad, jvp, vmap
 from chainrule.scipy import integrate, linalg, optimize, signal, special, stats
 
 P = np.array([1.3, 0.7])
@@ -73,7 +73,31 @@ CASES: dict[str, tuple[Any, np.ndarray]] = {
         lambda p: integrate.odeint(lambda y, t, q: -q * y, np.array([1.0, 2.0]), np.linspace(0, 1, 4), args=(p,)),
         P,
     ),
+    "solve_ivp times": (
+        lambda p: (
+            integrate.solve_ivp(
+                pendulum, (0, 2.0), np.array([1.0, 0.0]), args=(P,), rtol=1e-10, atol=1e-10, t_eval=np.sort(p)
+            ).y
+        ),
+        P,
+    ),
+    "solve_ivp a fixed time at the end": (
+        lambda p: (
+            integrate.solve_ivp(
+                pendulum, (0, p[0]), np.array([1.0, 0.0]), args=(p,), rtol=1e-10, atol=1e-10, t_eval=[0.5, 1.2]
+            ).y
+        ),
+        P,
+    ),
+    "odeint times": (
+        lambda p: integrate.odeint(lambda y, t, q: -q * y * t, np.array([1.0, 2.0]), np.cumsum(p), args=(p,)),
+        P,
+    ),
     "simpson": (lambda a: integrate.simpson(a, dx=0.5), A),
+    "simpson at points": (
+        lambda a: np.stack([integrate.simpson(a[0][:n], x=np.cumsum(a[1][:n] ** 2)) for n in (2, 4, 5)]),
+        np.random.default_rng(0).uniform(0.5, 1.5, (2, 5)),
+    ),
     "trapezoid": (lambda a: integrate.trapezoid(a), A),
     "expm": (lambda a: linalg.expm(a * 0.2), A),
     "logm": (linalg.logm, A),
@@ -130,12 +154,54 @@ def test_derivatives(name: str) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["norm", "gamma", "beta", "t", "chi2"])
-def test_densities_are_scipys(name: str) -> None:
-    x, a = np.abs(B) * 0.5, {"gamma": (1.3,), "beta": (1.3, 0.7), "t": (2.5,), "chi2": (3.0,)}.get(name, ())
-    np.testing.assert_allclose(
-        getattr(stats, name).logpdf(x, *a, 0.1, 1.7), getattr(scipy.stats, name).logpdf(x, *a, 0.1, 1.7), rtol=1e-12
-    )
+SHAPES: dict[str, tuple[float, ...]] = {
+    "norm": (), "expon": (), "cauchy": (), "logistic": (), "laplace": (), "uniform": (), "gamma": (1.3,), "chi2": (3.0,), "beta": (1.3, 2.7),
+    "t": (2.5,), "lognorm": (0.7,), "weibull_min": (1.7,), "invgamma": (2.5,),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", ["logpdf", "pdf", "cdf", "sf", "logcdf", "logsf"])
+@pytest.mark.parametrize("name", SHAPES)
+def test_densities_are_scipys(name: str, what: str) -> None:
+    """Values where a family lives and outside, derivatives where they are finite; parameters by place, by name, and frozen."""
+    x, a = np.array([-1.2, -0.1, 0.3, 0.6, 0.9, 1.3, 4.0]), SHAPES[name]
+    ours, theirs = getattr(stats, name), getattr(scipy.stats, name)
+    with np.errstate(all="ignore"):
+        want = getattr(theirs, what)(x, *a, 0.1, 1.7)
+        high, low = (getattr(theirs, what)(x + e, *a, 0.1, 1.7) for e in (1e-6, -1e-6))
+        differences = (high - low) / 2e-6
+    got = getattr(ours, what)(x, *a, 0.1, 1.7)
+    np.testing.assert_allclose(got, want, rtol=1e-10)
+    names = [s.strip() for s in (theirs.shapes or "").split(",") if s]
+    by_name = dict(reversed([*zip(names, a, strict=True), ("loc", 0.1), ("scale", 1.7)]))
+    np.testing.assert_array_equal(getattr(ours, what)(x, **by_name), got)
+    np.testing.assert_array_equal(getattr(ours(*a, loc=0.1, scale=1.7), what)(x), got)
+    live = np.isfinite(want)
+    slope = elementwise_grad(lambda v: np.where(live, getattr(ours, what)(v, *a, 0.1, 1.7), 0.0))(x)
+    np.testing.assert_allclose(slope[live], differences[live], rtol=1e-5, atol=1e-7)
+
+
+def test_probabilities_are_scipys() -> None:
+    k = np.array([-1.0, 0.0, 1.5, 2.0, 7.0])
+    for name, a in {"poisson": (2.2,), "binom": (5, 0.3), "bernoulli": (0.3,)}.items():
+        ours, theirs = getattr(stats, name), getattr(scipy.stats, name)
+        np.testing.assert_allclose(ours.logpmf(k, *a), theirs.logpmf(k, *a), rtol=1e-12)
+        np.testing.assert_allclose(ours(*a).pmf(k), theirs.pmf(k, *a), rtol=1e-12)
+    np.testing.assert_allclose(stats.poisson.cdf(k, 2.2), scipy.stats.poisson.cdf(k, 2.2))
+    want = np.sum([0, 1, 2, 3]) / 0.3 - np.sum([5, 4, 3, 2]) / 0.7
+    assert grad(lambda p: np.sum(stats.binom.logpmf(np.arange(4), 5, p)))(0.3) == pytest.approx(want)
+
+
+def test_settings_that_are_not_taken_are_refused() -> None:
+    with pytest.raises(TypeError, match="of loc, scale"):
+        stats.norm.logpdf(1.0, sigma=2.0)
+    with pytest.raises(TypeError, match="parameter a is missing"):
+        stats.gamma.logpdf(1.0)
+    with pytest.raises(TypeError, match="sym_pos"):
+        linalg.solve(A, B, sym_pos=True)
+    np.testing.assert_allclose(linalg.solve(A, B, transposed=True), scipy.linalg.solve(A, B, transposed=True))
+    assert stats.norm(1.0, 2.0).rvs(size=3, random_state=0).shape == (3,) and stats.norm(1.0, 2.0).mean() == 1.0
+    assert stats.norm.ppf(0.3, 1.0, 2.0) == pytest.approx(scipy.stats.norm.ppf(0.3, 1.0, 2.0))
 
 
 def test_kinds_and_batches() -> None:

@@ -49,7 +49,7 @@ def solve_ivp(
     if events is not None or dense_output or vectorized:
         raise NotImplementedError("solve_ivp: events, dense_output and vectorized have no derivative here; pass t_eval")
     args = () if args is None else tuple(args)
-    kind, inner = _kind(y0, t_span[0], t_span[1], *args)
+    kind, inner = _kind(y0, t_span[0], t_span[1], t_eval, *args)
     start = result(y0)
     start = start if start.dtype.np.kind in "fc" else start.to(PUBLIC["zeros"](1, dtype=np.float64).dtype)
     f = lambda t, y: result(fun(t, seen_as(y, inner), *args))
@@ -58,26 +58,39 @@ def solve_ivp(
     r = integrate.solve_ivp(numbers, ends, value(start), method=method, **options)
     if not r.success:
         return r
-    wanted = None if t_eval is None else value(t_eval)
+    wanted = None if t_eval is None else value(t_eval).astype(float)
     times = r.t if wanted is None else np.unique(np.concatenate([r.t, wanted]))
     if ends[1] < ends[0]:
         times = times[::-1] if times[0] != ends[0] else times
-    # Times as functions of the ends of the span, if these have derivatives.
-    moving = [isinstance(result(t), Tensor) and result(t)._interp is not None for t in t_span]
-    if any(moving):
-        t0, t1 = result(t_span[0]), result(t_span[1])
-        at: list[Any] = [t0 + (t1 - t0) * float((t - ends[0]) / (ends[1] - ends[0])) for t in times]
-    else:
-        at = [float(t) for t in times]
+    knots = _knots(times, ends, wanted, t_span, t_eval)
     ys = [start]
     rk: Any = {"RK45": integrate.RK45, "RK23": integrate.RK23, "DOP853": integrate.DOP853}[method]
-    for a, b in pairwise(at):
+    for (_, a), (_, b) in pairwise(knots):
         ys.append(_step(f, a, ys[-1], b - a, rk, inner))
-    keep = range(len(times)) if wanted is None else [int(np.flatnonzero(times == t)[0]) for t in wanted]
-    y = PUBLIC["stack"]([ys[k] for k in keep], -1)
+    found = {t: k for k, (t, _) in enumerate(knots)}  # of two at the start the second one is the wanted one
+    y = PUBLIC["stack"]([ys[found[t]] for t in map(float, times if wanted is None else wanted)], -1)
     r.y = hand_out(y, _out(kind, y))
     r.t = times if wanted is None else wanted
     return r
+
+
+def _knots(times: np.ndarray, ends: list[float], wanted: Any, t_span: Any, t_eval: Any) -> list[tuple[float, Any]]:
+    """The times of the steps, as numbers and as what they are functions of: the ends, wanted times, and between two of these their mean."""
+    first, last = (result(t) for t in t_span)
+    asked = None if wanted is None else result(t_eval)
+    if first._interp is None and last._interp is None and (asked is None or asked._interp is None):
+        return [(t, t) for t in map(float, times)]
+    marks = {} if asked is None else {float(t): asked[k] for k, t in enumerate(wanted)}
+    knots: list[tuple[float, Any]] = [(ends[0], first)]
+    for t in map(float, times):
+        if t in marks or t != ends[0]:
+            knots.append((t, marks.get(t, last if t == ends[1] else None)))
+    fixed = [k for k, (_, v) in enumerate(knots) if v is not None]
+    for i, j in pairwise(fixed):
+        (a, low), (b, high) = knots[i], knots[j]
+        for k in range(i + 1, j):
+            knots[k] = (knots[k][0], low + (high - low) * ((knots[k][0] - a) / (b - a)))
+    return knots
 
 
 def _step(f: Any, t: Any, y: Tensor, h: Any, rk: Any, inner: str) -> Tensor:
@@ -110,15 +123,9 @@ def odeint(
     if kw:
         raise TypeError(f"odeint: {', '.join(kw)} is not taken here")
     args = args if isinstance(args, tuple) else (args,)
-    times = value(t)
     g = func if tfirst else (lambda s, y, *a: func(y, s, *a))
     kind, _ = _kind(y0, t, *args)
-    moving = result(t)
-    if moving._interp is not None:
-        raise NotImplementedError(
-            "odeint: for derivatives with respect to times use solve_ivp, with the ends of t_span"
-        )
-    r = solve_ivp(g, (times[0], times[-1]), y0, method="DOP853", t_eval=times, args=args, rtol=rtol, atol=atol)
+    r = solve_ivp(g, (t[0], t[-1]), y0, method="DOP853", t_eval=t, args=args, rtol=rtol, atol=atol)
     if not r.success:
         raise RuntimeError(f"odeint: {r.message}")
     y = result(r.y)
@@ -183,11 +190,23 @@ def trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Any:
     return PUBLIC["trapezoid"](y, dim=axis, dx=dx) if x is None else PUBLIC["trapezoid"](y, result(x), dim=axis)
 
 
-@on_tensors(1)
+@on_tensors(2)
 def simpson(y: Any, x: Any = None, *, dx: float = 1.0, axis: int = -1) -> Any:
-    """Simpson's rule: exact weights for the points, which are numbers, times the values."""
-    from scipy.integrate import simpson as rule
-
-    n = y.shape[axis]
-    w = rule(np.eye(n), dx=dx, axis=-1) if x is None else rule(np.eye(n), x=value(x), axis=-1)
-    return (y.movedim(axis, -1) * Tensor(np.asarray(w, y.dtype.np))).sum(-1)
+    """Simpson's rule: parabolas through three points each; where the number of intervals is odd, the last one by the parabola of the last three points."""
+    y = y.movedim(axis, -1)
+    n = y.shape[-1]
+    if x is None:
+        h = Tensor(np.full(max(n - 1, 0), dx, y.dtype.np))
+    else:
+        h = (x if x.ndim == 1 else x.movedim(axis, -1)).diff(dim=-1)
+    if n < 3:
+        return (h * (y[..., :-1] + y[..., 1:])).sum(-1) * 0.5
+    m = n - 1 + n % 2  # points in pairs of intervals
+    a, b = h[..., 0 : m - 1 : 2], h[..., 1 : m - 1 : 2]
+    left, mid, right = y[..., 0 : m - 2 : 2], y[..., 1 : m - 1 : 2], y[..., 2:m:2]
+    s = ((a + b) / 6 * ((2 - b / a) * left + (a + b) * ((a + b) / (a * b)) * mid + (2 - a / b) * right)).sum(-1)
+    if n % 2:
+        return s
+    a, b = h[..., -2], h[..., -1]
+    last = (2 * b * b + 3 * a * b) / (6 * (a + b)) * y[..., -1] + (b * b + 3 * a * b) / (6 * a) * y[..., -2]
+    return s + last - b * b * b / (6 * a * (a + b)) * y[..., -3]

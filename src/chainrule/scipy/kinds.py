@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from types import CodeType
 from typing import Any
 
 import numpy as np
 
+from ..core import dtypes as dt
 from ..core.tensor import Tensor
 from ..core.tree import flatten, tree_map
 from ..interop.numpy.transform import leave
@@ -32,23 +34,30 @@ def hand_out(y: Any, kind: str) -> Any:
 def floating(x: Any) -> Tensor:
     """An argument as a floating tensor."""
     t = as_constant(x)
-    return t if t.dtype.np.kind in "fc" else Tensor(t.concrete("a conversion").astype(np.float64))
+    return t if t.dtype.np.kind in "fc" else t.to(dt.FROM_NP[np.dtype(float)])
 
 
 def on_tensors(n: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A function whose first `n` arguments are arrays, written on tensors."""
+    """A function whose first `n` arguments, by place or by name, are arrays, written on tensors."""
 
     def declare(f: Callable[..., Any]) -> Callable[..., Any]:
+        code: CodeType = f.__code__  # type: ignore[attr-defined]
+        names = code.co_varnames[:n]
+
         @functools.wraps(f)
         def call(*args: Any, **kw: Any) -> Any:
-            kind = kind_of(*args[:n])
-            return hand_out(
-                f(*[tree_map(floating, a) if a is not None else a for a in args[:n]], *args[n:], **kw), kind
-            )
+            named = [k for k in names if k in kw]
+            kind = kind_of(*args[:n], *[kw[k] for k in named])
+            kw |= {k: _floating(kw[k]) for k in named}
+            return hand_out(f(*map(_floating, args[:n]), *args[n:], **kw), kind)
 
         return call
 
     return declare
+
+
+def _floating(x: Any) -> Any:
+    return x if x is None else tree_map(floating, x)
 
 
 def value(y: Any) -> np.ndarray:

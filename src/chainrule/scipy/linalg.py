@@ -41,6 +41,7 @@ def schur(a: Any, output: str = "real", **kw: Any) -> Any:
         raise ValueError(f"schur: output must be 'real' or 'complex', got {output!r}")
     if kw.pop("sort", None) is not None:
         raise NotImplementedError("schur: sort has no derivative here; sort the eigenvalues afterwards")
+    _harmless("schur", kw)
     return schur_p(a + 0j if output[0] == "c" and not a.dtype.is_complex else a)
 
 
@@ -56,9 +57,19 @@ def solve_continuous_lyapunov(a: Any, q: Any) -> Any:
     return sylvester_p(a, a.mT.conj() if a.dtype.is_complex else a.mT, q)
 
 
+def _harmless(what: str, kw: dict[str, Any]) -> None:
+    """Refuse settings that are no hints about memory and checks: what is left out must not change a result."""
+    rest = [k for k in kw if not k.startswith("overwrite_") and k not in ("check_finite", "lwork")]
+    if rest:
+        raise TypeError(f"{what}: {', '.join(rest)} is not taken here")
+
+
 @on_tensors(2)
-def solve(a: Any, b: Any, **kw: Any) -> Any:
-    """The solution of ``a x = b``."""
+def solve(a: Any, b: Any, *, assume_a: Any = None, lower: bool = False, transposed: bool = False, **kw: Any) -> Any:
+    """The solution of ``a x = b``, with ``transposed`` of ``a^T x = b``. What `assume_a` says of a matrix is taken to hold for all of it."""
+    _harmless("solve", kw)
+    if transposed:
+        a = a.mT
     return PUBLIC["linalg.solve"](a, b.unsqueeze(-1)).squeeze(-1) if b.ndim == 1 else PUBLIC["linalg.solve"](a, b)
 
 
@@ -72,6 +83,7 @@ def solve_triangular(
     a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False, **kw: Any
 ) -> Any:
     """The solution of ``a x = b`` for a triangular matrix."""
+    _harmless("solve_triangular", kw)
     upper = not lower
     if trans not in (0, "N"):
         a, upper = _transposed(a, trans), lower
@@ -84,16 +96,19 @@ def solve_triangular(
 @on_tensors(1)
 def cholesky(a: Any, lower: bool = False, **kw: Any) -> Any:
     """The triangular factor of a positive definite matrix; the upper one unless `lower`."""
+    _harmless("cholesky", kw)
     return PUBLIC["linalg.cholesky"](a, upper=not lower)
 
 
 def cho_factor(a: Any, lower: bool = False, **kw: Any) -> Any:
     """The Cholesky factor for `cho_solve`."""
+    _harmless("cho_factor", kw)
     return cholesky(a, lower), lower
 
 
 def cho_solve(c_and_lower: Any, b: Any, **kw: Any) -> Any:
     """The solution of a positive definite system from its Cholesky factor."""
+    _harmless("cho_solve", kw)
     c, lower = c_and_lower
     y = solve_triangular(c, b, 0 if lower else "C", lower)
     return solve_triangular(c, y, "C" if lower else 0, lower)
@@ -122,6 +137,7 @@ def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Any:
 
 def solve_banded(l_and_u: Any, ab: Any, b: Any, **kw: Any) -> Any:
     """The solution of a system with a banded matrix in diagonal ordered form."""
+    _harmless("solve_banded", kw)
     return _banded(ab, b, *l_and_u)
 
 
@@ -139,10 +155,12 @@ def _banded(ab: Any, b: Any, low: int, up: int) -> Any:
 @on_tensors(1)
 def inv(a: Any, **kw: Any) -> Any:
     """The inverse."""
+    _harmless("inv", kw)
     return PUBLIC["linalg.inv"](a)
 
 
 @on_tensors(1)
 def det(a: Any, **kw: Any) -> Any:
     """The determinant."""
+    _harmless("det", kw)
     return PUBLIC["linalg.det"](a)
