@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from chainrule import jit
 from chainrule.func import grad, jvp, vjp, vmap
 
 RNG = np.random.default_rng(0)
@@ -214,6 +215,7 @@ CASES: dict[str, Any] = {
     "apply_over_axes": lambda x: np.apply_over_axes(np.sum, x, [0, 1]),
     "ix_": lambda x: x[np.ix_([0, 2], [1, 2])],
     "setitem": lambda x: written(x, lambda y: y.__setitem__((slice(None), 0), x[:, 1] ** 2)),
+    "setitem mask": lambda x: written(x, lambda y: (y.__setitem__(x > 0.6, 2.0), y.__setitem__(x < 0.4, x[1, 1]))),
     "setitem step": lambda x: written(x, lambda y: y.__setitem__(slice(None, None, -1), x * 2)),
     "iadd": lambda x: written(x, lambda y: y.__iadd__(x * x)),
     "copyto": lambda x: written(x, lambda y: np.copyto(y, x * 3, where=M)),
@@ -286,6 +288,16 @@ CASES: dict[str, Any] = {
     "isin": lambda x: x * ~np.isin(x, V),
     "isclose": lambda x: x * ~np.isclose(x, 5.0),
     "nonzero": lambda x: x[np.nonzero(x > 0.5)],
+    "count_nonzero": lambda x: np.count_nonzero(x > 0.5, axis=1) * x[:, 0],
+    "isneginf": lambda x: (np.isneginf(x) + 1 + np.isposinf(np.where(x > 0.6, np.inf, x))) * x,
+    "nanargmax": lambda x: x[np.arange(3), np.nanargmax(np.where(x > 0.8, np.nan, x), axis=1)],
+    "nanargmin": lambda x: np.nanargmin(np.where(x < 0.4, np.nan, x)) * x,
+    "histogram of counts": lambda x: np.histogram(x, [0.2, 0.5, 0.7, 0.9])[0] * x[:, :3],
+    "histogram of a range": lambda x: np.histogram(x, 4, range=(0.2, 0.9), weights=x**2, density=True)[0],
+    "histogram2d of points": lambda x: np.histogram2d(x[0], x[1], 2, range=[[0, 1], [0, 1]], weights=x[2])[0],
+    "matrix_rank": lambda x: np.linalg.matrix_rank(x) * x,
+    "quantile hazen": lambda x: np.quantile(x, [0.01, 0.3, 0.99], axis=1, method="hazen"),
+    "nanquantile weibull": lambda x: np.nanquantile(np.where(x > 0.8, np.nan, x), 0.4, method="weibull"),
     # linear algebra
     "inv": lambda x: np.linalg.inv(N(x)),
     "pinv": lambda x: np.linalg.pinv(x),
@@ -351,7 +363,6 @@ NO_BATCH = {
     "unique",
     "union1d",
     "extract",
-    "piecewise",
     "spacing",
     "trim_zeros",
     "nonzero",
@@ -361,9 +372,7 @@ NO_BATCH = {
     "polymul",
     "polydiv",
     "place",
-    "bincount",
-    "histogramdd",
-    "geomspace",
+    "histogram2d of points",
 }
 KINKED = {"rint", "floor", "ceil", "trunc", "sign", "fix", "heaviside", "nextafter", "nextafter right", "angle"}
 
@@ -402,6 +411,13 @@ def test_vmap(name: str) -> None:
     got = vmap(grad(loss(f)))(xs)
     np.testing.assert_allclose(got, np.stack([grad(loss(f))(x) for x in xs]), rtol=1e-9, atol=1e-11)
     np.testing.assert_allclose(vmap(f)(xs), np.stack([f(x) for x in xs]), rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", [n for n in CASES if n not in NO_BATCH])
+def test_jit(name: str) -> None:
+    f = jit(grad(loss(CASES[name])))
+    for x in (X, X[::-1] * 0.97):
+        np.testing.assert_allclose(f(x), grad(loss(CASES[name]))(x), rtol=1e-9, atol=1e-11)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from ...core.declare import op
 from ...core.samples import S, sample
 from ...core.tensor import Tensor
 from ...core.views import assign
-from .value import Array, arrays_in, as_constant, cast, holds_arrays, made, wrap
+from .value import Array, arrays_in, as_constant, batched, cast, holds_arrays, made, wrap
 
 
 def _index(i: Any) -> Any:
@@ -23,7 +23,7 @@ def _index(i: Any) -> Any:
         t = i._t
         return (
             t.concrete("a mask as an index")
-            if t.dtype.np.kind == "b" and t._interp is not None and not _batched(t)
+            if t.dtype.np.kind == "b" and t._interp is not None and not batched(t)
             else t
         )
     if k is bool or isinstance(i, np.bool_):
@@ -42,15 +42,6 @@ def _index(i: Any) -> Any:
             f"only integers, slices, ellipsis, newaxis and arrays of integers or truth values are indices, got {i!r}"
         )
     return Tensor(a.astype(np.int64) if a.dtype.kind in "iu" else a.copy())
-
-
-def _batched(t: Tensor) -> bool:
-    x: Any = t
-    while x._interp is not None:
-        if x._interp.kind == "vmap":
-            return True
-        x = x._value
-    return False
 
 
 def _takes(i: Any) -> int:

@@ -11,7 +11,7 @@ from ...core.registry import PUBLIC
 from ...core.tensor import Tensor
 from .functions import common, native
 from .methods import axes_of
-from .value import Array, as_constant, batched, cast, made, wrap
+from .value import Array, as_constant, batched, cast, from_numpy, made, wrap
 
 la = np.linalg
 
@@ -232,6 +232,23 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
     """A norm of matrices."""
     return wrap(PUBLIC["linalg.matrix_norm"](_float(x), ord, (-2, -1), keepdim=keepdims))
+
+
+@native(la.matrix_rank)
+def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
+    """The number of singular values that are not negligible."""
+    x = _float(A)
+    if not batched(x):
+        return from_numpy(
+            np.linalg.matrix_rank(x.concrete("matrix_rank"), tol, hermitian, **({} if rtol is None else {"rtol": rtol}))
+        )
+    if x.ndim < 2:
+        return wrap(cast((x != 0).any(), np.dtype(np.int64)))
+    s = wrap(PUBLIC["linalg.svdvals"](x))
+    if tol is None:
+        r = max(x.shape[-2:]) * np.finfo(s.dtype).eps if rtol is None else rtol
+        tol = s.max(axis=-1, keepdims=True) * (r if isinstance(r, float | int) else np.expand_dims(r, -1))
+    return np.count_nonzero(s > tol, axis=-1)
 
 
 @native(la.cond)

@@ -12,9 +12,17 @@ from .functions import native
 from .methods import axes_of
 from .shadow import function
 from .ufuncs import write_out
-from .value import Array, as_constant, cast, holds_arrays, made, wrap
+from .value import Array, as_constant, batched, cast, holds_arrays, made, wrap
 
 _METHODS = ("linear", "lower", "higher", "nearest", "midpoint")
+# Hyndman and Fan's continuous estimates: element number (n + 1 - a - b) q + a, counted from 1.
+_ESTIMATES = {
+    "weibull": (0.0, 0.0),
+    "hazen": (0.5, 0.5),
+    "median_unbiased": (1 / 3, 1 / 3),
+    "normal_unbiased": (3 / 8, 3 / 8),
+    "interpolated_inverted_cdf": (0.0, 1.0),
+}
 
 
 def _float(a: Any) -> Array:
@@ -31,7 +39,11 @@ def _merged(x: Array, axis: Any) -> tuple[Tensor, tuple[int, ...]]:
 
 def _position(count: Any, q: Any, method: str) -> tuple[Any, Any, Any]:
     """Between which elements of a sorted axis a quantile lies, and how far."""
-    at = q * (count - 1)
+    if method in _ESTIMATES:
+        a, b = _ESTIMATES[method]
+        at = np.minimum(np.maximum((count + 1 - a - b) * q + a - 1, 0), np.maximum(count - 1, 0))
+    else:
+        at = q * (count - 1)
     low = np.floor(at)
     part = at - low
     if method == "lower":
@@ -86,7 +98,7 @@ def _declare(func: Any, scale: float, skip_nan: bool) -> None:
         *,
         weights: Any = None,
     ) -> Any:
-        if weights is not None or method not in _METHODS or holds_arrays(q):
+        if weights is not None or holds_arrays(q) or (method not in _METHODS and method not in _ESTIMATES):
             return function(func)(a, q, axis, out, overwrite_input, method, keepdims, weights=weights)
         y = quantile_of(a, np.asarray(q) / scale, axis, method, keepdims is True, skip_nan)
         return y if out is None else write_out(func.__name__, out, y)
@@ -183,6 +195,77 @@ def _extreme(name: str, fill: float) -> None:
 
 _extreme("max", -np.inf)
 _extreme("min", np.inf)
+
+
+def _place(name: str, fill: float) -> None:
+    def place(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+        x = wrap(as_constant(a))
+        if not batched(x._t):
+            return function(getattr(np, f"nan{name}"))(x, axis, out, keepdims=keepdims)
+        v = PUBLIC["where"](x._t.isnan(), fill, x._t) if x._d.kind == "f" else x._t
+        y = getattr(made(v, x._d), name)(axis=axis, keepdims=keepdims is True)
+        return y if out is None else write_out(f"nan{name}", out, y)
+
+    native(getattr(np, f"nan{name}"))(place)
+
+
+_place("argmax", -np.inf)
+_place("argmin", np.inf)
+
+
+@native(np.count_nonzero)
+def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """How many elements are not zero."""
+    return (wrap(as_constant(a)) != 0).sum(axis=axis, keepdims=keepdims, dtype=np.int64)
+
+
+@native(np.isneginf)
+def isneginf(x: Any, out: Any = None) -> Any:
+    """Whether elements are minus infinity."""
+    return np.equal(x, -np.inf, out=out)
+
+
+@native(np.isposinf)
+def isposinf(x: Any, out: Any = None) -> Any:
+    """Whether elements are infinity."""
+    return np.equal(x, np.inf, out=out)
+
+
+@native(np.histogram)
+def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
+    """How many elements lie between edges, or the sums of their weights. Under vmap the edges are those of all examples: numbers, or a range."""
+    x = wrap(as_constant(a))
+    if not batched(x._t):
+        return function(np.histogram)(a, bins, range, density, weights)
+    edges = np.histogram_bin_edges(np.zeros(0), bins, range) if range is not None or np.ndim(bins) else None
+    if edges is None:
+        raise ValueError("histogram: under vmap the edges must be the same for all examples; pass range= or the edges")
+    t = x._t.reshape(-1)
+    at = PUBLIC["searchsorted"](Tensor(edges), cast(t, edges.dtype), right=True) - 1
+    n = len(edges) - 1
+    at = PUBLIC["where"](t == float(edges[-1]), n - 1, at)
+    inside = at.unsqueeze(-1) == Tensor(np.arange(n))
+    if weights is None:
+        counts = wrap(inside.sum(0))
+    else:
+        w = wrap(as_constant(weights))
+        counts = made(PUBLIC["where"](inside, w._t.reshape(-1).unsqueeze(-1), 0).sum(0), w._d)
+    return (counts / np.diff(edges) / counts.sum() if density else counts), edges
+
+
+@native(np.geomspace)
+def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
+    """Numbers between two whose quotients are equal."""
+    a, b = (_float(v) for v in (start, stop))
+    if not batched(a._t) and not batched(b._t):
+        return function(np.geomspace)(start, stop, num, endpoint, dtype, axis)
+    d = np.result_type(a._d, b._d)
+    if d.kind == "c":
+        raise TypeError("geomspace: of complex numbers it has no rule under vmap; write np.exp(np.linspace(...))")
+    lo, hi = a.astype(d), b.astype(d)
+    y = np.exp(linspace(np.log(np.abs(lo)), np.log(np.abs(hi)), num, endpoint)) * np.sign(lo)
+    y = made(y._t.movedim(0, axis), d)
+    return y if dtype is None else y.astype(dtype)
 
 
 @native(np.linspace)

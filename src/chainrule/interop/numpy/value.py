@@ -237,9 +237,9 @@ class Array(Base):
 
 
 def batched(t: Any) -> bool:
-    """Whether a tensor stands for several examples, so that its values decide nothing."""
+    """Whether a tensor stands for several examples, or for those of other calls of a recorded function, so that its values decide nothing."""
     while t._interp is not None:
-        if t._interp.kind == "vmap":
+        if t._interp.kind == "vmap" or t._interp.kind == "record":
             return True
         t = t._value
     return False
