@@ -470,3 +470,40 @@ def test_the_name_of_argnums_in_hips_autograd() -> None:
     np.testing.assert_allclose(elementwise_grad(lambda a, b: a * np.sin(b), argnum=1)(X, X), X * np.cos(X))
     np.testing.assert_allclose(jacrev(lambda a, b: a * b, argnum=1)(X, X), np.diag(X))
     np.testing.assert_allclose(hessian(f, argnum=1)(X, X), np.diag(-X * np.sin(X)))
+
+
+def test_values_on_which_all_examples_agree() -> None:
+    """Under vmap a branch, a number or a mask that is the same for all examples is what it is for each of them; where they differ it is refused."""
+
+    def f(x: Any) -> Any:
+        y = np.where(x > 0, x, 0.0) if np.isfinite(np.sum(x)) else x
+        keep = np.abs(x) < 10
+        y[keep] *= 2
+        return np.sum(y[keep] ** 2) * x[int(np.argmax(np.arange(3.0) + 0 * x))]
+
+    batch = np.stack([X, 2 * X, X - 0.1])
+    for made, plain in ((vmap(f), f), (vmap(grad(f)), grad(f)), (vmap(hessian(f)), hessian(f))):
+        np.testing.assert_allclose(made(batch), [plain(x) for x in batch], rtol=1e-12)
+    want = [grad(f)(x) for x in batch]
+    np.testing.assert_allclose(grad(lambda b: np.sum(vmap(f)(b)))(batch), want, rtol=1e-12)
+    np.testing.assert_allclose(vmap(vmap(grad(f)))(batch[None]), [want], rtol=1e-12)
+    signs = np.stack([X, -X])
+    for g in (
+        lambda x: x if x[0] > 0 else -x,
+        lambda x: x[x > 0].sum(),
+        lambda x: x[int(x[0] > 0)],
+    ):
+        with pytest.raises(ChainruleError, match="one concrete value"):
+            vmap(g)(signs)
+        with pytest.raises(ChainruleError, match="one concrete value"):  # another call may differ
+            chainrule.jit(vmap(g))(batch)
+
+
+def test_memory_is_not_handed_on_without_the_tangent() -> None:
+    f = lambda x: np.sum(np.from_dlpack(x) * x)
+    for call in (lambda: jvp(f, (X,), (X,)), lambda: grad(f)(X), lambda: hessian(f)(X)):
+        with pytest.raises(BufferError, match="lose the derivative"):
+            call()
+    g = lambda t: chainrule.from_dlpack(t) * t
+    with pytest.raises(BufferError, match="tangent"):
+        jvp(g, (chainrule.tensor(X),), (chainrule.tensor(X),))

@@ -22,8 +22,10 @@ def dlpack(
     self: Tensor, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
 ) -> Any:
     """The memory of this tensor for another library; of bfloat16 and of memory that may not be written to, too."""
-    if self._recorded:
-        raise BufferError("__dlpack__: a tensor that requires grad would lose the gradient; export x.detach()")
+    if self._recorded or self._has_tangent():
+        raise BufferError(
+            "__dlpack__: a tensor that requires grad, or has a tangent, would lose the derivative; export x.detach()"
+        )
     from .capsule import export
 
     return export(self.concrete("__dlpack__()"), stream, max_version, dl_device, copy)

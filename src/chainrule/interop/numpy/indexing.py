@@ -10,7 +10,7 @@ from ...core.declare import op
 from ...core.samples import S, sample
 from ...core.tensor import Tensor
 from ...core.views import assign
-from .value import Array, arrays_in, as_constant, batched, cast, holds_arrays, made, wrap
+from .value import Array, arrays_in, as_constant, cast, common_value, holds_arrays, made, wrap
 
 
 def _index(i: Any) -> Any:
@@ -20,12 +20,7 @@ def _index(i: Any) -> Any:
             return slice(*[v.__index__() if type(v) is Array else v for v in (i.start, i.stop, i.step)])
         return i
     if k is Array:
-        t = i._t
-        return (
-            t.concrete("a mask as an index")
-            if t.dtype.np.kind == "b" and t._interp is not None and not batched(t)
-            else t
-        )
+        return mask_of(i._t) if i._t.dtype.np.kind == "b" else i._t
     if k is bool or isinstance(i, np.bool_):
         return bool(i)
     if isinstance(i, np.integer):
@@ -42,6 +37,12 @@ def _index(i: Any) -> Any:
             f"only integers, slices, ellipsis, newaxis and arrays of integers or truth values are indices, got {i!r}"
         )
     return Tensor(a.astype(np.int64) if a.dtype.kind in "iu" else a.copy())
+
+
+def mask_of(t: Tensor) -> Tensor:
+    """A mask as an index: plain where it is the same for all examples, so that it says which elements; else for a write alone."""
+    v = common_value(t, "a mask as an index") if t._interp is not None else None
+    return t if v is None else Tensor(v)
 
 
 def _takes(i: Any) -> int:

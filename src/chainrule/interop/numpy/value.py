@@ -7,7 +7,7 @@ NumPy's names and types. Nothing of it is on the way of a function of tensors. W
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -145,13 +145,13 @@ class Array(Base):
         return self._t.concrete("tobytes()").tobytes(order)
 
     def __bool__(self) -> bool:
-        return bool(self._t.concrete("bool()"))
+        return bool(agreed(self._t, "bool()"))
 
     def __float__(self) -> float:
         return float(self._number("float"))
 
     def __int__(self) -> int:
-        return int(self._t.concrete("int()").item() if not self.ndim else self._t.concrete("int()"))
+        return int(agreed(self._t, "int()"))
 
     def __complex__(self) -> complex:
         return complex(self._number("complex"))
@@ -170,7 +170,7 @@ class Array(Base):
     def __index__(self) -> int:
         if self._d.kind not in "iu" or self.ndim:
             raise TypeError(f"only 0-d integer arrays are an index, got {self._d} of shape {self.shape}")
-        return int(self._t.concrete("index()"))
+        return int(agreed(self._t, "index()"))
 
     def __len__(self) -> int:
         s = self._t.shape
@@ -238,20 +238,40 @@ class Array(Base):
 
 def batched(t: Any) -> bool:
     """Whether a tensor stands for several examples, or for those of other calls of a recorded function, so that its values decide nothing."""
+    return any(i.kind == "vmap" or i.kind == "record" for i in levels(t))
+
+
+def agreed(t: Tensor, what: str) -> Any:
+    """The value of a tensor: under vmap one on which all examples agree, so that each goes the way it would go alone."""
+    v = common_value(t, what)
+    return t.concrete(what) if v is None else v
+
+
+def common_value(t: Tensor, what: str) -> Any:
+    """The value of a tensor; None where it differs between the examples of a vmap, or between the calls of a recorded function."""
+    kinds = set()
+    for i in levels(t):
+        i.check(what)
+        kinds.add(i.kind)
+    v = innermost(t)
+    if "record" in kinds:
+        return None
+    if "vmap" not in kinds:
+        return v
+    each = v.reshape(-1, *t.shape)
+    return each[0] if len(each) and (each == each[0]).all() else None
+
+
+def levels(t: Any) -> Iterator[Any]:
+    """The levels that a tensor belongs to, from the innermost transform outwards."""
     while t._interp is not None:
-        if t._interp.kind == "vmap" or t._interp.kind == "record":
-            return True
+        yield t._interp
         t = t._value
-    return False
 
 
 def differentiated(t: Any) -> bool:
     """Whether a level that takes derivatives is involved."""
-    while t._interp is not None:
-        if t._interp.kind != "vmap":
-            return True
-        t = t._value
-    return False
+    return any(i.kind != "vmap" for i in levels(t))
 
 
 _new = object.__new__
