@@ -37,6 +37,29 @@ PAGES = {
 }
 
 
+# What is written with too little contrast to what is behind it (WCAG AA: 4.5, large letters and marks 3), with its first words.
+PALE = """() => {
+  const rgb = c => { const m = c.match(/[\\d.]+/g).map(Number); return [m[0], m[1], m[2], m.length > 3 ? m[3] : 1]; };
+  const over = (a, b) => [0, 1, 2].map(i => a[i] * a[3] + b[i] * (1 - a[3]));
+  const part = v => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+  const light = c => 0.2126 * part(c[0]) + 0.7152 * part(c[1]) + 0.0722 * part(c[2]);
+  const behind = e => {
+    const all = [];
+    for (; e; e = e.parentElement) all.unshift(rgb(getComputedStyle(e).backgroundColor));
+    return all.reduce((b, a) => over(a, b), [255, 255, 255]);
+  };
+  const found = {}, walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) {
+    const e = walk.currentNode.parentElement, text = walk.currentNode.textContent.trim(), box = e.getBoundingClientRect();
+    if (!text || !box.width || !box.height || e.closest("svg,script,style,s") || !e.checkVisibility({visibilityProperty: true})) continue;
+    const s = getComputedStyle(e), b = behind(e), l = [light(over(rgb(s.color), b)), light(b)].sort((p, q) => q - p);
+    const ratio = (l[0] + 0.05) / (l[1] + 0.05), big = text.length == 1 || parseFloat(s.fontSize) >= 24;
+    if (ratio < (big ? 3 : 4.5)) found[(e.tagName + "." + e.className).toLowerCase()] = text.slice(0, 30) + " " + ratio.toFixed(1);
+  }
+  return Object.entries(found).map(p => p.join(": "));
+}"""
+
+
 class Quiet(SimpleHTTPRequestHandler):
     """A server that does not talk."""
 
@@ -90,7 +113,9 @@ class Visitor:
     """A browser window that remembers what went wrong."""
 
     def __init__(self, browser: Any, base: str, width: int) -> None:
-        self.context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme="light")
+        self.context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme="light", reduced_motion="reduce"
+        )
         self.page = self.context.new_page()
         self.base, self.width, self.problems = base, width, list[str]()
         self.page.on("console", lambda m: self.problems.append(f"console: {m.text}") if m.type == "error" else None)
@@ -106,10 +131,11 @@ class Visitor:
         self.page.goto(self.base + path, wait_until="load")
 
     def shot(self, name: str, full: bool = False) -> None:
-        """A screenshot; the page must not be wider than the window."""
+        """A screenshot; the page must not be wider than the window, and all of it must be readable."""
         wide = self.page.evaluate("document.documentElement.scrollWidth")
         if wide > self.width:
             self.problems.append(f"{name}: {wide} wide in a window of {self.width}")
+        self.problems += [f"{name}: too pale: {x}" for x in self.page.evaluate(PALE)]
         self.page.screenshot(path=str(SHOTS / f"{name}-{self.width}.png"), full_page=full)
 
     def expect(self, what: bool, text: str) -> None:
@@ -125,9 +151,7 @@ def visit(v: Visitor) -> None:
     # Search, from the home page.
     v.go("index.html")
     if v.width < 900:
-        v.page.click(
-            "label.overlay.sidebar-overlay, label[for='__navigation']", force=True
-        ) if False else v.page.evaluate("document.getElementById('__navigation').click()")
+        v.page.evaluate("document.getElementById('__navigation').click()")
         v.page.wait_for_timeout(400)
         v.shot("menu")
     v.page.fill("input.sidebar-search", "softmax")
@@ -183,6 +207,11 @@ def visit(v: Visitor) -> None:
     v.shot("show-open")
     v.page.click("[data-tab=d0]")
     v.shot("show-derivative")
+    for name in ("GPT", "blocks.1"):
+        v.page.locator(".view:not([hidden]) g.fold", has=v.page.locator("text", has_text=name)).first.click()
+    v.expect(v.page.locator("#crumbs button").count() == 3, "the derivative of a block does not open")
+    v.page.locator(".view:not([hidden]) g.op").first.click()
+    v.shot("show-block")
     v.page.click("#theme")
     v.shot("show-dark")
 

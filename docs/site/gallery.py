@@ -12,6 +12,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from .mathml import inline
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 EXAMPLES = ROOT / "examples" / "gallery"
 
@@ -75,8 +77,11 @@ def write(out: Path, cache: Path, report: object = print) -> None:
         (out / f"{name}.md").write_text(text, encoding="utf-8")
         first = rest.split("\n\n")[0].replace("\n", " ")
         short = first if len(first) < 110 else first[:107].rsplit(" ", 1)[0] + " …"
+        if short.count("$") % 2:  # not in the middle of a formula
+            short = short.rpartition("$")[0] + "…"
+        said = re.sub(r"\$([^$]+)\$", lambda m: inline(html.unescape(m[1])), html.escape(short))
         cards.append(
-            f'<a href="{name}.html"><img src="pictures/{name}.png" alt="" loading="lazy"><b>{html.escape(title)}</b><span>{html.escape(short)}</span></a>'
+            f'<a href="{name}.html"><img src="pictures/{name}.png" alt="" loading="lazy"><b>{html.escape(title)}</b><span>{said}</span></a>'
         )
         slugs.append(name)
     toc = "\n".join(["```{toctree}", ":hidden:", "", *slugs, "```"])

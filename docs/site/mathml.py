@@ -8,8 +8,13 @@ from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 
 
+def inline(tex: str) -> str:
+    """A formula within a line."""
+    return str(tex2mathml(tex, as_block=False))
+
+
 def _inline(self: Any, node: Any) -> None:
-    self.body.append(tex2mathml(node.astext(), as_block=False))
+    self.body.append(inline(node.astext()))
     raise nodes.SkipNode
 
 

@@ -137,7 +137,7 @@ class Picture:
                 doc = (e.op.__doc__ or "").strip().splitlines()
                 out[f"{tag}{v.number}.{k}"] = {
                     "name": item.name, "rows": rows, "line": f"{_near(site.file)}, line {site.line}, in {site.function}", "code": _context(site),
-                    "doc": doc[0] if doc and item.view is None else "",
+                    "doc": doc[0].replace("`", "") if doc and item.view is None else "",
                 }  # fmt: skip
         return out
 

@@ -9,4 +9,4 @@ var t=el('table');d.rows.forEach(function(r){var tr=el('tr');tr.appendChild(el('
 var p=el('p',d.line);p.className='dim';p.style.overflowWrap='anywhere';box.appendChild(p);box.appendChild(el('pre',d.code))}
 document.querySelectorAll('#stage g[data-i]').forEach(function(g){g.addEventListener('click',function(){document.querySelectorAll('g.on').forEach(function(o){o.classList.remove('on')});
 g.classList.add('on');tell(g.dataset.i);if(g.dataset.view)go(g.dataset.view)})});
-document.querySelectorAll('[data-tab]').forEach(function(b){b.onclick=function(){go(b.dataset.tab)}});go('f0')})();
+document.querySelectorAll('[data-tab]').forEach(function(b){b.onclick=function(){go(b.dataset.tab);var o=document.querySelector('g.on');if(o)o.classList.remove('on');document.getElementById('details').replaceChildren(el('p','Click a box.'))}});go('f0')})();
