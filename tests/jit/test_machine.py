@@ -303,3 +303,23 @@ def test_what_a_loop_carries_is_its_own():
     x, y = cr.linspace(-1, 1, 20, dtype=cr.float64), cr.randn(6, 20, dtype=cr.float64)
     for got, want in zip(jit(f)(x, y), f(x, y), strict=True):
         assert got.allclose(want, rtol=1e-12, atol=1e-12)
+
+
+def test_code_goes_with_the_function_that_it_is_of():
+    """A process has room for some ten thousand pieces of code: what nobody can call any more is unmapped."""
+    import gc
+
+    from chainrule.kernels import compiler
+
+    def some(n):
+        for k in range(n):
+            f = jit(grad(lambda x, k=k: (x * (k + 0.5)).sin().sum()))
+            for v in (0.3, 0.4, 0.5):  # recorded, compiled, by the short way
+                y = f(cr.tensor([v, 1.0]))
+        del f
+        gc.collect()
+        return y, len(compiler._live)
+
+    _, before = some(3)
+    y, after = some(30)
+    assert after <= before + 2 and y.isfinite().all()

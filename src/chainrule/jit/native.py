@@ -294,7 +294,7 @@ def native(r: Any, leaves: list[Any], plan: Any, entry: int, cost: int, specs: A
     except RuntimeError:
         return None
     (ctypes.c_void_p * len(w.table)).from_address(linked["table"])[:] = w.table  # type: ignore[assignment]
-    f = binding.bind(linked["pyfast"], "jit")
+    f = binding.bind(linked, "pyfast", "jit", plan.kernel)
     r.native = (
         f,
         w.held,

@@ -243,7 +243,7 @@ def _linked(k: Any) -> tuple[Any, int, str]:
             got = compiler.link(
                 ir + binding.wrapper(k.params, compiler.FLAGS_OFFSET, k.polls), ["pycall", "entry"], k.name
             )
-            return binding.bind(got["pycall"], k.name), got["entry"], ir
+            return binding.bind(got, "pycall", k.name), got["entry"], ir
         except RuntimeError:  # an interpreter that does not export its functions
             pass
     return compiler.compile_kernel(k), 0, ir

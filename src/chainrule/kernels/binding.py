@@ -112,11 +112,10 @@ def wrapper(params: list[Param], flags_offset: int, polls: bool = False) -> str:
     return "\n".join(lines)
 
 
-def bind(address: int, name: str) -> Callable[..., Any]:
-    """The built-in function whose code is at the address."""
+def bind(code: Any, symbol: str, name: str, *held: Any) -> Callable[..., Any]:
+    """The built-in function whose machine code is a symbol of `code`; it keeps the code, its definition and what else is `held`."""
     new = ctypes.pythonapi.PyCFunction_NewEx
-    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
-    d = _MethodDef(name.encode(), address, METH_FASTCALL, None)
-    # The function reads its definition even when it is freed, at the very end of the interpreter: the definition lives forever.
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(d))
-    return new(ctypes.addressof(d), None, None)
+    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    d = _MethodDef(name.encode(), code[symbol], METH_FASTCALL, None)
+    # The object that a method belongs to, which the interpreter lets go after it has read the definition.
+    return new(ctypes.addressof(d), (code, d, *held), None)

@@ -5,11 +5,13 @@ llvmlite is imported when the first kernel is wanted; without it `available()` i
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import os
 import sys
 import threading
 import warnings
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -72,6 +74,33 @@ def forever(x: Any) -> Any:
     """`x`, which is never freed: threads run its code until the process is gone, after Python has taken its modules down."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(x))
     return x
+
+
+class Code:
+    """Linked machine code: the addresses of its symbols. It is unmapped when the last reference goes, but not while the interpreter ends.
+
+    Whoever keeps an address keeps the object: a system maps some ten thousand pieces of code into a process, and no more.
+    """
+
+    __slots__ = ("__weakref__", "tracker")
+
+    def __init__(self, tracker: Any) -> None:
+        self.tracker = tracker
+        _live.add(self)
+
+    def __getitem__(self, symbol: str) -> int:
+        address: int = self.tracker[symbol]
+        return address
+
+
+_live: weakref.WeakSet[Code] = weakref.WeakSet()
+
+
+@atexit.register
+def _keep() -> None:
+    """Threads may run code until the process is gone."""
+    for code in list(_live):
+        forever(code.tracker)
 
 
 def available() -> bool:
@@ -147,8 +176,8 @@ def object_code(ir: str) -> bytes:
     return (_quick if ir.count("\n") > LONG else _machine).emit_object(module)
 
 
-def link(ir: str, symbols: list[str], label: str) -> dict[str, int]:
-    """Addresses of the module's symbols, compiled now or taken from the disk."""
+def link(ir: str, symbols: list[str], label: str) -> Code:
+    """The module's code, compiled now or taken from the disk, with the addresses of these symbols."""
     global _counter
     if not _init():
         raise RuntimeError("no kernel compiler here: llvmlite is missing or does not work")
@@ -182,9 +211,8 @@ def link(ir: str, symbols: list[str], label: str) -> dict[str, int]:
                     raise
                 continue
             break
-        forever(tracker)
         compiled[label] = spent
-        return {s: tracker[s] for s in symbols}
+        return Code(tracker)
 
 
 class _Pause(threading.local):
@@ -227,13 +255,14 @@ def _compiled_kernel(k: Kernel) -> Callable[..., None]:
     if binding.supported() and FLAGS_OFFSET is not None:
         try:
             return binding.bind(
-                link(ir + binding.wrapper(k.params, FLAGS_OFFSET), ["pycall"], k.name)["pycall"], k.name
+                link(ir + binding.wrapper(k.params, FLAGS_OFFSET), ["pycall"], k.name), "pycall", k.name
             )
         except RuntimeError:  # an interpreter that does not export its functions
             pass
-    address = link(ir, ["entry"], k.name)["entry"]
+    code = link(ir, ["entry"], k.name)
     proto = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *(CTYPES[p.kind] for p in k.params))
-    function = proto(address)
+    function = proto(code["entry"])
+    function.code = code  # type: ignore[attr-defined]
 
     def call(*args: Any) -> Any:
         arrays = [a for a, p in zip(args[1:], k.params, strict=True) if p.array is not None and not p.array.strided]

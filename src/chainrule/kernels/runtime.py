@@ -226,7 +226,7 @@ finish:
 MOST_THREADS = 1 << 12  # more than any machine has use for
 _lock = threading.Lock()
 _pools: dict[int, int] = {}
-_functions: dict[str, int] | None = None
+_functions: Any = None
 _current: int | None = None  # the address kernels are called with; 0 runs everything on the calling thread
 _configured: int | None = None
 
@@ -247,7 +247,7 @@ def _start(n: int) -> int:
     if n <= 1 or sys.platform == "win32" or not compiler.available():
         return 0
     if _functions is None:
-        _functions = compiler.link(IR, ["setup", "worker", "run"], "runtime")
+        _functions = compiler.forever(compiler.link(IR, ["setup", "worker", "run"], "runtime"))
     mem = compiler.forever(mmap.mmap(-1, STATE_SIZE))  # page aligned
     address = ctypes.addressof(ctypes.c_char.from_buffer(mem))
     ctypes.c_int64.from_address(address + THREADS).value = n
