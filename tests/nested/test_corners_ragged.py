@@ -201,3 +201,29 @@ def test_joined_components_are_copies() -> None:
     a.add_(1)
     x[1].mul_(5)
     assert x.tolist() == [[1.0, 1.0], [5.0, 5.0, 5.0]]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_attention_of_an_ensemble_over_a_shared_nest(n: int) -> None:
+    """Three members, and components of which there may be one or three too."""
+    rng = np.random.default_rng(n)
+    x = ct.nested.nested_tensor([ct.tensor(rng.normal(size=(k + 1, 2))) for k in range(n)])
+    attend = ct.nn.functional.scaled_dot_product_attention
+    g = lambda a: (ct.func.grad(lambda q: (attend(q * a, x, x) * x).sum())(x) * x).sum()
+    members = ct.tensor([0.5, 1.0, 2.0], dtype=ct.float64)
+    for f in (g, ct.func.grad(g), lambda a: ct.func.jvp(g, (a,), (a,))[1]):
+        ct.testing.assert_close(ct.vmap(f)(members), ct.stack([f(a) for a in members]))
+
+
+def test_attention_whose_features_are_ragged() -> None:
+    """Each component has a scale of its own."""
+    rng = np.random.default_rng(0)
+    parts = [ct.tensor(rng.normal(size=(3, k))) for k in (2, 2, 3)]
+    attend = ct.nn.functional.scaled_dot_product_attention
+    f = lambda x: (attend(x, x, x) ** 2).sum()
+    nest = ct.nested.nested_tensor(parts)
+    for g in (ct.func.grad(f), ct.func.grad(lambda x: (ct.func.grad(f)(x) ** 2).sum())):
+        for got, part in zip(ct.vmap(g)(nest).unbind(), parts, strict=True):
+            ct.testing.assert_close(got, g(part))
+    for got, part in zip(ct.func.grad(f)(nest).unbind(), parts, strict=True):
+        ct.testing.assert_close(got, ct.func.grad(f)(part))

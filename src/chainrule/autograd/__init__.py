@@ -79,7 +79,8 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "AnomalyError", "Function", "GradcheckError", "Variable", "backward", "detect_anomaly", "enable_grad", "forward_ad", "functional", "grad",
     "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_grad_enabled",
-    "is_multithreading_enabled", "no_grad", "once_differentiable", "profiler", "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled", "variable",
+    "is_multithreading_enabled", "no_grad", "once_differentiable", "profiler", "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled",
+    "variable",
 ]  # fmt: skip
 
 _house(__name__, __all__)

@@ -152,4 +152,6 @@ def broadcast_shapes(*shapes: Sequence[int], what: str = "broadcast") -> tuple[i
                         + see("Sizes do not broadcast")
                     )
                 out[-k] = s[-k]
+            elif s[-k].__class__ is not int and out[-k] == 1:  # the nesting dim of a single component is one
+                out[-k] = s[-k]
     return tuple(out)

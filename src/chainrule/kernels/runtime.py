@@ -226,7 +226,7 @@ finish:
 MOST_THREADS = 1 << 12  # more than any machine has use for
 _lock = threading.Lock()
 _pools: dict[int, int] = {}
-_functions: Any = None
+_functions: compiler.Code | None = None
 _current: int | None = None  # the address kernels are called with; 0 runs everything on the calling thread
 _configured: int | None = None
 

@@ -107,11 +107,11 @@ def scaled_dot_product_attention(
 
 
 def _alike(q: Tensor, k: Tensor, v: Tensor, factor: Any) -> bool:
-    """Whether one op does it: real numbers, and three tensors that are all ragged, or none of them."""
+    """Whether one op does it: real numbers, one scale, and three tensors that are all ragged, or none of them."""
     ragged = q.is_nested
     if k.is_nested != ragged or v.is_nested != ragged or q.dtype.category != dt.FLOAT:
         return False
-    return q.ndim == k.ndim == v.ndim if ragged else isinstance(factor, float | int)
+    return isinstance(factor, float | int) and (not ragged or q.ndim == k.ndim == v.ndim)
 
 
 def _share_heads(q: Tensor, x: Tensor, name: str) -> Tensor:
