@@ -153,6 +153,11 @@ SHAPES: dict[str, Any] = {
     "dense_times": lambda m, s: m.tensor(A) @ s,
     "plus_dense": lambda m, s: m.tensor(A) + s,
     "spsp": lambda m, s: m.sparse.mm(s, s),
+    "divided_by_0": lambda m, s: s / 0,
+    "times_infinity": lambda m, s: s * float("inf"),
+    "floor_divided": lambda m, s: s // m.tensor(2.0, dtype=m.float64),
+    "trunc_divided": lambda m, s: m.div(s, m.tensor(-2.0, dtype=m.float64), rounding_mode="trunc"),
+    "tensor": lambda m, s: m.tensor(s),
 }  # fmt: skip
 
 
@@ -170,6 +175,7 @@ def test_what_pytorch_lacks() -> None:
     np.testing.assert_array_equal((s > 2).to_dense().numpy(), A > 2)
     np.testing.assert_array_equal((s == s).numpy(), np.ones((4, 4), bool))
     np.testing.assert_array_equal((s / cr.tensor(A + 1)).to_dense().numpy(), A / (A + 1))
+    np.testing.assert_array_equal(cr.remainder(s, cr.tensor(A + 1.5)).to_dense().numpy(), A % (A + 1.5))
     assert cr.allclose(s, s.to_sparse_csr().to_sparse())
     with pytest.raises(NotImplementedError, match="div"):
         cr.tensor(A) / s

@@ -140,8 +140,9 @@ def tensor(
         from .slices import stack
 
         return stack([v if isinstance(v, Tensor) else tensor(v, dtype=d) for v in data]).detach().to(d)
-    if isinstance(data, Tensor) and data._interp is not None:
-        return data.detach().clone().to(d)
+    if isinstance(data, Tensor) and (data._interp is not None or type(data._value) is not np.ndarray):
+        y = data.detach().clone().to(d)
+        return y.requires_grad_() if requires_grad else y
     try:
         plain = _plain(data)
         a = wrapped(plain, d) if d.category == dt.INT or d.np in dt.FITTED else np.array(plain, dtype=d.np)

@@ -18,6 +18,7 @@ from .pattern import meet, union
 FORMS: dict[str, Callable[..., Any]] = {}
 # Linear in what is stored: numbers that stand at one place need not be added up first.
 LINEAR = frozenset(("clone", "to", "neg", "real", "imag", "conj", "positive"))
+QUOTIENTS = frozenset(("div", "trunc_divide", "floor_divide", "remainder", "fmod"))
 COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "isclose"))  # dense where zeros compare as true
 
 
@@ -71,7 +72,7 @@ def _one(op: Any, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
     k = next(i for i, a in enumerate(args) if isinstance(a, Tensor))
     x = args[k]
     scaling = op.name == "mul" or (op.name == "div" and k == 0)
-    if not keeps_zero(op, args, kw):
+    if not scaling and not keeps_zero(op, args, kw):
         if op.name in COMPARISONS:
             return op.bind(*[dense(a) if a is x else a for a in args], **kw)
         raise _fills(op)
@@ -88,8 +89,8 @@ def _two(op: Any, a: Any, b: Any, **kw: Any) -> Any:
         if op.name == "overwrite":
             return _overwrite(a, b)
         # Where the dense operand multiplies, or divides the sparse one, what is not stored stays zero.
-        if op.name == "mul" or (op.name == "div" and s is a):
-            v, p = parts(s)
+        if op.name == "mul" or (op.name in QUOTIENTS and s is a):
+            v, p = parts(s if op.name in ("mul", "div") else coalesced(s))
             if d.ndim:
                 if d.ndim > len(p.shape) or any(m not in (1, n) for m, n in zip(d.shape[::-1], p.shape[::-1])):
                     raise RuntimeError(
@@ -97,7 +98,7 @@ def _two(op: Any, a: Any, b: Any, **kw: Any) -> Any:
                     )
                 d = pick_p.bind(d.expand(*p.shape), pattern=p)
             return make(op.bind(v, d) if s is a else op.bind(d, v), p)
-        if op.name == "div":
+        if op.name in QUOTIENTS:
             raise _fills(op)
         return op.bind(dense(a) if is_sparse(a) else a, dense(b) if is_sparse(b) else b, **kw)
     if a.shape != b.shape:
