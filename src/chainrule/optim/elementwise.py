@@ -184,10 +184,10 @@ class Elementwise(Optimizer):
 
     def _slot(self, p: Tensor, g: Tensor, group: dict[str, Any], names: tuple[str, ...]) -> _Slot | None:
         """Where the arrays of a parameter are; None if it is a tensor of a transform, which has moved by now."""
-        if _has_pattern(p):
-            self._step_tensor(p, group)  # the same formula, on the numbers of its pattern
+        if has_pattern(p):
+            self._step_tensor(p, group)
             return None
-        if _has_pattern(g):
+        if has_pattern(g):
             g = self._dense(g)
         state, fresh = self._start(p, group)
         self._numbers(state)
@@ -239,13 +239,18 @@ class Elementwise(Optimizer):
         for k, v in zip(self.scalars, new, strict=True):
             _write_number(state, k, v)
         grad: Any = p.grad
-        g = self._dense(grad) if _has_pattern(grad) and not _has_pattern(p) else grad
+        g = self._dense(grad) if has_pattern(grad) and not has_pattern(p) else grad
         values = [p, -g if c.maximize else g, *(state[k] for k in names)]
+        if sparse := has_pattern(p):
+            read, put = on_pattern(p)
+            values = [read(v) for v in values]
         if complex_numbers := p.dtype.category == dt.COMPLEX:
             values = [PUBLIC["view_as_real"](v) for v in values]
         out = [v for v in self.rule(tensors(), c, *values) if v is not None]
         if complex_numbers:
             out = [PUBLIC["view_as_complex"](v) for v in out]
+        if sparse:
+            out = [put(v) for v in out]
         p.copy_(out[0])
         for k, v in zip(names, out[1:], strict=True):
             _write(state, k, v)
@@ -293,16 +298,25 @@ def _is_array(x: Any) -> bool:
     return imperative and x._value._interp is None
 
 
-def _has_pattern(x: Tensor) -> bool:
+def has_pattern(x: Tensor) -> bool:
     """Whether a tensor is sparse, in whatever layout."""
     return x.layout.name.startswith("sparse")
 
 
+def on_pattern(p: Tensor) -> tuple[Any, Any]:
+    """How the numbers at a sparse tensor's places are read off a tensor, and how numbers become a tensor of its pattern."""
+    from ..ops.sparse.values import values_p, with_values_p
+
+    pattern = innermost(p).pattern
+    return lambda x: values_p(x, pattern=pattern), lambda v: with_values_p.bind(v, pattern=pattern)
+
+
 def _full_like(p: Tensor, fill: float) -> Tensor:
-    """A buffer for a parameter; of a complex one, both parts are filled; of a sparse one, with its pattern."""
-    if _has_pattern(p) and not fill:
+    """A buffer for a parameter; of a complex one, both parts are filled; of a sparse one, its numbers."""
+    if has_pattern(p):
         with set_grad_enabled(False):
-            return p.detach() * 0
+            v, put = on_pattern(p)
+            return put(_full_like(v(p.detach()), fill))
     if not _is_array(p):
         with set_grad_enabled(False):
             t = PUBLIC["zeros_like"](p)

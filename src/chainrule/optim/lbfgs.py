@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from ..core.imperative import enable_grad, no_grad
 from ..core.registry import PUBLIC
 from ..core.tensor import Tensor
+from .elementwise import has_pattern, on_pattern
 from .optimizer import Optimizer, options
 
 
@@ -130,7 +131,11 @@ class LBFGS(Optimizer):
         """The gradients as one vector."""
         parts = []
         for p in self._params:
-            g = PUBLIC["zeros_like"](p) if p.grad is None else p.grad.to_dense() if p.grad.is_sparse else p.grad
+            g: Any = PUBLIC["zeros_like"](p) if p.grad is None else p.grad
+            if has_pattern(p):
+                g = on_pattern(p)[0](g)
+            elif has_pattern(g):
+                g = g.to_dense()
             parts.append((PUBLIC["view_as_real"](g) if g.is_complex() else g).reshape(-1).detach())
         return PUBLIC["cat"](parts, 0)
 
@@ -138,7 +143,8 @@ class LBFGS(Optimizer):
         """``p += t d``."""
         at = 0
         for p in self._params:
-            x = PUBLIC["view_as_real"](p) if p.is_complex() else p
+            x = on_pattern(p)[0](p) if has_pattern(p) else p  # the numbers are a view
+            x = PUBLIC["view_as_real"](x) if x.is_complex() else x
             part = d[at : at + x.numel()].reshape(x.shape)
             x.add_(part * t)
             at += x.numel()

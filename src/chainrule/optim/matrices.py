@@ -10,6 +10,7 @@ from ..core import dtypes as dt
 from ..core.imperative import no_grad
 from ..core.registry import PUBLIC
 from ..core.tensor import Tensor
+from .elementwise import has_pattern
 from .optimizer import Optimizer, closure_value, options
 
 
@@ -26,7 +27,7 @@ class _PerParameter(Optimizer):
                         continue
                     if p.is_complex():
                         raise RuntimeError(f"{type(self).__name__} does not support complex parameters")
-                    if p.grad.is_sparse:
+                    if has_pattern(p) or has_pattern(p.grad):
                         raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
                     self.update(p, -p.grad if group.get("maximize") else p.grad, self.state[p], group)
         return loss

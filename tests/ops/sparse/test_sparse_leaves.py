@@ -240,20 +240,48 @@ def test_optimizers_move_a_sparse_leaf() -> None:
     np.testing.assert_allclose(x.detach().values().numpy(), y.detach().numpy())
 
 
-@pytest.mark.parametrize("layout", ["csr", "csc", "bsr"])
-def test_optimizers_move_compressed_leaves_by_their_numbers(layout: str) -> None:
+OPTIMIZERS: dict[str, dict[str, Any]] = {
+    "SGD": {"momentum": 0.9},
+    "Adam": {"amsgrad": True},
+    "Adagrad": {"initial_accumulator_value": 0.3},  # a state that is not zero where nothing is stored either
+    "Rprop": {},
+    "RMSprop": {"centered": True},
+    "Adamax": {"weight_decay": 0.1},
+    "LBFGS": {},
+}
+
+
+@pytest.mark.parametrize("layout", ["coo", "csr", "csc", "bsr"])
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_optimizers_step_the_numbers_of_sparse_leaves(name: str, layout: str) -> None:
     a = cr.tensor(np.array([[1.0, 5, 2, 0], [4, 3, 0, 0]]))
     mask = cr.tensor(np.array([[1.0, 1, 1, 1], [1, 1, 1, 1]])) if layout == "bsr" else (a != 0).to(a.dtype)
-    x = (a + 0.0).to_sparse_bsr((2, 2)) if layout == "bsr" else getattr(a, f"to_sparse_{layout}")()
+    x = (a + 0.0).to_sparse(layout=getattr(cr, f"sparse_{layout}"), blocksize=(2, 2) if layout == "bsr" else None)
     w, x = a.clone().requires_grad_(), x.requires_grad_()
-    steps = [cr.optim.SGD([p], lr=0.1, momentum=0.9) for p in (x, w)]
+    steps = [getattr(cr.optim, name)([p], lr=0.1, **OPTIMIZERS[name]) for p in (x, w)]
+    outs = [lambda: x @ D4, lambda: (w * mask) @ D4]
     for _ in range(3):
-        for step, y in zip(steps, (x @ D4, (w * mask) @ D4), strict=True):
-            step.zero_grad()
-            y.sin().sum().backward()
-            step.step()
-        np.testing.assert_allclose(x.detach().to_dense().numpy(), w.detach().numpy(), atol=1e-12)
+        for step, f in zip(steps, outs, strict=True):
+
+            def loss(step: Any = step, f: Any = f) -> Any:
+                step.zero_grad()
+                y = f().sin().sum()
+                y.backward()
+                return y
+
+            step.step(loss)
+        stored = (w.detach() * mask).numpy()
+        np.testing.assert_allclose(x.detach().to_dense().numpy(), stored, atol=1e-12)
     assert x.layout is getattr(cr, f"sparse_{layout}") and x.is_leaf
+
+
+@pytest.mark.parametrize("name", ["Muon", "Adafactor"])
+def test_optimizers_of_whole_matrices_refuse_sparse_leaves(name: str) -> None:
+    for x in (build(cr), build(cr).to_sparse_csr()):
+        p = x.requires_grad_()
+        (p @ cr.tensor(D)).sum().backward()
+        with pytest.raises(RuntimeError, match="does not support sparse"):
+            getattr(cr.optim, name)([p]).step()
 
 
 def test_a_copy_into_another_layout() -> None:
