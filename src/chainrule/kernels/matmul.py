@@ -20,8 +20,9 @@ ROWS = 6  # rows of the result side by side: with four vectors each they fill th
 VECTORS = 4
 BLOCK = 10 * ROWS  # rows per grid index
 DEPTH = 64  # rows of a block of b that is copied to where it lies in one piece, and stays in the first cache
-DEEP = 8 * ROWS  # columns of a block of a, in the transposed product
+DEEP = 16 * ROWS  # columns of a block of a, in the transposed product: each copies the blocks of b anew
 PARTS = 16  # partial sums of the transposed product, at most
+LEAST = 4  # blocks of rows in one: each partial sum is as large as the result, and is written and read
 
 
 class _Blocks:
@@ -166,7 +167,7 @@ def matmul_transposed(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     if call is None or b.shape[0] != m or b.dtype != a.dtype or not m * k * n:
         raise NotSupported
     f, scratch = call
-    chunk = max(2, -(-m // (PARTS * DEPTH))) * DEPTH
+    chunk = max(LEAST, -(-m // (PARTS * DEPTH))) * DEPTH
     y, partial = np.empty((k, n), a.dtype), empty((-(-m // chunk) * k * n,), scratch)
     if f(runtime.pool(), a, b, y, partial, m, k, n, chunk) is False:
         raise NotSupported

@@ -57,17 +57,19 @@ def rounded_once(f: Callable[..., Any]) -> Callable[..., Any]:
 TALL = 1 << 12  # elements from which a matrix may be a tall one
 WORK = 1 << 18  # multiplications from which a BLAS library uses its own threads
 PANEL = 1 << 16  # bytes of a matrix that stays in the first cache while a tall one passes by
+TURNED = 1 << 14  # elements from which a transposed matrix is copied in tiles
 MANY, WIDE = 512, 1 << 19  # rows of a very tall one, beside which it may fill the second cache
 
 
 def times(a: Any, b: Any, c: Any = None) -> Any:
     """``a @ b`` of two matrices of one float type, ``+ c`` with a vector c; compiled where one is tall and the other small."""
     if a.size >= TALL and a.size * b.shape[1] >= WORK and a.dtype.num in REAL_NUMS:
-        from ...kernels import NotSupported, matmul
+        from ...kernels import NotSupported, copies, matmul
 
         try:
             if b.nbytes <= (WIDE if a.shape[0] >= MANY else PANEL) and a.flags.c_contiguous:
-                return matmul.matmul(a, np.ascontiguousarray(b), c)
+                rows = copies.contiguous(b) if b.size >= TURNED and b.flags.f_contiguous else np.ascontiguousarray(b)
+                return matmul.matmul(a, rows, c)
             most = WIDE if a.shape[1] >= 2 * MANY else PANEL
             if a.shape[0] * b.shape[1] * a.itemsize <= most and a.flags.f_contiguous and c is None:
                 return matmul.matmul_transposed(a.T, b)
