@@ -21,7 +21,7 @@ from .lang import Array, DType, Kernel, Value, i64
 from .pool import empty
 
 GATES = {"lstm": 4, "gru": 3, "tanh": 1, "relu": 1}  # per hidden unit, before the activations
-ROWS, VECTORS = 4, 4  # of a tile of a product
+ROWS, VECTORS = 8, 2  # of a tile of a product: a part of few examples reads the matrix once
 PART, PARTS = 8, 8  # examples of a part, at least; and how many parts there are where that leaves more
 KEPT = {"lstm": 4, "gru": 4, "tanh": 0, "relu": 0}  # what the backward loop reads of them
 
@@ -62,16 +62,30 @@ class _Loop:
 
     @contextmanager
     def walk(self, work: Value, back: bool = False) -> Iterator[tuple[Value, Value, Value]]:
-        """The steps of each part of the sequences: where a step's rows start, and the part's first row of them and its last."""
+        """The steps of each part of the sequences: where a step's rows start, and the part's first row of them and its last.
+
+        Backward, `earlier` and `carried` say where the rows of the step before start, and how many there are.
+        """
         k, q = self.k, self.matrices
         with k.grid(self.parts, self.steps * self.part * q * work // 8) as part, k.loop(0, self.steps) as s:
             t = self.steps - 1 - s if back else s
             rows = self.count[t] * (self.batch // q)
+            if back:
+                one = k.maximum(t - 1, 0)
+                self.earlier = self.at[one] * self.batch
+                self.carried = k.select(t < 1, 0, self.count[one] * self.batch)
             yield (
                 self.at[t] * self.batch,
                 k.minimum(part * self.part, rows) * q,
                 k.minimum((part + 1) * self.part, rows) * q,
             )
+
+    def before(self, rows: Array, state: Array, r: Value, row: Value, j: Value) -> Value:
+        """What a row started from: its sequence's row of the step before, or the state where that has none."""
+        k, hidden = self.k, self.hidden
+        goes_on = r < self.carried
+        one = k.select(goes_on, self.earlier + r, row)
+        return k.select(goes_on, rows[one * hidden + j], state[r * hidden + j])
 
     def product(
         self, first: Value, last: Value, a: tuple[Array, Value], w: Array, c: tuple[Array, Value], inner: Value, outer: Value,
@@ -194,12 +208,12 @@ def _backward(mode: str, dtype: DType, projected: bool, extra: bool) -> Kernel:
     gy, dh, w = p.array("gy"), p.array("dh"), p.array("w")
     wr = p.array("wr") if projected else None
     lstm, gru = mode == "lstm", mode == "gru"
-    dc, cells, before = (p.array(s) for s in ("dc", "cells", "before")) if lstm else (None,) * 3
+    dc, cells, c0 = (p.array(s) for s in ("dc", "cells", "c0")) if lstm else (None,) * 3
     gates = p.array("gates") if KEPT[mode] else None
     gcells = p.array("gcells") if extra and lstm else None
     ggates = p.array("ggates") if extra else None
-    hbefore = p.array("hbefore") if gru else None
-    y = p.array("y") if not KEPT[mode] else None
+    h0 = p.array("h0") if gru else None
+    y = p.array("y") if not lstm else None
     dx = p.array("dx")
     dq = p.array("dq") if gru else None
     gh, gm = (p.array("gh"), p.array("gm")) if projected else (None, None)
@@ -229,14 +243,14 @@ def _backward(mode: str, dtype: DType, projected: bool, extra: bool) -> Kernel:
                     d = k.fma(u * o, 1.0 - c * c, dc[r * hidden + j])  # type: ignore[index]
                     d = d if gcells is None else d + gcells[row * hidden + j]
                     dc[r * hidden + j] = d * f  # type: ignore[index]
-                    each = [d * m, d * before[row * hidden + j], d * i, u * c]  # type: ignore[index]
+                    each = [d * m, d * p.before(cells, c0, r, row, j), d * i, u * c]  # type: ignore[arg-type]
                     slopes = [i * (1.0 - i), f * (1.0 - f), 1.0 - m * m, o * (1.0 - o)]
                     for q in range(4):
                         dx[(row * 4 + q) * hidden + j] = own(q, each[q]) * slopes[q]
                 elif gru:
                     rr, zz, m, inner = kept
                     dn = own(2, u * (1.0 - zz)) * (1.0 - m * m)
-                    dz = own(1, u * (hbefore[row * hidden + j] - m)) * (zz * (1.0 - zz))  # type: ignore[index]
+                    dz = own(1, u * (p.before(y, h0, r, row, j) - m)) * (zz * (1.0 - zz))  # type: ignore[arg-type]
                     dr = own(0, dn * inner) * (rr * (1.0 - rr))
                     dh[r * hidden + j] = u * zz
                     for q, (a, b) in enumerate(((dr, dr), (dz, dz), (dn, own(3, dn * rr)))):
@@ -304,12 +318,12 @@ def forward_loop(
 
 
 def backward_loop(
-    mode: str, gy: Any, dh: Any, dc: Any, gcells: Any, ggates: Any, y: Any, cells: Any, gates: Any, before: Any, w: Any, wr: Any,
+    mode: str, gy: Any, dh: Any, dc: Any, gcells: Any, ggates: Any, y: Any, cells: Any, gates: Any, state: Any, w: Any, wr: Any,
     at: Any, count: Any,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     """The cotangents of x, of the products with h, and (projected) of y; those of the states, `dh` and `dc`, are replaced.
 
-    `before` are the cells (LSTM) or states (GRU) that each row started from; `gcells` and `ggates` are given together or not at all.
+    `state` are the cells (LSTM) or states (GRU) that the first rows started from; `gcells` and `ggates` are given together or not at all.
     """
     extra = ggates is not None
     f, t = _loop(mode, gy.dtype, wr is not None, True, extra)
@@ -321,9 +335,9 @@ def backward_loop(
     dq = empty((rows, batch, g), gy.dtype) if mode == "gru" else None
     gh, gm = (None, None) if wr is None else (empty(gy.shape, gy.dtype), empty((len(dh), batch, hidden), gy.dtype))
     if mode == "lstm":
-        own = [dc, cells, before, gates, gcells, ggates]
+        own = [dc, cells, state, gates, gcells, ggates]
     else:
-        own = [gates, ggates, before] if mode == "gru" else [y]
+        own = [gates, ggates, state, y] if mode == "gru" else [y]
     wp, wrp = _panels(w, t), None if wr is None else _panels(wr, t)
     args = [v for v in (gy, dh, wp, wrp, *own, dx, dq, gh, gm) if v is not None]
     parts = _parts(len(dh) * (batch // len(w)))

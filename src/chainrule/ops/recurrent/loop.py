@@ -22,6 +22,7 @@ from ...core.declare import fused
 from ...core.shapes import broadcast_shapes, zeros_like_tensor
 from ...core.tensor import Tensor
 from ...kernels import NotSupported
+from ...kernels.matmul import matmul_transposed
 from ...kernels.recurrent import KEPT, backward_loop, forward_loop
 from ..elementwise.elementary import sigmoid, tanh
 from ..elementwise.select import where
@@ -221,14 +222,6 @@ def _forward_kernel(
     return tuple([_in_front(v, lead) for v in (y, hs, cs, cells, gates) if v is not None])
 
 
-def _before(state: Any, rows: Any, steps: tuple[int, ...], reverse: bool) -> Any:
-    """What each row starts from."""
-    n = len(state)
-    if not reverse and steps[-1] == n:  # no sequence ends early
-        return np.concatenate([state, rows[:-n]])
-    return np.concatenate([state, rows])[_order(steps, reverse)[2]]
-
-
 def _backward_kernel(
     gy: Any, gh: Any, gc: Any, gcells: Any, ggates: Any, y: Any, cells: Any, gates: Any, h: Any, c: Any, w: Any, wr: Any,
     *, mode: str, steps: tuple[int, ...], reverse: bool, mask: tuple[bool, bool, bool],
@@ -245,15 +238,14 @@ def _backward_kernel(
     if gcells is not None or ggates is not None:
         ggates = zeros(gates) if ggates is None else ggates
         gcells = zeros(cells) if gcells is None and cells is not None else gcells
-    h_before = _before(h, y, steps, reverse) if mask[0] or mode == "gru" else None
-    before = _before(c, cells, steps, reverse) if c is not None else h_before
+    state = h if mode == "gru" else c
     ws, wrs = _matrices(lead, (w, 2), (wr, 2))
     gy = zeros(y) if gy is None else gy
-    dx, dq, us = backward_loop(mode, gy, dh, dc, gcells, ggates, y, cells, gates, before, ws, wrs, at, count)
+    dx, dq, us = backward_loop(mode, gy, dh, dc, gcells, ggates, y, cells, gates, state, ws, wrs, at, count)
     dq = dx if dq is None else dq
     out = [_in_front(v, lead) for v in (dx, dh, dc) if v is not None]
     if mask[0]:
-        out.append(_outer(dq, h_before, lead))
+        out.append(_outer_before(dq, h, y, steps, reverse, lead))
     if mask[1]:
         out.append(total(dq.reshape(len(dq), -1), (-2,)).reshape(*lead, dq.shape[2]))
     if mask[2]:
@@ -267,6 +259,21 @@ def _outer(a: Any, b: Any, lead: tuple[int, ...]) -> Any:
     if not lead:
         return times(a.reshape(len(a), -1).T, b.reshape(len(b), -1))
     return np.matmul(a.transpose(1, 2, 0), b.transpose(1, 0, 2)).reshape(*lead, a.shape[2], b.shape[2])
+
+
+def _outer_before(dq: Any, h: Any, y: Any, steps: tuple[int, ...], reverse: bool, lead: tuple[int, ...]) -> Any:
+    """The same of what each row started from: the state, or a row of y."""
+    n = len(h)
+    if steps[-1] < n or n == len(y):  # sequences end early, or at once
+        return _outer(dq, np.concatenate([h, y])[_order(steps, reverse)[2]], lead)
+    first, later, y = (dq[-n:], dq[:-n], y[n:]) if reverse else (dq[:n], dq[n:], y[:-n])
+    out = _outer(later, y, lead)
+    # A product as small as this one is not worth waking the threads of BLAS, which then turn in circles beside ours.
+    if lead:
+        out += _outer(first, h, lead)
+    else:
+        out += matmul_transposed(first.reshape(n, -1), h.reshape(n, -1))
+    return out
 
 
 # -- the ops ------------------------------------------------------------------------------------------------------------
