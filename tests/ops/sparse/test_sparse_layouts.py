@@ -157,7 +157,6 @@ SHAPES: dict[str, Any] = {
     "times_infinity": lambda m, s: s * float("inf"),
     "floor_divided": lambda m, s: s // m.tensor(2.0, dtype=m.float64),
     "trunc_divided": lambda m, s: m.div(s, m.tensor(-2.0, dtype=m.float64), rounding_mode="trunc"),
-    "tensor": lambda m, s: m.tensor(s),
 }  # fmt: skip
 
 
@@ -177,6 +176,9 @@ def test_what_pytorch_lacks() -> None:
     np.testing.assert_array_equal((s / cr.tensor(A + 1)).to_dense().numpy(), A / (A + 1))
     np.testing.assert_array_equal(cr.remainder(s, cr.tensor(A + 1.5)).to_dense().numpy(), A % (A + 1.5))
     assert cr.allclose(s, s.to_sparse_csr().to_sparse())
+    copy = cr.tensor(s, dtype=cr.float32, requires_grad=True)
+    assert copy.is_sparse and copy.is_leaf and copy.values() is not s.values()
+    same(copy.detach(), torch.tensor(A).to_sparse().float())
     with pytest.raises(NotImplementedError, match="div"):
         cr.tensor(A) / s
     with pytest.raises(NotImplementedError, match="cumsum: not available for sparse tensors"):
