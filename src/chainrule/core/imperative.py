@@ -7,11 +7,11 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from numpy import ndarray
+from numpy import empty_like, ndarray
 
 from . import dispatch
 from . import dtypes as dt
-from .dispatch import CUT, STACK, grad_cut, grad_enabled, revived
+from .dispatch import CUT, STACK, grad_cut, grad_enabled, innermost, revived
 from .edges import TASK, GradientEdge, Task, node_at
 from .errors import ChainruleError, see
 from .grad_mode import INFERENCE as INFERENCE
@@ -132,6 +132,15 @@ def _attach(x: Tensor, hook: Any, last: bool = False) -> tuple[Node, Any]:
 _ADDING = threading.RLock()  # a sum is a read and a write
 
 
+def _as_it_lies(g: Tensor, a: ndarray) -> Tensor:
+    """`g` in the memory order of a leaf's array `a`, if that has no gaps: what PyTorch promises of gradients."""
+    y = empty_like(a, dtype=g._value.dtype)
+    if y.strides != a.strides or y.shape != g._value.shape:
+        return g
+    y[...] = g._value
+    return Tensor(y)
+
+
 def _accumulate(x: Tensor, g: Tensor, create_graph: bool) -> None:
     """Add to ``x.grad``: in place, as PyTorch does, unless the sum is to be differentiated itself. Threads may share a leaf."""
     m = meta(x)
@@ -139,6 +148,8 @@ def _accumulate(x: Tensor, g: Tensor, create_graph: bool) -> None:
         if m.grad is None:
             if type(v := g._value) is not ndarray or 0 in v.strides:
                 g = compact(g)
+            elif type(a := innermost(x)) is ndarray and not a.flags.c_contiguous and v.strides != a.strides:
+                g = _as_it_lies(g, a)
             box = Tensor(g._value, g._interp, g._aux)
             if g._interp is None:
                 box._meta = Meta()

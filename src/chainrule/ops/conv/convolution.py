@@ -30,6 +30,7 @@ from ...core.samples import S, sample
 from ...core.tensor import Tensor
 from ...kernels import NotSupported
 from ..shape.in_each import by_sizes
+from ..shape.slices import keeps_format
 from ..shape.views import reshape
 from . import direct
 
@@ -469,8 +470,8 @@ def _declare(d: int) -> None:
         f"The transpose of conv{d}d as a linear map of its input: every input entry adds its multiple of the kernel.\n\n"
         f"    `input` is ``(N, C, {', '.join(axes)})`` or without N, `weight` ``(C, O / groups, *kernel)``.\n"
     )
-    public(f"conv{d}d nn.functional.conv{d}d", out=False)(by_sizes(conv))
-    public(f"conv_transpose{d}d nn.functional.conv_transpose{d}d", out=False)(by_sizes(conv_transpose))
+    public(f"conv{d}d nn.functional.conv{d}d", out=False)(keeps_format(by_sizes(conv)))
+    public(f"conv_transpose{d}d nn.functional.conv_transpose{d}d", out=False)(keeps_format(by_sizes(conv_transpose)))
 
 
 for _d in (1, 2, 3):

@@ -26,6 +26,7 @@ from ..index.gather import check_range_p
 from ..index.rows import add_rows_p, take_rows_p
 from ..random.generator import rand
 from ..shape.in_each import by_sizes
+from ..shape.slices import keeps_format
 from ..shape.views import reshape
 from .convolution import spread
 from .maps import Taps, maps_of
@@ -215,7 +216,7 @@ def _declare(d: int) -> None:
 def _publish(f: Callable[..., Any], name: str, names: str, doc: str) -> None:
     f.__name__ = f.__qualname__ = name
     f.__doc__ = doc
-    public(names, out=False)(straight(by_sizes(f), name))
+    public(names, out=False)(keeps_format(straight(by_sizes(f), name)))
 
 
 for _d in (1, 2, 3):

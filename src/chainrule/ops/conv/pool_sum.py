@@ -20,6 +20,7 @@ from ...core.straight import straight
 from ...core.tensor import Tensor
 from ..elementwise.select import where_p
 from ..shape.in_each import by_sizes
+from ..shape.slices import keeps_format
 from .convolution import spread
 from .maps import Taps, axes_map_p, maps_of
 
@@ -157,6 +158,7 @@ def avg_pool1d(
 
 
 @public("nn.functional.avg_pool2d _C._nn.avg_pool2d", out=False)
+@keeps_format
 @straight
 @by_sizes
 def avg_pool2d(
@@ -175,6 +177,7 @@ def avg_pool2d(
 
 
 @public("nn.functional.avg_pool3d _C._nn.avg_pool3d", out=False)
+@keeps_format
 @by_sizes
 def avg_pool3d(
     input: Tensor,
@@ -231,7 +234,7 @@ def _declare_adaptive(d: int, names: str) -> Callable[..., Tensor]:
 
     pool.__name__ = pool.__qualname__ = f"adaptive_avg_pool{d}d"
     pool.__doc__ = f"The mean over `output_size` windows that share the last {d} dim(s) as evenly as they can."
-    return public(names, out=False)(by_sizes(pool))
+    return public(names, out=False)(keeps_format(by_sizes(pool)))
 
 
 adaptive_avg_pool1d = _declare_adaptive(1, "adaptive_avg_pool1d nn.functional.adaptive_avg_pool1d")

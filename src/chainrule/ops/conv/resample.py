@@ -18,6 +18,7 @@ from ...core.samples import S, sample
 from ...core.straight import straight
 from ...core.tensor import Tensor
 from ..shape.in_each import by_sizes
+from ..shape.slices import keeps_format
 from .maps import Taps, axes_map_p, maps_of
 from .pool_sum import adaptive_mean, widened
 
@@ -148,6 +149,7 @@ def _per_dim(name: str, what: str, v: Any, d: int) -> tuple[Any, ...]:
 
 
 @public("nn.functional.interpolate", out=False)
+@keeps_format
 @straight
 @by_sizes
 def interpolate(
@@ -277,7 +279,7 @@ def _aten(short: str, mode: str, d: int, antialias: bool = False) -> None:
 
     resize.__name__ = resize.__qualname__ = short
     resize.__doc__ = f"``(N, C, *spatial)`` resized to `output_size` ({mode}{', antialiased' if antialias else ''})."
-    public(short if antialias else f"_C._nn.{short}", out=False)(resize)
+    public(short if antialias else f"_C._nn.{short}", out=False)(keeps_format(resize))
 
 
 _SCALES = {1: ["scales"], 2: ["scales_h", "scales_w"], 3: ["scales_d", "scales_h", "scales_w"]}

@@ -16,6 +16,7 @@ from ..elementwise.elementary import rsqrt
 from ..elementwise.numbers import run_with
 from ..elementwise.select import where
 from ..shape.in_each import nest_like, whole_nest
+from ..shape.slices import keeps_format
 from .base import float_arg, narrow, returned, stats, tensor_arg, wide
 from .channels import backward, batch, given, per_channel
 from .layer import masked_moments, pick, three, valid_positions
@@ -135,6 +136,7 @@ def _masked(
 
 
 @public("nn.functional.batch_norm", out=False)
+@keeps_format
 def batch_norm(
     input: Tensor,
     running_mean: Tensor | None,

@@ -12,6 +12,7 @@ from ...core.tensor import Tensor
 from ..elementwise.elementary import rsqrt
 from ..elementwise.numbers import run_with
 from ..elementwise.select import where
+from ..shape.slices import keeps_format
 from .base import narrow, returned, stats, tensor_arg, wide
 from .batch import _check, refuse_unbatched, unbiased, update_running
 from .batch import batch_norm as batch_norm_function
@@ -46,6 +47,7 @@ def _masked(
 
 
 @public("nn.functional.group_norm", out=False)
+@keeps_format
 @straight
 def group_norm(
     input: Tensor,

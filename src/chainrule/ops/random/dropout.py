@@ -13,6 +13,7 @@ from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.tensor import Tensor
 from ...core.views import assign
+from ..shape.slices import keeps_format
 from ..shape.create import ones_like
 from .generator import draw
 
@@ -124,7 +125,7 @@ def _functional(name: str, training: bool, feature: bool, alpha: bool, ranks: tu
         return assign(input, y, name) if inplace and y is not input else y
 
     f.__name__, f.__doc__ = name, doc
-    public(f"nn.functional.{name}", out=False)(f)
+    public(f"nn.functional.{name}", out=False)(f if alpha else keeps_format(f))
 
 
 _functional(

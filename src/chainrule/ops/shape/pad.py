@@ -19,6 +19,7 @@ from ...core.tensor import Tensor
 from ..elementwise.numbers import varies
 from ..elementwise.select import where
 from .create import ones_like
+from .slices import keeps_format
 from .views import reshape
 
 Pads = tuple[tuple[int, int], ...]
@@ -208,6 +209,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
 
 
 @public("pixel_shuffle nn.functional.pixel_shuffle")
+@keeps_format
 @straight
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """``(*, C r^2, H, W) -> (*, C, H r, W r)``."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...core import dtypes as dt
 from ...core.declare import op
+from ...core.device import channels_last, channels_last_3d
 from ...core.dispatch import innermost
 from ...core.primitives import alias, alias_p, expand_p, permute_p, reshape_p  # noqa: F401
 from ...core.registry import public
@@ -475,6 +476,27 @@ def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
         return permute_p.bind(y, dims=tuple(d - n for d in (0, n - 1, *range(1, n - 1))))
 
     return clone_p.bind(input, order="C")
+
+
+def keeps_format(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of images whose results have their channels last in memory where the images have, as layers of PyTorch carry it on.
+
+    It stands outside of what runs as straight-line code, which does not ask how its arguments lie in memory.
+    """
+
+    @functools.wraps(f)
+    def call(*args: Any, **kw: Any) -> Any:
+        y = f(*args, **kw)
+        for x in args[:2] or (kw.get("input"),):  # of a convolution its weight as well
+            if isinstance(x, Tensor) and x.ndim in (4, 5):
+                a = innermost(x)
+                if type(a) is np.ndarray and a.ndim == x.ndim and not a.flags.c_contiguous:
+                    order = channels_last if x.ndim == 4 else channels_last_3d
+                    if x.is_contiguous(memory_format=order):
+                        return tuple(contiguous(v, order) for v in y) if isinstance(y, tuple) else contiguous(y, order)
+        return y
+
+    return call
 
 
 # -- samples ------------------------------------------------------------------------------------------------------------
