@@ -193,14 +193,6 @@ def of_two(op: Op) -> Direct | None:
     return run
 
 
-def _operand(x: Any, d: Any) -> tuple[Any, Any, Any] | None:
-    """Level, value and node of an Array of the type `d`, or of a constant array."""
-    if x.__class__ is Array:
-        return (x._level, x._value, x._node) if x._level is not None else _read(x)
-    v = _constant(x, d) if x.__class__ is ndarray else None
-    return None if v is None else (None, v, None)
-
-
 def _open(level: Any) -> bool:
     """Whether a level records now, and nobody looks on."""
     return level.alive and not (WATCHED.on or level.keep_all or level.level <= CUT.get())
@@ -208,16 +200,46 @@ def _open(level: Any) -> bool:
 
 def product(a: Any, b: Any) -> Array | None:
     """The product of two small matrices of one real type inside a single gradient; None for all else."""
-    d = a._d if a.__class__ is Array else b._d if b.__class__ is Array else None
-    if d is None or (x := _operand(a, d)) is None or (y := _operand(b, d)) is None:
+    la = lb = na = nb = None
+    va, vb = a, b
+    if a.__class__ is Array:
+        la = a._level
+        if la is not None:
+            va, na = a._value, a._node
+        else:
+            found = _read(a)
+            if found is None:
+                return None
+            la, va, na = found
+    if b.__class__ is Array:
+        lb = b._level
+        if lb is not None:
+            vb, nb = b._value, b._node
+        else:
+            found = _read(b)
+            if found is None:
+                return None
+            lb, vb, nb = found
+    if va.__class__ is not ndarray or vb.__class__ is not ndarray or va.ndim != 2 or vb.ndim != 2:
         return None
-    (la, va, na), (lb, vb, nb) = x, y
-    level = lb if la is None else la
-    if (la is not None and lb is not None and la is not lb) or not _open(level) or va.ndim != 2 or vb.ndim != 2:
-        return None
-    if va.dtype is not vb.dtype or va.shape[1] != vb.shape[0] or d.num not in REAL_NUMS:
+    d = va.dtype
+    if vb.dtype is not d or d.num not in REAL_NUMS or va.shape[1] != vb.shape[0]:
         return None
     if va.size >= SMALL or vb.size >= SMALL:
+        return None
+    if la is None:
+        if lb is None:
+            return None
+        level, need = lb, _SECOND
+        va = va.copy() if va.flags.writeable else va
+    elif lb is None:
+        level, need = la, _FIRST
+        vb = vb.copy() if vb.flags.writeable else vb
+    elif la is lb:
+        level, need = la, _BOTH
+    else:
+        return None
+    if not _open(level):
         return None
     try:
         z = va.dot(vb)
@@ -225,7 +247,6 @@ def product(a: Any, b: Any) -> Array | None:
         return None  # by the tensors, whose ops know what to do
     if z.size >= SMALL:
         return None
-    need = _SECOND if na is None else _FIRST if nb is None else _BOTH
     _, keep_x = matmul_p._keeps.get(need) or matmul_p.keeps(need)
     kept = (va, vb) if keep_x is None else (va if keep_x[0] else None, vb if keep_x[1] else None)
     return _result(level, z, Lean(matmul_p, kept, None, (na, nb), _NEITHER), d)
@@ -233,16 +254,25 @@ def product(a: Any, b: Any) -> Array | None:
 
 def total(x: Any) -> Array | None:
     """The sum of all elements of a small real array inside a single gradient; None for all else."""
-    if x.__class__ is not Array or (found := _operand(x, x._d)) is None:
+    if x.__class__ is not Array:
         return None
-    level, v, n = found
-    if not _open(level) or v.ndim > 7 or v.dtype.num not in REAL_NUMS:
+    level = x._level
+    if level is not None:
+        v, n = x._value, x._node
+    else:
+        found = _read(x)
+        if found is None:
+            return None
+        level, v, n = found
+    if v.ndim > 7 or v.dtype.num not in REAL_NUMS or not _open(level):
         return None
     kw = {"dim": ALL_DIMS[v.ndim], "keepdim": False, "old": v.shape}
     try:
-        y = np.asarray(sum_p.body(v, **kw))
+        y = sum_p.body(v, **kw)
     except FLOATING:
         return None  # by the tensors, whose ops know what to do
+    if y.__class__ is not ndarray:
+        y = np.asarray(y)
     node = Lean(sum_p, _NOTHING, None, (n,), _NOTHING)
     node.kw = kw
     return _result(level, y, node, v.dtype)
