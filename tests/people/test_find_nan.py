@@ -108,6 +108,95 @@ def sixteen_bits(x: Any) -> Any:
     return z.float().sum()
 
 
+def differences_of_points(x: Any) -> Any:
+    d = x[:, None] - x[None]
+    r = (d * d).sqrt()  # born
+    return r.sum()
+
+
+def cosine_of_nothing(x: Any) -> Any:
+    n = x * 0
+    return (n / n.norm()).sum()  # born
+
+
+def own_softplus(x: Any) -> Any:
+    e = (x * 500).exp()  # born
+    return (1 + e).log().sum()
+
+
+def own_divergence(x: Any) -> Any:
+    p = (x * 200).softmax(-1)
+    return (p * (p / p.flip(0)).log()).sum()  # born
+
+
+def normalised_without_eps(x: Any) -> Any:
+    y = x[None].expand(4, 3)
+    v = ((y - y.mean(0)) ** 2).mean(0)
+    h = (y - y.mean(0)) / v.sqrt()  # born
+    return h.sum()
+
+
+def iterated(x: Any) -> Any:
+    for _ in range(5):
+        x = x * x * 1e5  # born
+    return x.sum()
+
+
+def mapped(x: Any) -> Any:
+    def one(v: Any) -> Any:
+        return (v - 1).log()  # born
+
+    return cr.func.vmap(one)(x).sum()
+
+
+def of_a_gradient(x: Any) -> Any:
+    g = cr.func.grad(lambda v: (v**1.5).sum())(x)
+    return g.reciprocal().sum()  # born
+
+
+def second_derivative(x: Any) -> Any:
+    g = cr.func.grad(lambda v: (v.abs() ** 1.2).sum())(x)  # born
+    return g.sum()
+
+
+def numpy_root(x: Any) -> Any:
+    return np.sum(x**0.5)  # born
+
+
+def root_in_place(x: Any) -> Any:
+    y = x.clone()
+    y.sub_(1)
+    y.sqrt_()  # born
+    return y.sum()
+
+
+def one_number(x: Any) -> Any:
+    return x[:1].std()  # born
+
+
+def mean_of_none(x: Any) -> Any:
+    return x[x > 5].mean()  # born
+
+
+def determinant(x: Any) -> Any:
+    return cr.linalg.slogdet(cr.diag(x))[1]  # born
+
+
+def inverse_sine(x: Any) -> Any:
+    y = x / 2
+    return y.asin().sum()  # born
+
+
+MORE: dict[str, tuple[Callable[..., Any], tuple[Any, ...], str, str]] = {
+    f.__name__: (f, (np.array([0.0, 1.0]),) if f is numpy_root else (Z,), phase, op)
+    for f, phase, op in [
+        (differences_of_points, "backward", "sqrt"), (cosine_of_nothing, "forward", "div"), (own_softplus, "forward", "exp"),
+        (own_divergence, "forward", "div"), (normalised_without_eps, "forward", "div"), (iterated, "forward", "mul"), (mapped, "forward", "log"),
+        (of_a_gradient, "forward", "reciprocal"), (second_derivative, "backward", "pow"), (numpy_root, "backward", "sqrt"),
+        (root_in_place, "forward", "sqrt"), (one_number, "forward", "std"), (mean_of_none, "forward", "div"), (determinant, "forward", "slogdet"),
+        (inverse_sine, "backward", "asin"),
+    ]
+}  # fmt: skip
 CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...], str, str]] = {
     "log of zero": (log_of_zero, (Z,), "forward", "log"),
     "negative root": (negative_root, (Z,), "forward", "sqrt"),
@@ -132,9 +221,9 @@ def born_line(f: Any) -> int:
     return first + next(k for k, line in enumerate(source) if "# born" in line)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [*CASES, *MORE])
 def test_the_right_line(name: str) -> None:
-    f, args, phase, op = CASES[name]
+    f, args, phase, op = {**CASES, **MORE}[name]
     born = cr.find_nan(f, *args)
     assert born and born.site is not None, str(born)
     assert (born.site.file, born.site.line) == (__file__, born_line(f)), str(born)
@@ -145,7 +234,7 @@ def test_the_right_line(name: str) -> None:
 
 
 def test_there_are_fifteen() -> None:
-    assert len(CASES) == 15
+    assert len(CASES) == len(MORE) == 15
 
 
 def test_what_reaches_no_result_is_none() -> None:
@@ -153,6 +242,11 @@ def test_what_reaches_no_result_is_none() -> None:
     assert not born
     assert any("log" in p for p in born.passing)
     assert not cr.find_nan(lambda x: F.scaled_dot_product_attention(x, x, x, is_causal=True).sum(), cr.ones(2, 3, 4))
+
+
+def test_an_infinity_that_is_written_is_told_from_one_that_is_made() -> None:
+    born = cr.find_nan(lambda x: x.logsumexp(0) - cr.where(x > 0, x, -float("inf"))[0], Z)
+    assert born.op == "where" and "writes the infinity" in born.advice
 
 
 def test_arguments_and_captured_tensors_are_said_to_be_to_blame() -> None:

@@ -156,19 +156,46 @@ class Methods:
         """The number of sparse dims; 0 of a dense tensor. The dims of a batch are none."""
     def _dimV(self) -> _int:
         """The number of dense dims: all of a dense tensor."""
+    def _get_max_seqlen(self) -> _int:
+        """The greatest size of the ragged dim."""
+    def _get_min_seqlen(self) -> _int:
+        """The least size of the ragged dim."""
     def _indices(self) -> Tensor:
         """The coordinates as they are, repeated ones too."""
     def _is_view(self) -> _bool:
         """Whether this tensor is a view of another."""
+    @property
+    def _lengths(self) -> Any:
+        """None: between the rows of components there are none that belong to nobody."""
     _make_subclass: Any
+    _make_wrapper_subclass: Any
+    @property
+    def _max_seqlen(self) -> Any:
+        """The greatest size of the ragged dim."""
+    @property
+    def _max_seqlen_tensor(self) -> Any:
+        """None: the greatest size is no part of a nest, it follows from the sizes."""
+    @property
+    def _min_seqlen(self) -> Any:
+        """The least size of the ragged dim."""
+    @property
+    def _min_seqlen_tensor(self) -> Any:
+        """None: the least size is no part of a nest, it follows from the sizes."""
     def _nested_tensor_size(self) -> Tensor:
         """The matrix ``[components, dims]`` of sizes."""
     def _nnz(self) -> _int:
         """The number of stored entries: coordinates, or blocks."""
+    @property
+    def _offsets(self) -> Any:
+        """Where each component starts in the rows, and the end."""
+    @property
+    def _ragged_idx(self) -> Any:
+        """The first dim whose size differs between components."""
     def _typed_storage(self) -> Any:
         """The elements of the memory that this tensor's family of views shares."""
-    def _values(self) -> Tensor:
-        """The stored numbers as they are, those of repeated coordinates too."""
+    @property
+    def _values(self) -> Any:
+        """``x._values()``: the stored numbers as they are, those of repeated coordinates too; ``x._values``: the rows of a nest."""
     @property
     def _version(self) -> _int:
         """How many in-place writes this tensor's family of views has seen."""
@@ -886,6 +913,8 @@ class Methods:
         """The product of two matrices."""
     def mode(self, dim: _int = -1, keepdim: _bool = False) -> ValuesIndices:
         """The most frequent entry along `dim`, the smallest of equally frequent ones: ``(values, indices)``."""
+    def module_load(self, other: Tensor, assign: _bool = False) -> Tensor:
+        """What a module that loads a state makes of `other` for this tensor: its value copied here, or with `assign` itself."""
     def moveaxis(self, source: Ints, destination: Ints) -> Tensor:
         """Dims moved from `source` to `destination`, the others keeping their order."""
     def movedim(self, source: Ints, destination: Ints) -> Tensor:

@@ -187,9 +187,8 @@ class _Watch:
             if not makers:
                 break
             i = min(makers)
-        if self.given[i] and _constants(
-            self.slots[i], self.given[i]
-        ):  # an infinity that the code writes: who made a NaN of it?
+        written = bool(self.given[i]) and _constants(self.slots[i], self.given[i])
+        if written:  # an infinity that the code writes: who made a NaN of it?
             i = next((k for k in reversed(path) if self.results[k][0] == "NaN"), i)
             self.given[i] = []
         e = tap.events[i]
@@ -198,6 +197,9 @@ class _Watch:
             return Birth(True, "captured", kind, e.op.name, e.backward, e.place.site, self.bad[i], text,
                          "look at how that tensor was made: it was not finite before the function ran", where)  # fmt: skip
         phase = "backward" if e.backward else "forward"
+        if written and kind == "inf":
+            return Birth(True, phase, kind, e.op.name, e.backward, e.place.site, self.bad[i], text,
+                         "this line writes the infinity, which only a softmax or a maximum takes away again; elsewhere write a finite number", where)  # fmt: skip
         return Birth(True, phase, kind, e.op.name, e.backward, e.place.site, self.bad[i], text,
                      advice(e.op.name, e.backward, kind, self.slots[i]), where)  # fmt: skip
 
