@@ -147,10 +147,25 @@ class CustomOp(Op):
         return y
 
     def push(self, ts: list[Any], y: Any, xs: list[Any], kw: dict[str, Any]) -> Any:
-        return super().push([_own(t) for t in ts], y, xs, kw)
+        out = super().push([_own(t) for t in ts], y, xs, kw)
+        for t, v in zip(_as_tuple(out), _as_tuple(y), strict=False):
+            self._fits("forward rule gave a tangent", t, "a result", v)
+        return out
 
     def pull(self, g: Any, y: Any, xs: list[Any], kw: dict[str, Any], need: list[bool]) -> list[Any]:
-        return super().pull(tuple([_own(v) for v in g]) if type(g) in (tuple, list) else _own(g), y, xs, kw, need)
+        out = super().pull(tuple([_own(v) for v in g]) if type(g) in (tuple, list) else _own(g), y, xs, kw, need)
+        for i, (v, x) in enumerate(zip(out, xs, strict=False)):
+            self._fits("reverse rule gave a cotangent", v, f"argument {i}", x, summed=True)
+        return out
+
+    def _fits(self, what: str, v: Any, whose: str, x: Any, summed: bool = False) -> None:
+        """What a user's rule gave has the shape of what it belongs to; a cotangent may have more axes, over which it is summed."""
+        if not isinstance(v, Tensor) or not isinstance(x, Tensor) or v.shape == x.shape:
+            return
+        a, b = x.shape, v.shape
+        if summed and len(a) <= len(b) and all(m in (1, n) for m, n in zip(reversed(a), reversed(b), strict=False)):
+            return
+        raise RuntimeError(f"{self.name}: the {what} of shape {list(b)} for {whose} of shape {list(a)}")
 
     def keeps(self, need: tuple[bool, ...]) -> tuple[bool, tuple[bool, ...] | None]:
         return True, None

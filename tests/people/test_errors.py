@@ -83,6 +83,34 @@ def weight_of_a_tensor() -> Any:
     nn.Linear(2, 2).weight = cr.ones(2, 2)
 
 
+def cotangent_of_another_shape() -> Any:
+    @cr.custom_op
+    def total(x: Any) -> Any:
+        return x.sin()
+
+    @total.vjp
+    def _(g: Any, y: Any, x: Any) -> Any:
+        return (g * x.cos()).sum()
+
+    return grad(lambda x: total(x).sum())(X)
+
+
+def gradient_of_what_is_not_used() -> Any:
+    return cr.autograd.grad(cr.ones(3, requires_grad=True).sum(), [cr.ones(2, requires_grad=True)])
+
+
+def tangent_of_another_shape() -> Any:
+    @cr.custom_op
+    def total(x: Any) -> Any:
+        return x.sum()
+
+    @total.jvp
+    def _(t: Any, y: Any, x: Any) -> Any:
+        return t[0]
+
+    return jvp(total, (X,), (X,))
+
+
 # The mistake, the type of the error, and words that its message must have.
 MISTAKES: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
     # shapes
@@ -186,6 +214,35 @@ MISTAKES: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
     "names of modules": (lambda: nn.Linear(2, 2).wieght, ("Linear", "wieght")),
     "jvp without tuples": (lambda: jvp(lambda x: x, X, X), ("jvp", "tuple", "\\(x,\\)")),
     "ragged sizes": (lambda: cr.nested.nested_tensor([[1.0, 2.0], [3.0]]) + cr.nested.nested_tensor([[1.0], [3.0, 2.0]]), ("add", "component 0", "2 and 1")),
+    "grad of a value": (lambda: grad((X * 2).sum()), ("function", "Tensor", "lambda x")),
+    "vmap of a value": (lambda: vmap(X), ("function", "Tensor")),
+    "the class of a layer": (lambda: nn.Sequential(nn.Linear, nn.ReLU), ("Linear is the class", "Linear\\(...\\)")),
+    "a list of layers": (lambda: nn.Sequential([nn.Linear(2, 2)]), ("list", "Sequential\\(\\*modules\\)")),
+    "a function as a layer": (lambda: nn.Sequential(nn.Linear(2, 2), cr.relu), ("relu is a function", "module")),
+    "an array of objects": (lambda: cr.tensor(np.array([object()])), ("tensor", "object", "astype")),
+    "an array of strings": (lambda: cr.as_tensor(np.array(["a"])), ("as_tensor", "U1", "astype")),
+    "a cotangent of another shape": (cotangent_of_another_shape, ("total", "reverse rule", "\\[\\]", "argument 0", "\\[3\\]")),
+    "a tangent of another shape": (tangent_of_another_shape, ("total", "forward rule", "\\[3\\]", "\\[\\]")),
+    "an array for a layer": (lambda: nn.Linear(3, 1)(np.ones((2, 3))), ("linear", "input", "ndarray", "chainrule.tensor")),
+    "float64 for a layer": (lambda: nn.Linear(3, 1)(cr.ones(2, 3, dtype=cr.float64)), ("linear", "float32", "float64", r"\.to\(")),
+    "a class out of range": (lambda: F.cross_entropy(cr.ones(2, 3), cr.tensor([0, 3])), ("cross_entropy", "3", "classes")),
+    "a product of stacks": (lambda: cr.ones(2, 3, 4) @ cr.ones(2, 3, 4), ("matmul", "2x3x4", "second to last")),
+    "a gradient that is unused": (gradient_of_what_is_not_used, ("index 0", "allow_unused", "\\[2\\]")),
+    "sizes of parts": (lambda: cr.split(A, [1, 3], dim=1), ("split", "3", "\\[1, 3\\]")),
+    "more than there are": (lambda: A.topk(5), ("topk", "5", "3")),
+    "a value of another shape": (lambda: A.clone().__setitem__(0, cr.ones(4)), ("\\[3\\]", "\\[4\\]", "fit")),
+    "a sum of integers and halves in place": (lambda: cr.tensor([1, 2]).add_(0.5), ("add_", "Float", "Long")),
+    "less of masks": (lambda: cr.tensor([True]) - cr.tensor([False]), ("sub", "bool", "logical_xor|\\^")),
+    "a deviation below 0": (lambda: cr.distributions.Normal(0.0, -1.0), ("scale", "Normal", "-1")),
+    "dropout beyond 1": (lambda: F.dropout(X, 1.5), ("dropout", "1.5", "0 and 1")),
+    "one example in a batch": (lambda: nn.BatchNorm1d(3)(cr.ones(1, 3)), ("batch_norm", "more than 1", "1, 3")),
+    "features of a recurrent layer": (lambda: nn.LSTM(3, 2)(cr.ones(4, 1, 5)), ("lstm|LSTM", "3", "5")),
+    "a key of a state misspelt": (lambda: nn.Linear(1, 1).load_state_dict({"weigth": cr.ones(1, 1), "bias": cr.ones(1)}), ("Missing", "weight", "weigth")),
+    "NumPy: math": (lambda: grad(lambda x: math.sin(x[0]))(np.ones(2)), ("np.sin", "math.sin")),
+    "NumPy: integers": (lambda: grad(lambda x: np.sum(x**2))(np.array([1, 2])), ("grad", "int64", "astype\\(float\\)")),
+    "NumPy: a vector": (lambda: grad(lambda x: np.sin(x))(np.ones(2)), ("grad", "scalar", "2", "jacrev|vjp")),
+    "a sparse tensor as an array": (lambda: cr.eye(2).to_sparse().numpy(), ("sparse", "to_dense")),
+    "an index of a sparse tensor": (lambda: cr.sparse_coo_tensor(cr.tensor([[5]]), cr.tensor([1.0]), (2,)), ("sparse_coo_tensor", "5", "2")),
     "half-open slices backwards": (lambda: X[::-1], ("step|negative", "flip")),
 }  # fmt: skip
 

@@ -187,7 +187,7 @@ def takes_other_names(f: Any) -> bool:
 
 def around(f: Any, wrap: Callable[[Any], Any]) -> Any:
     """``wrap(f)``; of a function with straight-line code, on the way of those calls alone that have none."""
-    itself, door, plain = getattr(f, "straight", (None, None, None))
+    itself, door, plain = getattr(f, "straight", (None, wrap, f))
     return door(wrap(plain)) if itself is f else wrap(f)
 
 

@@ -507,7 +507,7 @@ def straight(f: F, name: str = "") -> F:
         call.straight = call, door, f  # type: ignore[attr-defined]  # itself, since a wrapper takes over attributes
         return call
 
-    return door(f)  # type: ignore[no-any-return]
+    return door(f)
 
 
 # -- reverse rules ------------------------------------------------------------------------------------------------------

@@ -21,6 +21,17 @@ _HOOKS = (
 )  # fmt: skip
 
 
+def _instead(parent: Any, given: Any) -> str:
+    """What to write where something else than a module was given."""
+    if isinstance(given, type) and issubclass(given, Module):
+        return f": {given.__name__} is the class, write {given.__name__}(...)"
+    if isinstance(given, list | tuple):
+        return f": write {type(parent).__name__}(*modules)"
+    if callable(given):
+        return f": {getattr(given, '__name__', 'it')} is a function; nn has a module for each activation, or call it in forward"
+    return ""
+
+
 class Module(State, Conversion):
     """The base of all networks: assign Parameters, Buffers and Modules as attributes, and write ``forward``."""
 
@@ -187,7 +198,7 @@ class Module(State, Conversion):
         """Add a submodule (or None)."""
         table = self._check_name("module", name)
         if module is not None and not isinstance(module, Module):
-            raise TypeError(f"{type(module).__name__} is not a Module subclass")
+            raise TypeError(f"{type(module).__name__} is not a Module subclass{_instead(self, module)}")
         table[name] = EVERYWHERE.registered("module", self, name, module)
 
     def register_module(self, name: str, module: Any) -> None:

@@ -199,7 +199,7 @@ class _Watch:
         phase = "backward" if e.backward else "forward"
         if written and kind == "inf":
             return Birth(True, phase, kind, e.op.name, e.backward, e.place.site, self.bad[i], text,
-                         "this line writes the infinity, which only a softmax or a maximum takes away again; elsewhere write a finite number", where)  # fmt: skip
+                         "this line writes the infinity, which a softmax or a maximum takes away again; elsewhere write a finite number", where)  # fmt: skip
         return Birth(True, phase, kind, e.op.name, e.backward, e.place.site, self.bad[i], text,
                      advice(e.op.name, e.backward, kind, self.slots[i]), where)  # fmt: skip
 

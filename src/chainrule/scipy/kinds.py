@@ -41,7 +41,7 @@ def on_tensors(n: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A function whose first `n` arguments, by place or by name, are arrays, written on tensors."""
 
     def declare(f: Callable[..., Any]) -> Callable[..., Any]:
-        code: CodeType = f.__code__  # type: ignore[attr-defined]
+        code: CodeType = f.__code__
         names = code.co_varnames[:n]
 
         @functools.wraps(f)

@@ -22,6 +22,10 @@ DIFFERENTIABLE = frozenset(d.np.num for d in dt.FROM_NP.values() if d.category >
 
 def named_as(made: F, f: Callable[..., Any]) -> F:
     """The transformed function under the name of the one it was made from; what functools.wraps does, in a tenth of its time."""
+    if not callable(f):
+        raise TypeError(
+            f"a transform takes a function, got {type(f).__name__}: write grad(f)(x), or grad(lambda x: ...)(x), not grad(f(x))"
+        )
     made.__wrapped__ = f  # type: ignore[attr-defined]
     if f.__class__ is FunctionType:  # what another object holds is its own
         if f.__dict__:

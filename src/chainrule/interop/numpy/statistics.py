@@ -216,7 +216,8 @@ _place("argmin", np.inf)
 @native(np.count_nonzero)
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     """How many elements are not zero."""
-    return (wrap(as_constant(a)) != 0).sum(axis=axis, keepdims=keepdims, dtype=np.int64)
+    nonzero: Any = wrap(as_constant(a)) != 0
+    return nonzero.sum(axis=axis, keepdims=keepdims, dtype=np.int64)
 
 
 @native(np.isneginf)

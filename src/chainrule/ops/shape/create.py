@@ -5,7 +5,7 @@ from __future__ import annotations
 import array
 import math
 import warnings
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -64,7 +64,7 @@ def infer(data: Any) -> dt.DType:
     if isinstance(data, Tensor):
         return data.dtype
     if isinstance(data, np.ndarray | np.generic):
-        return dt.FROM_NP[data.dtype]
+        return dt.FROM_NP.get(data.dtype) or _no_numbers("tensor", data)
     if isinstance(data, SEQUENCES):
         out: dt.DType | None = None
         for d in data:
@@ -77,6 +77,12 @@ def infer(data: Any) -> dt.DType:
         return infer(a)
     raise TypeError(
         f"tensor(): could not infer dtype of {type(data).__name__}: invalid data type '{type(data).__name__}'"
+    )
+
+
+def _no_numbers(name: str, a: Any) -> NoReturn:
+    raise TypeError(
+        f"{name}(): an array of type {a.dtype} holds no numbers; convert it first, e.g. a.astype(np.float32)"
     )
 
 
@@ -165,6 +171,8 @@ def as_tensor(
     if not isinstance(data, np.ndarray) and (a := _foreign(data)) is not None and (not isinstance(data, SEQUENCES)):
         data = a
     if isinstance(data, np.ndarray) and not copy:
+        if data.dtype not in dt.FROM_NP:
+            _no_numbers("as_tensor", data)
         return finish(data, dtype, requires_grad, device)
     return tensor(data, dtype=dtype, device=device, requires_grad=requires_grad)
 
