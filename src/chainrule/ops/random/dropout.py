@@ -13,8 +13,8 @@ from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.tensor import Tensor
 from ...core.views import assign
-from ..shape.slices import keeps_format
 from ..shape.create import ones_like
+from ..shape.slices import keeps_format
 from .generator import draw
 
 # The negative saturation value of SELU, which alpha dropout keeps.
