@@ -143,3 +143,31 @@ def test_layers_made_inside_are_one_for_all_directions():
     for _ in range(2):
         cr.testing.assert_close(cr.func.hessian(j)(x), cr.func.hessian(f)(x))
         cr.testing.assert_close(vmap(j)(cr.stack([x, x * 2])), vmap(f)(cr.stack([x, x * 2])))
+
+
+@pytest.mark.parametrize(
+    "call", [grad, lambda f: lambda x: vmap(grad(f))(x[None])[0], None], ids=["grad", "vmap", "backward"]
+)
+def test_hooks_are_those_of_the_call(call):
+    """A recording has no room for them: the function runs as it stands, whether they sit on arguments, results or weights."""
+    w = leaf(2.0, 3.0)
+
+    def f(x):
+        y = x * w
+        for t, k in ((x, 2.0), (y, 3.0), (w, 5.0)):
+            if t.requires_grad:
+                t.register_hook(lambda g, k=k: g * k)
+        if y.requires_grad:
+            y.retain_grad()
+        return (y * y).sum()
+
+    def slopes(f):
+        w.grad, w._aux.hooks = None, None
+        if call is not None:
+            return call(f)(cr.tensor([1.0, -1.0])).tolist()
+        x = leaf(1.0, -1.0)
+        f(x).backward()
+        return x.grad.tolist(), w.grad.tolist()
+
+    j = jit(f)
+    assert slopes(j) == slopes(j) == slopes(f)

@@ -158,6 +158,9 @@ class Interpreter:
         """Whether a tensor of this level, which is none of reverse mode, stands for one of such a level."""
         return self.fades and x._value.requires_grad
 
+    def hooked(self) -> None:
+        """Somebody puts a hook on a tensor: whoever only notes what ops do gives up here."""
+
     def is_made(self, x: Tensor) -> bool:
         """Whether a tensor of this level stands for what an op has made at a level of reverse mode around."""
         return False

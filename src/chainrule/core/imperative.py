@@ -11,7 +11,7 @@ from numpy import empty_like, ndarray
 
 from . import dispatch
 from . import dtypes as dt
-from .dispatch import CUT, STACK, grad_cut, grad_enabled, innermost, revived
+from .dispatch import CUT, STACK, grad_cut, grad_enabled, innermost, recorder, revived
 from .edges import TASK, GradientEdge, Task, node_at
 from .errors import ChainruleError, see
 from .grad_mode import INFERENCE as INFERENCE
@@ -97,10 +97,16 @@ def _set_grad(self: Tensor, g: Any) -> None:
     meta(self).grad = g
 
 
+def _on_a_tape(x: Tensor, otherwise: str) -> None:
+    if (level := recorder()) is not None:
+        level.hooked()
+    if not x._recorded:
+        raise ChainruleError(otherwise)
+
+
 def retain_grad(self: Tensor) -> None:
     """Let backward() fill ``.grad`` of this non-leaf tensor."""
-    if not self._recorded:
-        raise ChainruleError("can't retain_grad on Tensor that has requires_grad=False")
+    _on_a_tape(self, "can't retain_grad on Tensor that has requires_grad=False")
     m = meta(self)
     if self.is_leaf or m.retain is not None:
         return
@@ -186,8 +192,7 @@ class RemovableHandle:
 
 def register_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHandle:
     """Call ``hook(grad)`` when backward computes this tensor's gradient; what it returns replaces the gradient."""
-    if not self._recorded:
-        raise ChainruleError("cannot register a hook on a tensor that doesn't require gradient")
+    _on_a_tape(self, "cannot register a hook on a tensor that doesn't require gradient")
     return RemovableHandle(*_attach(self, hook))
 
 
@@ -463,6 +468,8 @@ def grad(
 
 def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], None]) -> Any:
     """Call ``hook(tensor)`` after backward() has added to this leaf's ``.grad``."""
+    if (level := recorder()) is not None:
+        level.hooked()
     if not (self.requires_grad and self.is_leaf):
         raise ChainruleError("post accumulate grad hooks cannot be registered on non-leaf tensors")
     m = meta(self)

@@ -156,6 +156,9 @@ class Recorder(Interpreter):
             i.asked = True  # type: ignore[attr-defined]  # of a loop's body, the function around too
         return x._aux in self.walked
 
+    def hooked(self) -> None:
+        raise NotRecorded("a hook on a tensor")
+
     def is_made(self, x: Tensor) -> bool:
         return self.is_walked(x) and all(v is not x._aux for v in self.inputs)
 
