@@ -1,4 +1,4 @@
-"""SciPy's functions with derivatives, where SciPy itself runs compiled code: integrals, equations, minima, matrix functions, densities.
+"""SciPy's functions with derivatives, where SciPy itself runs compiled code: integrals, equations, minima, matrix functions, splines, filters, densities.
 
 scipy.special's ufuncs need none of this: they work on tensors and on the values of NumPy's door by NumPy's protocol. The functions here take tensors,
 ndarrays and Arrays, and hand back what they were given.
@@ -6,6 +6,6 @@ ndarrays and Arrays, and hand back what they were given.
 
 from __future__ import annotations
 
-from . import integrate, linalg, optimize, signal, special, stats
+from . import integrate, interpolate, linalg, ndimage, optimize, signal, special, stats
 
-__all__ = ["integrate", "linalg", "optimize", "signal", "special", "stats"]
+__all__ = ["integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "special", "stats"]
