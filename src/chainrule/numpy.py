@@ -6,6 +6,7 @@ values raises there and ``np.zeros(n)`` cannot be written to. Here they do what 
 
 from __future__ import annotations
 
+import sys as _sys
 import types as _types
 from builtins import any as _any  # NumPy's own is a name of this module
 from typing import Any
@@ -131,10 +132,14 @@ def ndenumerate(arr: Any) -> Any:
 
 r_, c_ = _Rows(), _Columns()
 polynomial = _shadow.Module(_np.polynomial)
-linalg, fft = _Part("linalg"), _Part("fft")
+linalg, fft, random = _Part("linalg"), _Part("fft"), _np.random
+# Imported by name they are these, and no second copies of NumPy's.
+_sys.modules |= {f"{__name__}.{n}": globals()[n] for n in ("linalg", "fft", "random", "polynomial")}
 
 
 def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     f = getattr(_np, name)
     if name in ("zeros", "ones", "empty", "full", "eye", "identity"):
         f = _maker(f)
@@ -142,8 +147,7 @@ def __getattr__(name: str) -> Any:
         f = _listed(f)
     elif name in ("asanyarray", "ascontiguousarray"):
         f = asarray
-    if not name.startswith("__"):
-        globals()[name] = f
+    globals()[name] = f
     return f
 
 

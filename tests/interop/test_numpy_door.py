@@ -507,3 +507,17 @@ def test_memory_is_not_handed_on_without_the_tangent() -> None:
     g = lambda t: chainrule.from_dlpack(t) * t
     with pytest.raises(BufferError, match="tangent"):
         jvp(g, (chainrule.tensor(X),), (chainrule.tensor(X),))
+
+
+def test_parts_of_the_namespace_by_name() -> None:
+    """``from chainrule.numpy.linalg import solve`` is what chainrule.numpy.linalg.solve is; it was a second copy of NumPy's."""
+    import chainrule.numpy.fft
+    import chainrule.numpy.random
+    from chainrule.numpy.linalg import norm, solve
+
+    assert chainrule.numpy.random is np.random and chainrule.numpy.fft is cnp.fft
+    a = np.eye(3) * 2
+    np.testing.assert_allclose(grad(lambda x: np.sum(solve(a, x)))(X), [0.5] * 3)
+    np.testing.assert_allclose(grad(lambda x: norm([x[0], x[1]]))(np.array([3.0, 4.0])), [0.6, 0.8])
+    with pytest.raises(AttributeError):
+        _ = cnp.__path__
