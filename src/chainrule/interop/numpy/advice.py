@@ -43,7 +43,9 @@ def _names(frame: Any) -> tuple[str, str] | None:
 
 def _instead(module: str, function: str) -> str:
     with contextlib.suppress(ImportError):
-        if function in vars(importlib.import_module(f"chainrule.{module}")):  # what is there by a look-up is SciPy's own
+        if function in vars(
+            importlib.import_module(f"chainrule.{module}")
+        ):  # what is there by a look-up is SciPy's own
             return f"chainrule.{module}.{function} has its derivative"
     return (
         "with SCIPY_ARRAY_API=1 in the environment before SciPy is imported many of its functions take such arrays as they are, and "
