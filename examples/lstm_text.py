@@ -101,7 +101,9 @@ def agreement(model: Model, index: dict[str, int]) -> float:
     right, total = 0, 0
     for noun in NOUNS:
         for plural in (False, True):
-            start = ["the", noun + "s" * plural, "that", "the", "dog" + "s" * (not plural), "see" + "s" * plural]
+            # After a sentence: the model was trained inside of a text, and knows nothing of how one begins.
+            before = ["the", "cat", "sleeps", "."]
+            start = [*before, "the", noun + "s" * plural, "that", "the", "dog" + "s" * (not plural), "see" + "s" * plural]
             with cr.no_grad():
                 logits = model(cr.tensor([[index[w]] for w in start]), None)[0][-1, 0]
             for v in VERBS:
@@ -161,6 +163,8 @@ def save(curve: list[tuple[int, float]], tested: list[tuple[int, float]], pairs:
     ax.plot(*zip(*tested, strict=True), color="#1f77b4", marker="o", ms=4, label="held-out text")
     ax.axhline(pairs, color="#d62728", ls="--", label="counted word pairs")
     ax.set(xlabel="step", ylabel="perplexity", yscale="log", title="An LSTM learns a made-up language")
+    ax.set_yticks([3, 4, 5, 6, 8, 10, 15, 20, 30], labels=["3", "4", "5", "6", "8", "10", "15", "20", "30"])
+    ax.minorticks_off()
     ax.legend()
     fig.tight_layout()
     fig.savefig(PICTURE, dpi=120)
