@@ -63,3 +63,14 @@ def test_gradients_lie_as_their_leaf_does() -> None:
     gaps = cr.randn(4, 6)[:, ::2].requires_grad_()
     (gaps * 2.0).sum().backward()
     assert gaps.grad is not None and gaps.grad.stride() == (3, 1)
+
+
+def test_formats_of_images_with_gaps_and_formats_asked_for() -> None:
+    x = cr.randn(2, 3, 8, 12).contiguous(memory_format=cr.channels_last)[:, :, ::2, 1:9]
+    assert F.avg_pool2d(x, 2).is_contiguous(memory_format=cr.channels_last)
+    rows = cr.randn(2, 3, 8, 12)[:, :, ::2, 1:9]
+    assert F.avg_pool2d(rows, 2).is_contiguous()
+    y = x.to(memory_format=cr.contiguous_format)
+    assert y.is_contiguous() and cr.equal(x, y)
+    conv = cr.nn.Conv2d(3, 4, 3).to(memory_format=cr.channels_last)
+    assert conv.to(memory_format=cr.contiguous_format).weight.is_contiguous()

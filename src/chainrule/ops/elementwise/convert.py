@@ -140,8 +140,9 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_bloc
 
         self = on_meta(self)
     d = self.dtype if dtype is None else dt.as_dtype(dtype)
-    if memory_format is not None and memory_format.name.startswith("channels_last"):
-        return cast(self, d).contiguous(memory_format=memory_format)
+    if memory_format is not None and memory_format.name != "preserve_format":
+        y = cast(self, d).contiguous(memory_format=memory_format)
+        return clone(y) if copy and y is self else y
     if self.dtype is d:
         return clone(self) if copy else self
     return cast(self, d)
@@ -149,7 +150,7 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_bloc
 
 def _converter(name: str, d: dt.DType) -> None:
     def method(self: Tensor, memory_format: Any = None) -> Tensor:
-        return cast(self, d)
+        return to(self, d, memory_format=memory_format)
 
     method.__name__, method.__doc__ = name, f"`self` converted to {d!r}."
     public("", methods=name, out=False)(method)

@@ -478,6 +478,17 @@ def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
     return clone_p.bind(input, order="C")
 
 
+def _channels_last(a: np.ndarray) -> bool:
+    """Whether the strides of a batch of images descend from the batch over the sizes to the channels."""
+    least = 0
+    for d in (1, *range(a.ndim - 1, 1, -1), 0):
+        n, s = a.shape[d], a.strides[d]
+        if n == 0 or s < least or (d == 1 and s == 0) or (d == 0 and least == a.strides[1]):
+            return False
+        least = s * n if n > 1 else s
+    return True
+
+
 def keeps_format(f: Callable[..., Any]) -> Callable[..., Any]:
     """A function of images whose results have their channels last in memory where the images have, as layers of PyTorch carry it on.
 
@@ -492,7 +503,7 @@ def keeps_format(f: Callable[..., Any]) -> Callable[..., Any]:
                 a = innermost(x)
                 if type(a) is np.ndarray and a.ndim == x.ndim and not a.flags.c_contiguous:
                     order = channels_last if x.ndim == 4 else channels_last_3d
-                    if x.is_contiguous(memory_format=order):
+                    if _channels_last(a):
                         return tuple(contiguous(v, order) for v in y) if isinstance(y, tuple) else contiguous(y, order)
         return y
 
