@@ -604,6 +604,18 @@ def nested_sizes(self: Tensor) -> Tensor:
     return Tensor(geometry_of(shape[1:], int(shape[0])).sizes.copy())
 
 
+@public("", methods="_nested_tensor_strides", out=False)
+def nested_strides(self: Tensor) -> Tensor:
+    """The matrix ``[components, dims]`` of strides: each component is row-major.
+
+    >>> chainrule.nested.nested_tensor([[[1.0, 2.0]], [[3.0]]])._nested_tensor_strides().tolist()
+    [[2, 1], [1, 1]]
+    """
+    sizes = nested_sizes(self).numpy()
+    after = np.concatenate([sizes[:, 1:], np.ones((len(sizes), 1), sizes.dtype)], 1)
+    return Tensor(np.ascontiguousarray(np.cumprod(after[:, ::-1], 1)[:, ::-1]))
+
+
 def components(x: Tensor) -> tuple[Tensor, ...]:
     """The components of a nested tensor as views, through which derivatives flow back and writes reach it.
 

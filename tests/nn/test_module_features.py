@@ -823,3 +823,24 @@ def test_every_initialiser() -> None:
         cr.nn.init.uniform(cr.empty(2))
     for name in ("linear", "tanh", "relu", "leaky_relu", "selu", "conv2d", "sigmoid"):
         assert cr.nn.init.calculate_gain(name) == torch.nn.init.calculate_gain(name)
+
+
+def test_a_frozen_table_may_be_one_of_integers() -> None:
+    e = cr.nn.Embedding.from_pretrained(cr.tensor([[1, 2], [3, 4]]))
+    assert e(cr.tensor([1])).tolist() == [[3, 4]] and not e.weight.requires_grad
+    with pytest.raises(RuntimeError, match="only floating"):
+        cr.nn.Embedding.from_pretrained(cr.tensor([[1, 2]]), freeze=False)
+
+
+def test_what_has_no_memory_format_and_seeds_that_are_too_large() -> None:
+    x = cr.nested.nested_tensor([[1.0, 2.0], [3.0]])
+    with pytest.raises(RuntimeError, match="memory format of images"):
+        cr.empty_like(x, memory_format=cr.channels_last)
+    with pytest.raises(ValueError, match="Overflow when unpacking long long"):
+        cr.manual_seed(2**64)
+
+
+def test_windows_whose_sizes_are_no_sizes() -> None:
+    for pool in (cr.nn.LPPool1d(2.0, 2**62, ceil_mode=True), cr.nn.MaxPool1d(2, stride=2**40), cr.nn.AvgPool1d(2**31)):
+        with pytest.raises(RuntimeError, match="integer out of range"):
+            pool(cr.ones(3, 15))

@@ -231,3 +231,25 @@ def test_settings_that_are_asked_for_and_what_has_no_wrapper_subclass() -> None:
             raise AssertionError
         """
     )
+
+
+def test_modules_that_hold_a_function_are_saved() -> None:
+    run(
+        """
+        import chainrule, io
+        torch = chainrule.install_as_torch()
+        layer = torch.nn.TransformerEncoderLayer(4, 2, 8)
+        assert layer.activation is torch.nn.functional.relu
+        file = io.BytesIO()
+        torch.save(layer, file)
+        file.seek(0)
+        assert torch.load(file, weights_only=False).activation is torch.nn.functional.relu
+        for call in (lambda: torch._check_tensor_all(True), lambda: torch._check_tensor_all_with(ValueError, True)):
+            try:
+                call()
+            except TypeError as e:
+                assert "cond must be a tensor" in str(e)
+            else:
+                raise AssertionError
+        """
+    )

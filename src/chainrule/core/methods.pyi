@@ -183,6 +183,8 @@ class Methods:
         """None: the least size is no part of a nest, it follows from the sizes."""
     def _nested_tensor_size(self) -> Tensor:
         """The matrix ``[components, dims]`` of sizes."""
+    def _nested_tensor_strides(self) -> Tensor:
+        """The matrix ``[components, dims]`` of strides: each component is row-major."""
     def _nnz(self) -> _int:
         """The number of stored entries: coordinates, or blocks."""
     @property

@@ -121,11 +121,13 @@ def _check_is_size(i: int, message: Any = None, *, max: int | None = None) -> No
 
 def _check_tensor_all(cond: Tensor, message: Any = None) -> None:
     """Raise unless all elements are true."""
-    _check(cond.all(), message)
+    _check_tensor_all_with(RuntimeError, cond, message)
 
 
 def _check_tensor_all_with(error_type: type[Exception], cond: Tensor, message: Any = None) -> None:
     """Raise an error of this type unless all elements are true."""
+    if not isinstance(cond, Tensor):
+        raise TypeError(f"cond must be a tensor, but got {type(cond)}")
     _check_with(error_type, cond.all(), message)
 
 

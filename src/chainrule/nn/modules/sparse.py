@@ -44,7 +44,7 @@ class Embedding(Module):
             self.reset_parameters()
         else:
             _check_table("Embedding", _weight, num_embeddings, embedding_dim)
-            self.weight = Parameter(_weight)
+            self.weight = Parameter(_weight, not _freeze)  # a frozen table may be one of integers
         self.weight.requires_grad_(not _freeze)
 
     def reset_parameters(self) -> None:

@@ -49,8 +49,8 @@ class Generator:
         except (TypeError, ValueError):
             raise TypeError(f"manual_seed: the seed must be an integer, got {seed!r}") from None
         if not -(2**63) <= seed < 2**64:
-            raise RuntimeError(
-                f"manual_seed: Overflow when unpacking long, seed must be in [-2**63, 2**64), got {seed}"
+            raise ValueError(
+                f"manual_seed: Overflow when unpacking long long, seed must be in [-2**63, 2**64), got {seed}"
             )
         if (level := recorder()) is not None:  # what is recorded starts anew at every call
             level.note(seed_p, (), {"source": self, "seed": seed})

@@ -324,6 +324,10 @@ def like_of(
     d = (input.dtype if dtype is None else dt.as_dtype(dtype)).np
     shape = tuple(input.shape)
     if has_ragged(shape):
+        if memory_format is not None and memory_format.name.startswith("channels_last"):
+            raise RuntimeError(
+                f"{memory_format} is a memory format of images: the rows of a nested tensor lie one after the other"
+            )
         return _spread(make((), d), shape, requires_grad)
     if COMPOSED and input.layout.name.startswith("sparse"):  # on the pattern
         from ..sparse.values import make as with_numbers
