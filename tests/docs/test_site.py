@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -100,6 +104,29 @@ def test_the_readme_has_ten_rows_and_links_to_what_is_there() -> None:
     links = re.findall(r"(?<!`)\]\(([^)]+)\)", text)
     assert links and all(t.startswith("https://") or (ROOT / t).exists() for t in links)
     assert text.index("grad(") < 600  # a gradient on the first screen
+
+
+def test_the_readme_quotes_the_matrix_as_it_is() -> None:
+    page = (ROOT / "docs" / "conformance.html").read_text(encoding="utf-8")
+    ours, theirs = (json.JSONDecoder().raw_decode(page, m.end())[0] for m in re.finditer(r'"entries":(?=\[)', page))
+    precision = ("float32", "16-bit")
+
+    def count(entries: list[Any], keep: Callable[[Any, str], bool]) -> Counter[str]:
+        return Counter(cell["status"] for e in entries for column, cell in e["cells"].items() if keep(e, column))
+
+    exact, other = (count(x, lambda e, c: e["differentiable"] and c not in precision) for x in (ours, theirs))
+    digits = count(ours, lambda e, c: c in precision)
+    rest = count(ours, lambda e, c: not e["differentiable"] and c not in precision)
+    quoted = (ROOT / "README.md").read_text(encoding="utf-8")
+    for said in (
+        f"Of the {exact.total():,} cells of its {sum(e['differentiable'] for e in ours)} differentiable entries",
+        f"{exact['right']:,} are right and {exact['n/a']} do not apply",
+        f"it gets {other['right']:,} of {other.total():,} right and {other['wrong']} wrong",
+        f"{digits['right']:,} cells of {digits['right'] + digits['wrong']:,} that apply are right, and {digits['wrong']} err",
+    ):
+        assert said in quoted, said
+    assert (exact["wrong"] + exact["raised"] == 0) == ("none is wrong and none raises" in quoted)
+    assert (rest["raised"] == 4) == ("four cells of entries without a derivative raise" in quoted)
 
 
 def test_one_version_and_extras_that_contain_what_they_say() -> None:

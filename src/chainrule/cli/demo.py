@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -43,24 +43,6 @@ def check(what: str, got: cr.Tensor | np.ndarray, want: np.ndarray, tolerance: f
 def value(f: Callable[[cr.Tensor], cr.Tensor]) -> Callable[[np.ndarray], np.ndarray]:
     """The same function on plain arrays, for the central differences."""
     return lambda x: np.asarray(f(cr.tensor(x, dtype=cr.float64)))
-
-
-def progress(steps: int, text: str) -> Iterable[int]:
-    """Counts to `steps` behind a progress bar: rich's where it is installed, a plain one otherwise."""
-    try:
-        from rich.progress import track
-    except ImportError:
-        return _plain_progress(steps, text)
-    return track(range(steps), description=f"  {text}")
-
-
-def _plain_progress(steps: int, text: str) -> Iterator[int]:
-    for i in range(steps):
-        yield i
-        done = 30 * (i + 1) // steps
-        if done != 30 * i // steps:
-            print(f"\r  {text} [{'#' * done}{'.' * (30 - done)}]", end="", flush=True)
-    print()
 
 
 def a_derivative() -> None:
@@ -166,7 +148,7 @@ def training(steps: int = 600) -> None:
     losses: list[float] = []
     state: dict[str, tuple[cr.Tensor, cr.Tensor]] = {}
     start = time.perf_counter()
-    for step in progress(steps, "training"):
+    for step in cr.progress(range(steps), "  training"):
         grads, l = grad_and_value(loss)(params)
         params = adam(params, grads, state, step + 1, lr=0.01 * (1 + np.cos(np.pi * step / steps)))
         losses.append(l.item())
