@@ -103,7 +103,15 @@ def agreement(model: Model, index: dict[str, int]) -> float:
         for plural in (False, True):
             # After a sentence: the model was trained inside of a text, and knows nothing of how one begins.
             before = ["the", "cat", "sleeps", "."]
-            start = [*before, "the", noun + "s" * plural, "that", "the", "dog" + "s" * (not plural), "see" + "s" * plural]
+            start = [
+                *before,
+                "the",
+                noun + "s" * plural,
+                "that",
+                "the",
+                "dog" + "s" * (not plural),
+                "see" + "s" * plural,
+            ]
             with cr.no_grad():
                 logits = model(cr.tensor([[index[w]] for w in start]), None)[0][-1, 0]
             for v in VERBS:

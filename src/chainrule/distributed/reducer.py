@@ -220,7 +220,9 @@ class Pump:
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
-        self.pause = 1e-3  # each look takes the interpreter from the thread that computes: at 0.1 ms that cost more than it hid
+        self.pause = (
+            1e-3  # each look takes the interpreter from the thread that computes: at 0.1 ms that cost more than it hid
+        )
         self.threaded = True
 
     def add(self, work: Work) -> None:
