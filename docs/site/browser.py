@@ -60,6 +60,13 @@ PALE = """() => {
 }"""
 
 
+# Pages scroll to a place smoothly: until they have.
+STILL = """() => new Promise(done => {
+  let y = -1;
+  const timer = setInterval(() => { if (y === scrollY) { clearInterval(timer); done(); } y = scrollY; }, 120);
+})"""
+
+
 class Quiet(SimpleHTTPRequestHandler):
     """A server that does not talk."""
 
@@ -132,6 +139,7 @@ class Visitor:
 
     def shot(self, name: str, full: bool = False) -> None:
         """A screenshot; the page must not be wider than the window, and all of it must be readable."""
+        self.page.evaluate(STILL)
         wide = self.page.evaluate("document.documentElement.scrollWidth")
         if wide > self.width:
             self.problems.append(f"{name}: {wide} wide in a window of {self.width}")
