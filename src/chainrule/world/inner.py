@@ -128,6 +128,8 @@ def _check_tensor_all_with(error_type: type[Exception], cond: Tensor, message: A
     """Raise an error of this type unless all elements are true."""
     if not isinstance(cond, Tensor):
         raise TypeError(f"cond must be a tensor, but got {type(cond)}")
+    if cond.dtype is not dt.bool_:
+        raise TypeError(f"cond tensor must have dtype torch.bool, but got {cond.dtype}")
     _check_with(error_type, cond.all(), message)
 
 

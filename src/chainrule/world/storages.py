@@ -129,7 +129,12 @@ class UntypedStorage:
     __copy__ = clone
 
     def __deepcopy__(self, memo: dict[int, Any]) -> UntypedStorage:
-        # A tensor copied before or after shares the copy, as it shares this.
+        for x in memo.get(id(memo), ()):  # what was copied before: a tensor's copy has the copy of its memory
+            if isinstance(x, Tensor) and not x.is_meta and not x.is_nested and x.layout.name == "strided":
+                whole = x.is_contiguous() and x.numel() * x.dtype.itemsize == self.nbytes()
+                if whole and x.data_ptr() == self.data_ptr() != 0:
+                    return untyped_storage(memo[id(x)])
+        # Copies of one memory are one.
         copies = memo.setdefault("torch", {})  # type: ignore[call-overload]
         key = self.data_ptr() or id(self)
         if key not in copies:
