@@ -71,6 +71,8 @@ class Op:
     # Of pointwise ops: the types of arrays that `direct`, the body, takes as they are.
     fast: frozenset[int] = frozenset()
     direct: Any = None
+    # ``special(arrays, static) -> function of the arrays``, the body for arrays of these shapes and types, or None: what it asks of them is known then.
+    special: Any = None
     several = False  # whether a pointwise op has more than two operands, or static data
     plain: Any = None  # the body of a pointwise op that takes arrays of real floats as they are
     short: Any = None  # the reverse rules, and what computes them on small arrays (see `short.py`)
@@ -297,6 +299,11 @@ class Op:
             vals.append(v)
         y = None if least or d is None else self.large(*vals, **kw)
         return None if y is None else Tensor(y)
+
+    def settled(self, body: Any, vals: list[Any], kw: dict[str, Any]) -> Any:
+        """`body` for operands of these shapes and types and this static data, in any layout; None where there is nothing shorter."""
+        special = self.special if body is self.body else getattr(body, "special", None)
+        return None if special is None else special(vals, kw)
 
     # -- derivatives --------------------------------------------------------------------------------------------------
     def push(self, ts: list[Any], y: Any, xs: list[Any], kw: dict[str, Any]) -> Any:

@@ -158,8 +158,9 @@ class _Noting(Interpreter):
         if any(type(v) is not Tensor or type(v._value) is not ndarray for v in ys):
             raise _Unfit(op.name)
         outs = tuple([f"v{len(self.lines)}_{k}" for k in range(len(ys))])
-        given = ", ".join([*words, *[f"{k}={self.name('k', v)}" for k, v in kw.items()]])
-        text = f"{self.name('f', f)}({given})"
+        settled = op.settled(f, [a._value if isinstance(a, Tensor) else a for a in low], kw)
+        static = [] if settled is not None else [f"{k}={self.name('k', v)}" for k, v in kw.items()]
+        text = f"{self.name('f', f if settled is None else settled)}({', '.join([*words, *static])})"
         if several and len(ys) == 1:
             text = f"{text}[0]"
         elif not several and not y._value.ndim:  # NumPy's scalars become arrays
@@ -459,12 +460,7 @@ def straight(f: F, name: str = "") -> F:
                     if a != a:
                         return around(*args, **kw)
                     key += (c, a or repr(a))
-                elif c is tuple or c is list:
-                    for n in a:
-                        if n.__class__ is not int:
-                            return around(*args, **kw)
-                    key += (c, tuple(a))
-                else:
+                elif not _static(a, key):
                     return around(*args, **kw)
             if level is not None:
                 if level.keep_all or not level.alive:

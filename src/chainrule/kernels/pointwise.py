@@ -57,35 +57,45 @@ class Pointwise:
             k = build(name, self.body, (dtype,) * inputs, (dtype,) * self.outputs, key[2], self.cost)
             f = self.kernels[key] = compiler.compile_kernel(k)
         threads = runtime.pool
-        if inputs > 1 or self.outputs > 1:
+        if self.outputs > 1:
             return lambda *arrays: f(threads(), *arrays, n)
         new: Any = np.empty if n * dtype.size < MIN_BYTES else empty
+        if inputs == 1:
 
-        def one(x: np.ndarray) -> Any:
+            def one(x: np.ndarray) -> Any:
+                y = new(shape, xd)
+                return None if f(threads(), x, y, n) is False else y
+
+            return one
+
+        def several(*arrays: np.ndarray) -> Any:
             y = new(shape, xd)
-            return None if f(threads(), x, y, n) is False else y
+            return None if f(threads(), *arrays, y, n) is False else y
 
-        return one
+        return several
+
+    def call(self, dtype: np.dtype, shape: tuple[int, ...], inputs: int) -> Any:
+        """The function for arrays of one type and shape, if there is one: it gives None for those that are not contiguous."""
+        return self.calls[dtype, shape, inputs] if self.outputs == 1 else None
 
     def __call__(self, *arrays: np.ndarray) -> Any:
         x = arrays[0]
         shape, dtype = x.shape, x.dtype
-        if len(arrays) == 1 and self.outputs == 1:  # the shortest way: most calls are of this kind
-            go = self.calls[dtype, shape, 1]
-            y = None if go is None else go(x)
-            if y is None:
-                raise NotSupported
-            return y
         go = self.calls[dtype, shape, len(arrays)]
         if go is None:
             raise NotSupported
         for a in arrays[1:]:
             if a.shape != shape or a.dtype != dtype:
                 raise NotSupported
+        if self.outputs == 1:
+            y = go(*arrays)
+            if y is None:
+                raise NotSupported
+            return y
         ys = tuple([empty(shape, dtype) for _ in range(self.outputs)])
         if go(*arrays, *ys) is False:
             raise NotSupported
-        return ys[0] if self.outputs == 1 else ys
+        return ys
 
 
 FUNCTIONS: dict[str, Pointwise] = {name: Pointwise(name, f) for name, f in math.FUNCTIONS.items()}

@@ -12,6 +12,7 @@ from ...core.declare import op
 from ...core.registry import PUBLIC, public
 from ...core.samples import Given, S, sample
 from ...core.shapes import broadcast_shapes, sizes_of
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ...kernels import NotSupported
 from ...kernels import attention as kernels
@@ -75,6 +76,7 @@ def compose(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> Tens
 
 
 @public("nn.functional.scaled_dot_product_attention _C._nn.scaled_dot_product_attention", out=False)
+@straight
 @rounded_once
 def scaled_dot_product_attention(
     query: Tensor,

@@ -70,6 +70,7 @@ relu_p = piecewise(
 
 
 @public("relu", methods="relu", inplace="relu_", out=False)
+@straight
 def relu(input: Tensor) -> Tensor:
     """``max(input, 0)``; the derivative at 0 is 0.
 
@@ -84,6 +85,7 @@ public("relu_ nn.functional.relu_", out=False)(METHODS["relu_"])
 
 
 @public("nn.functional.relu", out=False)
+@straight
 def functional_relu(input: Tensor, inplace: bool = False) -> Tensor:
     """``max(input, 0)``; the derivative at 0 is 0."""
     return finish("relu", input, relu(input), inplace)
@@ -105,6 +107,7 @@ hardtanh_p = piecewise(
 
 
 @public("nn.functional.hardtanh _C._nn.hardtanh", out=False)
+@straight
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
     """``min(max(input, min_val), max_val)``; unlike clamp's, its derivative at the bounds is 0."""
     if min_val > max_val:
@@ -122,6 +125,7 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
 
 
 @public("nn.functional.relu6 _C._nn.relu6", out=False)
+@straight
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """``min(max(input, 0), 6)``; the derivative at 0 and at 6 is 0."""
     need_real("relu6", input)
@@ -138,6 +142,7 @@ leaky_relu_p = piecewise(
 
 
 @public("nn.functional.leaky_relu _C._nn.leaky_relu", out=False)
+@straight
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """``input`` where positive, else ``negative_slope * input``."""
     need_float("leaky_relu", input)
@@ -296,6 +301,7 @@ threshold_p = piecewise(
 
 
 @public("threshold")
+@straight
 def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
     """``input`` where it is above the threshold, else ``value``."""
     need_real("threshold", input)
@@ -338,6 +344,7 @@ softshrink_p = piecewise(
 
 
 @public("hardshrink nn.functional.hardshrink", methods="hardshrink")
+@straight
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """``input`` where ``|input| > lambd``, else 0."""
     need_float("hardshrink", input)
@@ -348,6 +355,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 
 @public("nn.functional.softshrink _C._nn.softshrink")
+@straight
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """``sign(input) * max(|input| - lambd, 0)``."""
     need_float("softshrink", input)
@@ -397,6 +405,7 @@ hardswish_p = smooth(
 
 
 @public("nn.functional.hardsigmoid _C._nn.hardsigmoid")
+@straight
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """``min(max(input + 3, 0), 6) / 6``."""
     need_float("hardsigmoid", input)
@@ -404,6 +413,7 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 @public("nn.functional.hardswish _C._nn.hardswish")
+@straight
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """``input * min(max(input + 3, 0), 6) / 6``."""
     need_float("hardswish", input)

@@ -73,6 +73,7 @@ elu_p = smooth(
 
 
 @public("nn.functional.elu", out=False)
+@straight
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """``input`` where positive, else ``alpha * (e**input - 1)``."""
     need_float("elu", input)
@@ -94,6 +95,7 @@ def scaled_elu(input: Tensor, alpha: float = 1.0, scale: float = 1.0, input_scal
 
 
 @public("celu", out=False)
+@straight
 def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
     """``max(input, 0) + min(alpha * (e**(input / alpha) - 1), 0)``."""
     need_float("celu", input)
@@ -103,12 +105,14 @@ def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
 
 
 @public("nn.functional.celu", out=False)
+@straight
 def functional_celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """``max(input, 0) + min(alpha * (e**(input / alpha) - 1), 0)``."""
     return finish("celu", input, celu(input, alpha), inplace)
 
 
 @public("selu", out=False)
+@straight
 def selu(input: Tensor) -> Tensor:
     """elu with the alpha and the scale that keep mean 0 and variance 1."""
     need_float("selu", input)
@@ -116,6 +120,7 @@ def selu(input: Tensor) -> Tensor:
 
 
 @public("nn.functional.selu", out=False)
+@straight
 def functional_selu(input: Tensor, inplace: bool = False) -> Tensor:
     """elu with the alpha and the scale that keep mean 0 and variance 1."""
     return finish("selu", input, selu(input), inplace)
@@ -161,6 +166,7 @@ softplus_p = smooth(
 
 
 @public("nn.functional.softplus _C._nn.softplus")
+@straight
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """``log(1 + e**(beta * input)) / beta``, and ``input`` itself where ``beta * input > threshold``."""
     need_float("softplus", input)
@@ -171,6 +177,7 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
 
 
 @public("nn.functional.logsigmoid _C._nn.log_sigmoid log_sigmoid")
+@straight
 def logsigmoid(input: Tensor) -> Tensor:
     """``log(1 / (1 + e**-input))``, accurate in both tails."""
     need_float("logsigmoid", input)
@@ -215,6 +222,7 @@ silu_p = smooth(
 
 
 @public("nn.functional.silu _C._nn.silu")
+@straight
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """``input * sigmoid(input)``, real or complex."""
     if input.dtype.category < dt.FLOAT:
@@ -244,6 +252,7 @@ mish_p = smooth(
 
 
 @public("nn.functional.mish _C._nn.mish")
+@straight
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """``input * tanh(softplus(input))``."""
     need_float("mish", input)
@@ -313,6 +322,7 @@ gelu_tanh_p = smooth(
 
 
 @public("nn.functional.gelu _C._nn.gelu")
+@straight
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """``input * Phi(input)`` with the normal distribution function Phi, or its "tanh" approximation."""
     need_float("gelu", input)
@@ -349,6 +359,7 @@ def _floating(x: Tensor) -> Tensor:
 
 
 @public("nn.functional.softsign", out=False)
+@straight
 def softsign(input: Tensor) -> Tensor:
     """``input / (1 + |input|)``."""
     x = _floating(input)
@@ -356,6 +367,7 @@ def softsign(input: Tensor) -> Tensor:
 
 
 @public("nn.functional.tanhshrink", out=False)
+@straight
 def tanhshrink(input: Tensor) -> Tensor:
     """``input - tanh(input)``."""
     return tanhshrink_p.bind(_floating(input))

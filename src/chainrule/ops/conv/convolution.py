@@ -27,6 +27,7 @@ from ...core.op import Op
 from ...core.primitives import permute_p
 from ...core.registry import public
 from ...core.samples import S, sample
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ...kernels import NotSupported
 from ..shape.in_each import by_sizes
@@ -470,8 +471,8 @@ def _declare(d: int) -> None:
         f"The transpose of conv{d}d as a linear map of its input: every input entry adds its multiple of the kernel.\n\n"
         f"    `input` is ``(N, C, {', '.join(axes)})`` or without N, `weight` ``(C, O / groups, *kernel)``.\n"
     )
-    public(f"conv{d}d nn.functional.conv{d}d", out=False)(keeps_format(by_sizes(conv)))
-    public(f"conv_transpose{d}d nn.functional.conv_transpose{d}d", out=False)(keeps_format(by_sizes(conv_transpose)))
+    public(f"conv{d}d nn.functional.conv{d}d", out=False)(keeps_format(straight(by_sizes(conv))))
+    public(f"conv_transpose{d}d nn.functional.conv_transpose{d}d", out=False)(keeps_format(straight(by_sizes(conv_transpose))))
 
 
 for _d in (1, 2, 3):

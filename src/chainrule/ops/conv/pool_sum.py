@@ -236,7 +236,7 @@ def _declare_adaptive(d: int, names: str) -> Callable[..., Tensor]:
 
     pool.__name__ = pool.__qualname__ = f"adaptive_avg_pool{d}d"
     pool.__doc__ = f"The mean over `output_size` windows that share the last {d} dim(s) as evenly as they can."
-    return public(names, out=False)(keeps_format(by_sizes(pool)))
+    return public(names, out=False)(keeps_format(straight(by_sizes(pool))))
 
 
 adaptive_avg_pool1d = _declare_adaptive(1, "adaptive_avg_pool1d nn.functional.adaptive_avg_pool1d")
@@ -271,7 +271,7 @@ def _declare_lp(d: int) -> None:
 
     pool.__name__ = pool.__qualname__ = f"lp_pool{d}d"
     pool.__doc__ = f"``(sum x^p)^(1/p)`` over windows of the last {d} dim(s), p = `norm_type`."
-    public(f"nn.functional.lp_pool{d}d", out=False)(by_sizes(pool))
+    public(f"nn.functional.lp_pool{d}d", out=False)(straight(by_sizes(pool)))
 
 
 for _d in (1, 2, 3):

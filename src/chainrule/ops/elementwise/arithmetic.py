@@ -202,6 +202,7 @@ heaviside_p = real_op(
 
 
 @public("heaviside", methods="heaviside", inplace="heaviside_")
+@straight
 def heaviside(input: Tensor, values: Tensor) -> Tensor:
     """0 below 0, 1 above 0, and `values` at 0."""
     need_tensors("heaviside", input=input, values=values)
@@ -378,6 +379,7 @@ lerp_p = pointwise(
 
 
 @public("lerp", methods="lerp", inplace="lerp_")
+@straight
 def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
     """``input + weight * (end - input)``, exact at weights 0 and 1; `weight` is a number or a tensor."""
     for name, x in (("end", end), ("weight", weight)):

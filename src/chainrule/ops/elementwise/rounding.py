@@ -11,6 +11,7 @@ from ...core.declare import pointwise
 from ...core.errors import ZERO
 from ...core.registry import public
 from ...core.samples import S, sample
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from .numbers import varies
 from .parts import rounding
@@ -49,6 +50,7 @@ nan_to_num_p = pointwise("nan_to_num", _nan_to_num, _finite_part, static=True, f
 
 
 @public("nan_to_num", methods="nan_to_num", inplace="nan_to_num_")
+@straight
 def nan_to_num(
     input: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> Tensor:

@@ -334,6 +334,7 @@ def _classes(tensor: Tensor) -> int:
 
 
 @public("nn.functional.one_hot", out=False)
+@straight
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """Zeros with a one at the class's place in a new last dim."""
     if tensor.dtype is not dt.int64:

@@ -275,6 +275,7 @@ def searchsorted_p(seq: Any, v: Any, *, right: bool) -> Any:
 
 
 @public("searchsorted")
+@straight
 def searchsorted(sorted_sequence: Tensor, input: Any = None, *, out_int32: bool = False, right: bool = False, side: str | None = None,
                  sorter: Tensor | None = None, values: Any = None) -> Tensor:  # fmt: skip
     """Where each value would be inserted into the sorted sequences (along their last dim) to keep them sorted."""

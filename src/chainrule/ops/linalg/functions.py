@@ -60,6 +60,7 @@ def matrix_exp(A: Tensor) -> Tensor:
 
 
 @public("linalg.matrix_power matrix_power", methods="matrix_power")
+@straight
 def matrix_power(A: Tensor, n: int) -> Tensor:
     """``A A ... A``, n factors, by squaring; of the inverse for a negative n."""
     if not isinstance(A, Tensor) or A.ndim < 2:

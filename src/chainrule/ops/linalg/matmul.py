@@ -279,6 +279,7 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
 
 
 @public("bmm", methods="bmm")
+@straight
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     """The products of two batches of matrices."""
     _need("bmm", input, 3, "batch1")
@@ -299,6 +300,7 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
 
 
 @public("dot", methods="dot")
+@straight
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
     """``sum(a * b)`` of two vectors."""
     _need("dot", input, 1, "self")
@@ -344,6 +346,7 @@ def _fits(name: str, input: Any, product: Tensor) -> None:
 
 
 @public("addmm", methods="addmm", inplace="addmm_")
+@straight
 @rounded_once
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * input + alpha * (mat1 @ mat2)``."""
@@ -420,6 +423,7 @@ linear_p.vjp([_linear_gx, _linear_gw, _linear_gb])
 
 
 @public("nn.functional.linear _C._nn.linear", out=False)
+@straight
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input @ weight.T + bias``."""
     have, want = sizes_of(input), sizes_of(weight)

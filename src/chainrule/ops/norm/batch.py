@@ -10,6 +10,7 @@ import numpy as np
 from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import constant, wrap_dim
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ...core.views import assign
 from ..elementwise.elementary import rsqrt
@@ -137,6 +138,7 @@ def _masked(
 
 @public("nn.functional.batch_norm", out=False)
 @keeps_format
+@straight
 def batch_norm(
     input: Tensor,
     running_mean: Tensor | None,

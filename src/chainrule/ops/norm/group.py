@@ -144,6 +144,7 @@ def native_group_norm_backward(
 
 
 @public("nn.functional.instance_norm", out=False)
+@straight
 def instance_norm(
     input: Tensor,
     running_mean: Tensor | None = None,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
-from ...core.arguments import checked
+from ...core.arguments import around, checked
 from ...core.declare import op
 from ...core.registry import public, signed
 from ...core.samples import Given, S, sample
@@ -45,20 +45,24 @@ def _truth(p: Any) -> Any:
         y = p(x, dim=dims, keepdim=keepdim)
         return y.to(dt.uint8) if input.dtype is dt.uint8 else y
 
-    def call(*args: Any, out: Any = None, **kw: Any) -> Tensor:
-        y = form(*args, **kw)
-        if out is None:
-            return y
-        if out.dtype not in (dt.bool_, dt.uint8):
-            raise RuntimeError(f"{p.name} only supports bool tensor for result, got: {dt.scalar_type(out.dtype)}")
-        return write_out(out, y)
+    def writing(form: Any) -> Any:
+        def call(*args: Any, out: Any = None, **kw: Any) -> Tensor:
+            y = form(*args, **kw)
+            if out is None:
+                return y  # type: ignore[no-any-return]
+            if out.dtype not in (dt.bool_, dt.uint8):
+                raise RuntimeError(f"{p.name} only supports bool tensor for result, got: {dt.scalar_type(out.dtype)}")
+            return write_out(out, y)  # type: ignore[no-any-return]
+
+        return checked(signed(functools.wraps(form)(call), form, out=True))
 
     form.__name__, form.__doc__ = (
         p.name,
         f"Whether {p.name} of the entries over `dim` (one, several, None: all) are not 0.",
     )
-    public("", methods=p.name, out=False)(form)
-    return public(p.name, out=False)(checked(signed(functools.wraps(form)(call), form, out=True)))
+    code = straight(form, p.name)
+    public("", methods=p.name, out=False)(code)
+    return public(p.name, out=False)(around(code, writing))
 
 
 all = _truth(all_p)
@@ -66,6 +70,7 @@ any = _truth(any_p)
 
 
 @public("count_nonzero", methods="count_nonzero", out=False)
+@straight
 def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     """The number of entries over `dim` that are not 0."""
     return sum(input != 0, dim)

@@ -131,7 +131,7 @@ def _arg(p: Any, what: str) -> Any:
     form.__doc__ = (
         f"The index of the {what} entry along `dim`, or in the flattened tensor; the first of equals.\n\n" + FILL
     )
-    return public(p.name, methods=p.name)(form)
+    return public(p.name, methods=p.name)(straight(form, p.name))
 
 
 argmax = _arg(argmax_p, "largest")

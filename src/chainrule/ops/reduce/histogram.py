@@ -16,6 +16,7 @@ from ...core.dispatch import values
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import constant, zeros
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ..elementwise.select import where
 from ..index.rows import add_rows_p
@@ -107,6 +108,7 @@ def _floating(name: str, x: Any) -> None:
 
 
 @public("histc", methods="histc")
+@straight
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
     """How many entries fall in each of `bins` equal bins between `min` and `max`; between the extremes if these are equal."""
     _floating("histc", input)

@@ -157,6 +157,7 @@ def mode_index_p(x: Any, *, dim: int) -> Any:
 
 
 @public("mode", methods="mode")
+@straight
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
     """The most frequent entry along `dim`, the smallest of equally frequent ones: ``(values, indices)``."""
     return chosen("mode", mode_index_p, ordered("mode", input), dim, keepdim)

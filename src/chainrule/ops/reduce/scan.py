@@ -95,6 +95,7 @@ cumsum_p.vjp([lambda g, y, x, *, dim, narrow=False, back=False: cumsum_p(g, dim=
 
 
 @public("cumsum", methods="cumsum", inplace="cumsum_")
+@straight
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """``y[k] = x[0] + ... + x[k]`` along `dim`."""
     return _typed(cumsum_p, input, dim, dtype)

@@ -43,6 +43,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
 
 
 @public("diag", methods="diag")
+@straight
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """The matrix with the vector `input` on a diagonal, or the diagonal of the matrix `input`."""
     if input.ndim == 1:

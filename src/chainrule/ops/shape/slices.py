@@ -410,6 +410,7 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 
 
 @public("flip", methods="flip", out=False)
+@straight
 def flip(input: Tensor, *dims: Any, **kw: Any) -> Tensor:
     """The order of entries along `dims` reversed."""
     if not dims and not kw:

@@ -11,6 +11,7 @@ from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.sizes import is_ragged
+from ...core.straight import straight
 from ...core.tensor import Tensor
 
 LEAST = 1 << 10  # entries from which a compiled loop is worth its call
@@ -38,7 +39,7 @@ def _triangle(name: str, fn: Any) -> Any:
 
     form.__name__ = name
     form.__doc__ = f"The {'lower' if name == 'tril' else 'upper'} triangle of the last two dims, zeros elsewhere."
-    return public(name, methods=name, inplace=f"{name}_")(form)
+    return public(name, methods=name, inplace=f"{name}_")(straight(form, name))
 
 
 tril = _triangle("tril", np.tril)

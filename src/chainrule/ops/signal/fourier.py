@@ -26,6 +26,7 @@ from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import wrap_dim
 from ...core.sizes import is_ragged
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ..elementwise.arithmetic import need_tensors
 from ..elementwise.convert import cast
@@ -254,7 +255,7 @@ def _publish(name: str, kind: Callable[..., Tensor], forward: bool, doc: str) ->
     ):
         f.__name__ = f.__qualname__ = name + suffix
         f.__doc__ = f"{doc} {where}.\n\nThe dims are {more}\n"
-        public(f"fft.{name}{suffix}")(f)
+        public(f"fft.{name}{suffix}")(straight(f))
 
 
 _publish("fft", _complex, True, "``y[k] = sum_n x[n] exp(-2 pi i k n / N)``")

@@ -14,6 +14,7 @@ import numpy as np
 from ...core.declare import pointwise
 from ...core.registry import public
 from ...core.samples import Given, S, sample
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ..elementwise.elementary import ks
 from ..elementwise.formulas import compiled
@@ -103,6 +104,7 @@ polygamma_p = pointwise(
 
 
 @public("polygamma special.polygamma")
+@straight
 def polygamma(n: int, input: Tensor) -> Tensor:
     """``(d/dx)**n digamma(x)`` for ``n = 0, 1, 2, ...``, differentiable to any order.
 
