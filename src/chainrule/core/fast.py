@@ -156,7 +156,7 @@ def binary(
 def several(op: Op) -> Callable[..., Any]:
     """`op.bind` as a function of its own, for more arguments or static data: the body on small plain arrays of one type, else by the op's own way."""
     body, fast, large = op.direct, op.fast, op.large
-    choice = op.types.choice  # type: ignore[union-attr]
+    choice, untyped = op.types.choice, op.types.promote == "none"  # type: ignore[union-attr]
     least = SIZE if large is None else large.least
 
     def bind(*args: Any, **kw: Any) -> Any:
@@ -173,12 +173,12 @@ def several(op: Op) -> Callable[..., Any]:
                         break
                 elif d is None:
                     d = v.dtype
-                    if d.num not in fast:
+                    if d.num not in fast and not untyped:
                         break
-                elif v.dtype is not d:
+                elif v.dtype is not d and not untyped:
                     break
                 vals.append(v)
-            elif type(a) is float or type(a) is int:
+            elif (type(a) is float or type(a) is int) and not untyped:
                 numbers = True
                 vals.append(a)
             else:

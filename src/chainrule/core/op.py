@@ -302,8 +302,10 @@ class Op:
 
     def settled(self, body: Any, vals: list[Any], kw: dict[str, Any]) -> Any:
         """`body` for operands of these shapes and types and this static data, in any layout; None where there is nothing shorter."""
-        special = self.special if body is self.body else getattr(body, "special", None)
-        return None if special is None else special(vals, kw)
+        special = (body is self.body and self.special) or getattr(body, "special", None)
+        if special is None:
+            return None if self.large is None or body is not self.direct else self.large.special(body, vals, kw)
+        return special(vals, kw)
 
     # -- derivatives --------------------------------------------------------------------------------------------------
     def push(self, ts: list[Any], y: Any, xs: list[Any], kw: dict[str, Any]) -> Any:

@@ -159,8 +159,8 @@ class _Noting(Interpreter):
             raise _Unfit(op.name)
         outs = tuple([f"v{len(self.lines)}_{k}" for k in range(len(ys))])
         settled = op.settled(f, [a._value if isinstance(a, Tensor) else a for a in low], kw)
-        static = [] if settled is not None else [f"{k}={self.name('k', v)}" for k, v in kw.items()]
-        text = f"{self.name('f', f if settled is None else settled)}({', '.join([*words, *static])})"
+        more = [] if settled is not None else [f"{k}={self.name('k', v)}" for k, v in kw.items()]
+        text = f"{self.name('f', f if settled is None else settled)}({', '.join([*words, *more])})"
         if several and len(ys) == 1:
             text = f"{text}[0]"
         elif not several and not y._value.ndim:  # NumPy's scalars become arrays
@@ -179,6 +179,8 @@ class _Noting(Interpreter):
         """What runs the op on arrays: its body, where nothing is to be converted."""
         if op.types is None or op.types.promote == "none":
             return op.body
+        if any(isinstance(a, Tensor) and a._value.size > LIMIT for a in low):
+            return _general(op)
         of = types[1:] if op.types.choice else types
         if op.form == "pointwise" and of and all(t is of[0] for t in of) and of[0].num in op.fast:
             numbers = [a for a in low if not isinstance(a, Tensor)]
@@ -190,11 +192,17 @@ class _Noting(Interpreter):
             ):
                 return op.direct
 
-        def general(*vals: Any, **kw: Any) -> Any:
-            y = op.run([Tensor(v) if isinstance(v, ndarray) else v for v in vals], kw)
-            return tuple([v._value for v in y]) if type(y) is tuple else y._value
+        return _general(op)
 
-        return general
+
+def _general(op: Op) -> Callable[..., Any]:
+    """An op on arrays by its own way: with conversions, or in the loops for large ones."""
+
+    def general(*vals: Any, **kw: Any) -> Any:
+        y = op.run([Tensor(v) if isinstance(v, ndarray) else v for v in vals], kw)
+        return tuple([v._value for v in y]) if type(y) is tuple else y._value
+
+    return general
 
 
 def _same(a: ndarray, b: ndarray) -> bool:
@@ -217,12 +225,12 @@ class Plan:
         xs = [values[k] for k in at]
 
         def spec(*tensors: Any) -> Any:
-            full = list(static)
+            full = list(given)
             for k, t in zip(at, tensors, strict=True):
                 full[k] = t
             return f(*full[: len(args)], **dict(zip(kw, full[len(args) :], strict=True)))
 
-        static = [None if k in at else v for k, v in enumerate(values)]
+        given = [None if k in at else v for k, v in enumerate(values)]
         self.spec = spec
         level, tape = _Noting(), Reverse()
         arrays = [_array(x) for x in xs]
@@ -396,10 +404,12 @@ def _pulled(g: Any, y: Any, *xs: Any, need: Any, plan: Plan, saved: Any) -> Any:
     return vjp_through(plan.spec, g, list(xs), {}, need, masked=True)
 
 
-def straight(f: F, name: str = "") -> F:
+def straight(f: F, name: str = "", taped: bool = True, most: int = LIMIT) -> F:
     """`f`, a composition of ops of tensors and static data, as straight-line code where its arguments are small plain arrays.
 
     What is put around the function later (``out=``, other names of arguments) stands in the way of all other calls alone: see `around`.
+    `most` is the number of elements that an argument may have where no derivative is taken: for what looks at few of many.
+    Unless `taped`, it is code where no derivative is taken: what comes down to one op has a reverse rule that is as short.
     """
     plans: dict[Any, Any] = {}
     op = Op(name or f.__name__, None, spec=f, listed=False)
@@ -412,7 +422,7 @@ def straight(f: F, name: str = "") -> F:
         """What is known of a kind of arguments after a call."""
         values = (*args, *kw.values())
         at = [k for k, a in enumerate(values) if a.__class__ is Tensor]
-        if any(_array(values[k]).size > LIMIT for k in at):
+        if any(_array(values[k]).size > (most if level is None else LIMIT) for k in at):
             return
         if len(plans) >= MANY:
             plans.clear()
@@ -438,7 +448,7 @@ def straight(f: F, name: str = "") -> F:
                     i = a._interp
                     if i is None:
                         v = a._value
-                    elif i.__class__ is Reverse and (level is None or level is i):
+                    elif taped and i.__class__ is Reverse and (level is None or level is i):
                         level, x = i, a._value
                         if x._interp is not None:
                             return around(*args, **kw)
@@ -460,7 +470,7 @@ def straight(f: F, name: str = "") -> F:
                     if a != a:
                         return around(*args, **kw)
                     key += (c, a or repr(a))
-                elif not _static(a, key):
+                elif not static(a, key):
                     return around(*args, **kw)
             if level is not None:
                 if level.keep_all or not level.alive:
@@ -509,10 +519,10 @@ def straight(f: F, name: str = "") -> F:
 # -- reverse rules ------------------------------------------------------------------------------------------------------
 
 _PULLS: dict[Any, Any] = {}  # code, or a word
-_SIMPLE = (int, bool, str, type(None), np.dtype)
+_SIMPLE = (int, bool, str, type(None), np.dtype, type(Ellipsis))
 
 
-def _static(v: Any, key: list[Any]) -> bool:
+def static(v: Any, key: list[Any]) -> bool:
     """Add static data to a key; False for what is not plain enough."""
     c = v.__class__
     if c is float:
@@ -526,10 +536,11 @@ def _static(v: Any, key: list[Any]) -> bool:
         for w in v:
             if w.__class__ is int:
                 key.append(w)
-            elif not _static(w, key):
+            elif not static(w, key):
                 return False
     elif c is slice:
-        return all(_static(w, key) for w in (v.start, v.stop, v.step))
+        key.append(c)
+        return all(static(w, key) for w in (v.start, v.stop, v.step))
     else:
         return False
     return True
@@ -567,7 +578,7 @@ def pulled(n: Node, g: Any, live: Any) -> Any:
     if n.kw:
         for k, v in n.kw.items():
             key.append(k)
-            if not _static(v, key):
+            if not static(v, key):
                 return None
     known = tuple(key)
     plan = _PULLS.get(known)
