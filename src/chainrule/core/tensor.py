@@ -9,6 +9,7 @@ Methods are attached by the ops that declare them (:mod:`chainrule.core.registry
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Iterator
 from copy import deepcopy
@@ -28,6 +29,14 @@ else:
     Methods = object
 
 ndarray = np.ndarray
+
+
+@functools.cache
+def _device() -> Any:
+    """The module of devices and layouts, which needs tensors itself."""
+    from . import device
+
+    return device
 
 
 class Size(tuple[Any, ...]):  # a ragged size is no int
@@ -251,17 +260,13 @@ class Tensor(Methods):
     @property
     def device(self) -> Any:
         """Where the elements are."""
-        from .device import CPU, META
-
-        return META if self.is_meta else CPU
+        return _device().META if self.is_meta else _device().CPU
 
     @property
     def layout(self) -> Any:
         """How the elements are laid out."""
-        from . import device
-
         v = innermost(self)
-        return getattr(device, payload_of(v).layout_of(v))
+        return getattr(_device(), payload_of(v).layout_of(v))
 
     # -- values -------------------------------------------------------------------------------------------------------
     def concrete(self, what: str) -> Any:

@@ -66,8 +66,8 @@ def register_view(op: Any, base: Tensor, y: Any, kw: dict[str, Any]) -> None:
     """Make `y` (or each of a tuple) a view of `base` by ``op(base, **kw)``."""
     if COMPOSED and type(innermost(y)) in COMPOSED:
         return  # composed of new parts: no memory to show
-    root = root_of(base)
-    chain = base._meta.chain if base._meta is not None else ()
+    b = base._meta
+    root = base if b is None or b.base is None else b.base
     link: tuple[Any, ...] = ((op, kw),)
     if base._interp is not None:
         if CUT.get() >= 0:
@@ -75,13 +75,15 @@ def register_view(op: Any, base: Tensor, y: Any, kw: dict[str, Any]) -> None:
         elif y._interp is not base._interp:
             link = (DETACH, *link)
     m = meta(y)
-    m.base, m.chain = root, chain + link
+    m.base, m.chain = root, link if b is None else b.chain + link
     r = meta(root)
-    if r.views is None:
-        r.views = []
-    elif len(r.views) > 64 and not len(r.views) & (len(r.views) - 1):
-        r.views = [w for w in r.views if w() is not None]
-    r.views.append(weakref.ref(y))
+    views = r.views
+    if views is None:
+        r.views = [weakref.ref(y)]
+        return
+    if len(views) > 64 and not len(views) & (len(views) - 1):
+        r.views = views = [w for w in views if w() is not None]
+    views.append(weakref.ref(y))
 
 
 def register_detached(x: Tensor, y: Tensor) -> Tensor:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
 from ...core import dtypes as dt
 from ...core.declare import pointwise
+from ...core.device import device as device_type
+from ...core.device import place
 from ...core.primitives import clone_p, detach_p, overwrite_p  # noqa: F401
 from ...core.registry import public
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ...core.views import adopt, register_detached, with_value
 
@@ -53,6 +57,7 @@ def cast(x: Tensor, d: dt.DType) -> Tensor:
 
 
 @public("clone", methods="clone", out=False)
+@functools.partial(straight, taped=False)
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy of `input`, differentiable.
 
@@ -115,9 +120,6 @@ Tensor.data = property(_data, _set_data)  # type: ignore[method-assign, assignme
 def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False,
        memory_format: Any = None, other: Any = None) -> Tensor:  # fmt: skip
     """`self` converted to a type: ``x.to(chainrule.float64)``, ``x.to(other)``; itself where nothing changes."""
-    from ...core.device import device as device_type
-    from ...core.device import place
-
     for a in args:
         if isinstance(a, dt.DType):
             dtype = a

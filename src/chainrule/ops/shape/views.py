@@ -16,6 +16,7 @@ from ...core.registry import prop, public
 from ...core.shapes import broadcast_shapes, infer_size, sizes, sizes_of, wrap_dim, wrap_dims
 from ...core.sizes import SEEN, is_ragged
 from ...core.tensor import Tensor
+from ...core.viewing import viewing
 from ...core.views import adopt, meta, register_view
 from .in_each import same_size
 
@@ -86,6 +87,7 @@ def _reshape_shared(x: Tensor, shape: tuple[int, ...]) -> tuple[Tensor, bool]:
 
 
 @public("reshape", methods="reshape", out=False)
+@viewing
 def reshape(input: Tensor, *shape: Any, **kw: Any) -> Tensor:
     """The same elements in row-major order with another shape; a view where possible.
 
@@ -101,6 +103,7 @@ def reshape(input: Tensor, *shape: Any, **kw: Any) -> Tensor:
 
 
 @public("", methods="view", out=False)
+@viewing
 def view(self: Tensor, *shape: Any, dtype: Any = None, size: Any = None) -> Tensor:
     """A reshape that never copies: an error where the layout in memory does not allow a view."""
     if (len(shape) == 1 and isinstance(shape[0], dt.DType)) or dtype is not None:
@@ -154,6 +157,7 @@ def reshape_as(self: Tensor, other: Tensor) -> Tensor:
 
 
 @public("flatten", methods="flatten", out=False)
+@viewing
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """The dims from `start_dim` to `end_dim` joined into one."""
     s, n = input.shape, input.ndim
@@ -174,6 +178,7 @@ def ravel(input: Tensor) -> Tensor:
 
 
 @public("unflatten", methods="unflatten", out=False)
+@viewing
 def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     """One dim split into several; one of `sizes` may be -1."""
     d = wrap_dim(dim, input.ndim) + input.ndim
@@ -190,6 +195,7 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
 
 
 @public("squeeze", methods="squeeze", out=False)
+@viewing
 def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     """Dims of size 1 removed: all, or those listed."""
     s, n = input.shape, input.ndim
@@ -198,6 +204,7 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
 
 
 @public("unsqueeze", methods="unsqueeze", out=False)
+@viewing
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """A dim of size 1 inserted at `dim`."""
     n = input.ndim + 1
@@ -210,6 +217,7 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 
 
 @public("permute", methods="permute", out=False)
+@viewing
 def permute(input: Tensor, *dims: Any, **kw: Any) -> Tensor:
     """Dims in the order `dims`."""
     ds = sizes(dims if not kw else named("permute", "dims", dims, kw), "dims")
@@ -224,6 +232,7 @@ def permute(input: Tensor, *dims: Any, **kw: Any) -> Tensor:
 
 
 @public("transpose swapdims", methods="transpose swapdims", out=False)
+@viewing
 def transpose(input: Tensor, dim0: Any, dim1: int | None = None) -> Tensor:
     """Two dims exchanged; with one tuple, all dims in that order, as NumPy has it."""
     n = input.ndim
@@ -238,12 +247,14 @@ def transpose(input: Tensor, dim0: Any, dim1: int | None = None) -> Tensor:
 
 
 @public("swapaxes", methods="swapaxes", out=False)
+@viewing
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
     """Two dims exchanged."""
     return transpose(input, axis0, axis1)
 
 
 @public("t", methods="t", out=False)
+@viewing
 def t(input: Tensor) -> Tensor:
     """The transpose of a matrix; vectors and scalars as they are."""
     if input.ndim > 2:
@@ -254,6 +265,7 @@ def t(input: Tensor) -> Tensor:
 
 
 @public("movedim moveaxis", methods="movedim moveaxis", out=False)
+@viewing
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     """Dims moved from `source` to `destination`, the others keeping their order."""
     n = input.ndim
@@ -282,7 +294,7 @@ def mT(x: Tensor) -> Tensor:
     return permute_p(x, dims=(-1, -2))
 
 
-prop("mT")(mT)
+prop("mT")(viewing(mT))
 
 
 @prop("mH")
@@ -292,6 +304,7 @@ def mH(x: Tensor) -> Tensor:
 
 
 @prop("T")
+@viewing
 def T(x: Tensor) -> Tensor:
     """All dims in reverse order."""
     return permute_p(x, dims=tuple(range(-1, -x.ndim - 1, -1)))
@@ -324,6 +337,7 @@ _reshaping(t, "t_")
 
 
 @public("", methods="expand", out=False)
+@viewing
 def expand(self: Tensor, *size: Any, implicit: bool = False, **kw: Any) -> Tensor:
     """Dims of size 1 repeated without copying; -1 keeps a size."""
     want, have = sizes(size if not kw else named("expand", "size", size, kw)), self.shape
