@@ -4,7 +4,7 @@ Every function takes and returns contiguous ndarrays of float32, float64, float1
 rounded once), and raises `NotSupported` for anything else, so that its caller falls back to plain operators.
 """
 
-from . import copies, indexing, matmul, ordering, pool, scans, sums
+from . import copies, folds, indexing, matmul, matrices, ordering, pool, ranks, scans, sums
 from .batch_norm import batch_norm, batch_norm_backward, batch_norm_eval
 from .calls import NotSupported
 from .compiler import available
@@ -13,6 +13,7 @@ from .layer_norm import layer_norm, layer_norm_backward, rms_norm, rms_norm_back
 from .layer_norm_higher import layer_norm_backward_tangent, layer_norm_double_backward, layer_norm_tangent
 from .pointwise import Pointwise, fuse
 from .runtime import get_num_threads, set_num_threads
+from .softmax import along as softmax_along
 from .softmax import log_softmax, log_softmax_backward, softmax, softmax_backward
 from .weight_norm import (
     weight_norm,
@@ -29,6 +30,7 @@ __all__ = [
     "batch_norm_backward",
     "batch_norm_eval",
     "copies",
+    "folds",
     "fuse",
     "get_num_threads",
     "group_norm",
@@ -42,13 +44,16 @@ __all__ = [
     "log_softmax",
     "log_softmax_backward",
     "matmul",
+    "matrices",
     "ordering",
     "pool",
+    "ranks",
     "rms_norm",
     "rms_norm_backward",
     "scans",
     "set_num_threads",
     "softmax",
+    "softmax_along",
     "softmax_backward",
     "sums",
     "weight_norm",

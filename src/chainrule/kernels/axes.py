@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import compiler, runtime
-from .calls import Calls, NotSupported, kernel_type
+from .calls import Calls, NotSupported, kernel_type, prod
 from .lang import DType, Kernel, i64
 from .pool import empty
 
@@ -105,6 +105,44 @@ _calls = Calls(_prepare)
 def _parts(arrays: int, out: int) -> tuple[int, int]:
     part = max(1, -(-out // max(1, -(-PARTS // max(arrays, 1)))))
     return -(-out // part), part
+
+
+def sums_at(xd: Any, sizes: tuple[int, int, int], tables: Tables, by: Any, divided: str, shape: tuple[int, ...]) -> Any:
+    """`sums` as a function of arrays of one type and size to one of a shape, or None; it gives None for what is not contiguous."""
+    arrays, lines, n = sizes
+    out, (longest, m) = len(tables.first) - 1, tables.entry.shape
+    f = _calls["sum", xd, tables.line_weight is not None, divided]
+    if f is None or not prod(shape):
+        return None
+    parts, part = _parts(arrays, out)
+    more = () if tables.line_weight is None else (tables.line_weight, tables.entry_weight)
+    tail = (tables.first, tables.line, tables.entry, tables.count, *more, *(by if divided else ()))
+    tail += (arrays, lines, n, out, m, longest, parts, part)
+    threads = runtime.pool
+
+    def go(x: Any) -> Any:
+        y = empty(shape, xd)
+        return None if f(threads(), x, y, empty((arrays * parts * n,), xd), *tail) is False else y
+
+    return go
+
+
+def maxima_at(xd: Any, sizes: tuple[int, int, int], tables: Tables, shape: tuple[int, ...]) -> Any:
+    """`maxima` as a function of arrays of one type and size to two of a shape, or None; it gives None for what is not contiguous."""
+    arrays, lines, n = sizes
+    out, (longest, m) = len(tables.first) - 1, tables.entry.shape
+    f = _calls["max", xd, False, ""]
+    if f is None or not prod(shape):
+        return None
+    parts, part = _parts(arrays, out)
+    tail = (tables.first, tables.line, tables.entry, tables.count, arrays, lines, n, out, m, longest, parts, part)
+    threads = runtime.pool
+
+    def go(x: Any) -> Any:
+        y, place = empty(shape, xd), empty(shape, np.int64)
+        return None if f(threads(), x, y, place, *tail) is False else (y, place)
+
+    return go
 
 
 def sums(x: Any, tables: Tables, by: Any, divided: str) -> Any:

@@ -15,12 +15,13 @@ from . import bessel, compiler, functions, math, runtime
 from .calls import Calls, NotSupported, kernel_type, prod, streams
 from .lang import DType, Kernel, Value, bool_, compute_type
 from .pointwise import BLOCK, OPS
-from .pool import empty
+from .pool import MIN_BYTES, empty
 
 SHORT = 16  # entries of an innermost dim below which a loop over them is not worth its beginning
 DIMS = 3
 CHEAP, COSTLY = 1 << 15, 1 << 11  # elements from which a compiled loop is worth its call
 NUMBERS = (float, int, np.floating, np.integer)
+CONTIGUOUS, ALIGNED = 1, 256  # NumPy's flags
 NUMBER, EACH, SAME = "n", "e", "s"  # a number; along the lanes an operand moves, or repeats
 
 Formula = Callable[..., Value]
@@ -97,6 +98,15 @@ def _spread(shape: tuple[int, ...], own: tuple[int, ...], strides: tuple[int, ..
     return (0,) * lack + tuple([0 if s == 1 else t for s, t in zip(own, strides, strict=True)])
 
 
+def _dense(dtype: np.dtype, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides of a contiguous array."""
+    strides, step = [], dtype.itemsize
+    for n in reversed(shape):
+        strides.append(step)
+        step *= max(n, 1)
+    return tuple(reversed(strides))
+
+
 class Elementwise:
     """``f(*operands)``: the compiled formula on arrays and numbers that broadcast, or None where there is no code for them.
 
@@ -112,8 +122,8 @@ class Elementwise:
         self.calls = Calls(self.prepare)
 
     def prepare(self, *operands: Any) -> Any:
-        """The code for operands given as (dtype, shape, strides), or None for a number."""
-        arrays = [o for o in operands if o is not None]
+        """The function of operands given as (dtype, shape, strides or None for a contiguous one), or None for a number."""
+        arrays = [o if o[2] is not None else (*o[:2], _dense(*o[:2])) for o in operands if o is not None]
         floats = {o[0] for o in arrays if o[0].kind != "b"}
         if len(floats) != 1:
             raise NotSupported
@@ -161,33 +171,40 @@ class Elementwise:
             tag = "".join(kind for kind, _ in kinds)
             f = compiler.compile_kernel(build(f"{self.name}_{tag}_{compute}", self.formula, *key, self.cost))
             self.compiled[key] = f
-        outer = [1] * (DIMS - len(sizes)) + sizes
         yd = np.dtype(bool) if self.boolean else next(o[0] for o in arrays if o[0].kind != "b")
-        return f, shape, yd, back, (*outer, *numbers)
+        steps_ = (*[1] * (DIMS - len(sizes)), *sizes, *numbers)
+        new, threads = np.empty if size * out.size < MIN_BYTES else empty, runtime.pool
+
+        def go(*given: Any) -> Any:
+            y = new(shape, yd)
+            if f(threads(), *given, y, *steps_) is False:
+                return None
+            return y if back is None else y.transpose(back)
+
+        return go
 
     def __call__(self, *operands: Any) -> Any:
         key: list[Any] = []
-        given: list[Any] = []
+        numbers = False
         for x in operands:
-            if type(x) is np.ndarray:
-                if x.ndim == 0 and x.dtype.kind == "f":
-                    given.append(float(x))
-                    key.append(None)
-                    continue
-                if not x.flags.aligned:
+            if type(x) is np.ndarray and x.ndim:
+                flags = x.flags.num
+                if not flags & ALIGNED:
                     return None
-                key.append((x.dtype, x.shape, x.strides))
-                given.append(x)
-            elif isinstance(x, NUMBERS):
+                key.append((x.dtype, x.shape, None if flags & CONTIGUOUS else x.strides))
+            elif isinstance(x, NUMBERS) or (type(x) is np.ndarray and x.dtype.kind == "f"):
+                numbers = True
                 key.append(None)
-                given.append(float(x))
             else:
                 return None
-        call = self.calls[tuple(key)]
-        if call is None:
+        go = self.calls[tuple(key)]
+        if go is None:
             return None
-        f, shape, yd, back, numbers = call
-        y = empty(shape, yd)
-        if f(runtime.pool(), *given, y, *numbers) is False:
-            return None
-        return y if back is None else y.transpose(back)
+        return (
+            go(*[x if type(x) is np.ndarray and x.ndim else float(x) for x in operands]) if numbers else go(*operands)
+        )
+
+    def at(self, *operands: Any) -> Any:
+        """The function for contiguous operands of these types and shapes, or None: it asks nothing of them."""
+        key = [(x.dtype, x.shape, None) if type(x) is np.ndarray and x.ndim else None for x in operands]
+        return self.calls[tuple(key)] if any(key) else None

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from . import compiler, runtime
-from .calls import Calls, NotSupported, kernel_type
+from .calls import Calls, NotSupported, kernel_type, prod
 from .lang import BY_NAME, Array, DType, Kernel, Value, bool_, f16, f32, f64, i32, i64, u8
 from .pool import empty
 
@@ -350,4 +350,80 @@ def outside(i: np.ndarray, low: int, high: int) -> bool:
     return bool(y.any())
 
 
-__all__ = ["LEAST", "Array", "add", "add_rows", "count", "last", "outside", "put", "take"]
+# -- arrays of one kind: what their shapes decide is decided once ---------------------------------------------------------------
+
+MOST = LEAST  # entries
+
+
+def _prepare_at(what: str, xd: np.dtype, shape: tuple[int, ...], own: tuple[int, ...], dim: int) -> Any:
+    """ "take", "put" or "add" along `dim` of arrays of a shape by contiguous indices of the shape `own`, as a function of the arrays.
+
+    It gives None where the arrays do not lie as they must.
+    """
+    d = dim % len(shape)
+    if len(own) != len(shape) or shape[:d] != own[:d] or shape[d + 1 :] != own[d + 1 :] or 0 in shape or 0 in own:
+        raise NotSupported
+    rows, n, m, width = prod(shape[:d]), shape[d], own[d], prod(shape[d + 1 :])
+    if max(rows * n * width, rows * m * width) > MOST:
+        raise NotSupported
+    steps = (m * width if rows > 1 else 0, width if m > 1 else 0, 1 if width > 1 else 0)
+    sizes = (rows, n, m, width, *steps)
+    threads, new = runtime.pool, np.empty
+    if what == "take":
+        f = _code("take", _moved(xd), "line" if width == 1 and steps[1] == 1 else "each")
+
+        def take(x: np.ndarray, i: np.ndarray) -> Any:
+            if not i.flags.c_contiguous or not i.flags.aligned:
+                return None
+            y = new(own, xd)
+            return None if f(threads(), x, i, y, *sizes) is False else y
+
+        return take
+    if what == "put":
+        f = _code("put", _moved(xd))
+
+        def put(x: np.ndarray, i: np.ndarray, src: np.ndarray) -> Any:
+            if not i.flags.c_contiguous or not i.flags.aligned:
+                return None
+            y = x.copy()
+            return None if f(threads(), i, src, y, *sizes) is False else y
+
+        return put
+    f = _code("add", _floats(xd))
+
+    def add(x: np.ndarray, i: np.ndarray, src: np.ndarray) -> Any:
+        if not i.flags.c_contiguous or not i.flags.aligned:
+            return None
+        y = new(shape, xd)
+        done = f(threads(), x, i, src, y, _scratch(rows, n, width, np.float64), *sizes)
+        return None if done is False else y
+
+    return add
+
+
+def _prepare_outside(low: int, high: int, shape: tuple[int, ...]) -> Any:
+    f, size, threads, new, flag = _code("outside"), prod(shape), runtime.pool, np.empty, np.dtype(np.int64)
+    if not 0 < size <= MOST:
+        raise NotSupported
+
+    def outside(i: np.ndarray) -> Any:
+        y = new(1, flag)
+        return None if f(threads(), i, y, size, low, high) is False else y.item()
+
+    return outside
+
+
+_at, _outside = Calls(_prepare_at), Calls(_prepare_outside)
+
+
+def at(what: str, x: np.ndarray, i: np.ndarray, dim: int) -> Any:
+    """The function of `_prepare_at` for arrays like these; None where there is none."""
+    return _at[what, x.dtype, x.shape, i.shape, dim] if i.dtype == np.int64 and i.ndim else None
+
+
+def outside_of(i: np.ndarray, low: int, high: int) -> Any:
+    """`outside` as a function of arrays like `i`, which gives None where it cannot tell; None where there is none."""
+    return _outside[low, high, i.shape] if i.dtype == np.int64 else None
+
+
+__all__ = ["LEAST", "Array", "add", "add_rows", "at", "count", "last", "outside", "outside_of", "put", "take"]

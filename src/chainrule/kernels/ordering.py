@@ -22,16 +22,16 @@ RADIX = 256
 FEW = 64  # candidates up to which each is compared with all
 
 
-def _key_type(t: DType) -> DType:
+def key_type(t: DType) -> DType:
     return i64 if t in (f64, i64) else i32
 
 
-def _key(k: Kernel, x: Array, at: Value, turned: bool) -> Value:
+def key(k: Kernel, x: Array, at: Value, turned: bool) -> Value:
     """The integer whose order is that of the entry; of its complement where the order is turned round."""
     v = x[at]
     key = v
     if x.dtype.kind == "f":
-        bits = (v + 0.0).bits(_key_type(x.dtype))  # -0 becomes 0
+        bits = (v + 0.0).bits(key_type(x.dtype))  # -0 becomes 0
         top = 8 * bits.dtype.size - 1  # type: ignore[union-attr]
         greatest = (1 << top) - 1
         key = k.select(v.ne(v), greatest, bits ^ ((bits >> top) & greatest))
@@ -43,7 +43,7 @@ class _Rows:
 
     def __init__(self, what: str, name: str, turned: bool) -> None:
         self.t = BY_NAME[name]
-        self.key = _key_type(self.t)
+        self.key = key_type(self.t)
         self.k = k = Kernel(
             f"{what}_{'down' if turned else 'up'}_{name}",
             compute_type(self.t) if self.t.kind == "f" else f64 if self.key is i64 else f32,
@@ -67,7 +67,7 @@ class _Rows:
     def keyed(self, row: Value, base: Value) -> None:
         """The keys of the row, in memory."""
         with self.k.lanes(self.n, unroll=4) as j:
-            self.keys[base + j] = _key(self.k, self.x, row * self.n + j, self.turned)
+            self.keys[base + j] = key(self.k, self.x, row * self.n + j, self.turned)
 
     def sorted(self, base: Value, count: Value, counts: Array) -> Value:
         """The first `count` keys in memory and their positions brought into order, by radix; where they are then."""
@@ -219,19 +219,19 @@ def _prepare(what: str, *args: Any) -> Callable[..., Any]:
 
 
 _calls = Calls(_prepare)
-_INTS = {np.dtype(np.int64): "i64", np.dtype(np.int32): "i32"}
+INTS = {np.dtype(np.int64): "i64", np.dtype(np.int32): "i32"}
 
 
 def _rows(x: np.ndarray) -> tuple[np.ndarray, str, tuple[int, int, int], list[np.ndarray]]:
     """The rows of the last axis, the name of their type, how they are shared, and the memory for it."""
-    name = _INTS.get(x.dtype) or kernel_type(x.dtype).name
+    name = INTS.get(x.dtype) or kernel_type(x.dtype).name
     n = x.shape[-1]
     rows = x.size // max(n, 1)
     if not x.size or n >= 1 << 31:
         raise NotSupported
     each = -(-rows // PARTS)
     parts = -(-rows // each)
-    wide = np.int64 if _key_type(BY_NAME[name]) is i64 else np.int32
+    wide = np.int64 if key_type(BY_NAME[name]) is i64 else np.int32
     memory = [empty((parts * n * 2,), d) for d in (wide, np.int32)]
     return np.ascontiguousarray(x), name, (rows, n, each), memory
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from . import compiler, runtime
 from .calls import Calls, NotSupported, kernel_type, prod
-from .lang import BY_NAME, Array, Kernel, Value, Variable, f64
+from .lang import BY_NAME, Array, Kernel, Value, Variable, compute_type, f64, i64
 from .pool import empty
 
 ROWS = 8  # sequences at a time: each waits for its last addition
@@ -110,3 +110,53 @@ def scan(x: np.ndarray, dim: int, what: str, back: bool = False, factor: np.ndar
     if call[0](runtime.pool(), *arrays, y, *call[1]) is False:
         raise NotSupported
     return y
+
+
+# -- running extremes ---------------------------------------------------------------------------------------------------------
+
+
+def build_extreme(name: str, largest: bool) -> Kernel:
+    """``y[a, i, b]``: where the greatest (or smallest) of x[a, 0 .. i, b] stands, the last of equals; a NaN stays."""
+    t = BY_NAME[name]
+    k = Kernel(f"running_{'max' if largest else 'min'}_{name}", compute_type(t) if t.kind == "f" else f64)
+    x, y = k.array("x", t), k.array("y", i64)
+    k1, n, k2 = k.size("k1"), k.size("n"), k.size("k2")
+    with k.grid(k1 * k2, cost=n * 4) as g:
+        base = g // k2 * n * k2 + g % k2
+        best, at = k.var(k.compute if t.kind == "f" else t, x[base]), k.var(i64, 0)
+        with k.loop(0, n) as i:
+            v, old = x[base + i * k2], best.get()
+            better = ((v >= old) if largest else (v <= old)) | v.ne(v)
+            best.set(k.select(better, v, old))
+            at.set(k.select(better, i, at.get()))
+            y[base + i * k2] = at.get()
+    return k
+
+
+def _extreme(name: str, largest: bool) -> Any:
+    return compiler.compile_kernel(build_extreme(name, largest))
+
+
+def _prepare_extreme(xd: np.dtype, shape: tuple[int, ...], dim: int, largest: bool) -> Any:
+    f = _extremes[{np.dtype(np.int64): "i64", np.dtype(np.int32): "i32"}.get(xd) or kernel_type(xd).name, largest]
+    d = dim % len(shape)
+    sizes = (prod(shape[:d]), shape[d], prod(shape[d + 1 :]))
+    if f is None or not prod(shape):
+        raise NotSupported
+    threads, place = runtime.pool, np.dtype(np.int64)
+
+    def go(x: np.ndarray) -> np.ndarray:
+        y = empty(shape, place)
+        if f(threads(), x, y, *sizes) is False:
+            f(threads(), x.copy(), y, *sizes)
+        return y
+
+    return go
+
+
+_extremes, _running = Calls(_extreme), Calls(_prepare_extreme)
+
+
+def extremes(x: np.ndarray, dim: int, largest: bool) -> Any:
+    """Where the running extremes along `dim` stand, as a function of arrays like `x`; None where there is none."""
+    return _running[x.dtype, x.shape, dim, largest]

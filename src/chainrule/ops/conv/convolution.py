@@ -472,7 +472,9 @@ def _declare(d: int) -> None:
         f"    `input` is ``(N, C, {', '.join(axes)})`` or without N, `weight` ``(C, O / groups, *kernel)``.\n"
     )
     public(f"conv{d}d nn.functional.conv{d}d", out=False)(keeps_format(straight(by_sizes(conv))))
-    public(f"conv_transpose{d}d nn.functional.conv_transpose{d}d", out=False)(keeps_format(straight(by_sizes(conv_transpose))))
+    public(f"conv_transpose{d}d nn.functional.conv_transpose{d}d", out=False)(
+        keeps_format(straight(by_sizes(conv_transpose)))
+    )
 
 
 for _d in (1, 2, 3):

@@ -150,10 +150,14 @@ class Maps:
             by = np.ascontiguousarray(each.reshape(-1), kind), np.ascontiguousarray(self.by[-1], kind)
         return axes.Tables(np.searchsorted(o, np.arange(m + 1)), i, lines, entry, count, columns), by
 
+    def sizes(self, x: Any) -> tuple[int, int, int]:
+        """How many arrays, their lines, and the entries of a line."""
+        d = x.ndim - len(self.taps)
+        return math.prod(x.shape[:d]), math.prod(x.shape[d:-1]), x.shape[-1]
+
     def flat(self, x: Any) -> Any:
         """x as [arrays, lines, entries of a line]."""
-        d = x.ndim - len(self.taps)
-        return np.ascontiguousarray(x).reshape(math.prod(x.shape[:d]), math.prod(x.shape[d:-1]), x.shape[-1])
+        return np.ascontiguousarray(x).reshape(self.sizes(x))
 
     def apply(self, x: Any) -> Any:
         d = len(self.taps)
@@ -179,6 +183,23 @@ def axes_map_p(x: Any, *, maps: Maps) -> Any:
     return maps.apply(x)
 
 
+def _special(xs: list[Any], kw: dict[str, Any]) -> Any:
+    """The compiled loop with its tables."""
+    x, maps = xs[0], kw["maps"]
+    if x.dtype.char not in "fd" or not x.size or any(t is None for t in maps.taps):
+        return None
+    tables, by = maps.tables(x.dtype)
+    shape = (*x.shape[: x.ndim - len(maps.taps)], *(t.m for t in maps.taps))
+    go = axes.sums_at(x.dtype, maps.sizes(x), tables, by, "" if by is None else "x" if maps.before else "y", shape)
+
+    def quick(x: Any) -> Any:
+        y = go(x)
+        return maps.apply(x) if y is None else y
+
+    return None if go is None else quick
+
+
+axes_map_p.special = _special
 axes_map_p.vjp([lambda g, y, x, *, maps: axes_map_p(g, maps=maps.transposed)])
 
 

@@ -101,6 +101,25 @@ def max_windows_p(x: Any, *, taps: tuple[Taps, ...]) -> Any:
     return x, i
 
 
+def _special(xs: list[Any], kw: dict[str, Any]) -> Any:
+    """The compiled loop with its tables."""
+    x, taps = xs[0], kw["taps"]
+    if x.dtype.char not in "fd" or not x.size or not all(t.m and np.diff(t.first).min() for t in taps):
+        return None
+    maps = maps_of(taps)
+    tables = maps.tables(x.dtype)[0]
+    shape = (*x.shape[: x.ndim - len(taps)], *(t.m for t in taps))
+    go = axes.maxima_at(x.dtype, maps.sizes(x), tables, shape)
+
+    def quick(x: Any) -> Any:
+        return go(x) or max_windows_p.body(x, taps=taps)
+
+    return None if go is None else quick
+
+
+max_windows_p.special = _special
+
+
 def _flat(x: Tensor, d: int) -> Tensor:
     shape = x.shape[: x.ndim - d]
     return reshape(x, *shape, math.prod(x.shape[x.ndim - d :]))

@@ -36,6 +36,11 @@ def scatter_p(x: Any, i: Any, src: Any, *, dim: int, ss: tuple[int, ...]) -> Any
     return moving.scatter(x, i, src if src.shape == i.shape else src[tuple([slice(0, m) for m in i.shape])], dim)
 
 
+gather_p.special = lambda xs, kw: moving.quickly(moving.gather, "take", xs, kw["dim"])
+scatter_p.special = lambda xs, kw: moving.quickly(moving.scatter, "put", xs, kw["dim"])
+scatter_add_p.special = lambda xs, kw: moving.quickly(moving.scatter_add, "add", xs, kw["dim"])
+
+
 def _zeros(shape: Any, like: Any) -> Any:
     return zeros(tuple(shape), like.dtype)
 
@@ -158,6 +163,21 @@ def check_range_p(i: Any, *, n: int, name: str, dim: int) -> Any:
         kind = IndexError if name.startswith("index_") else RuntimeError  # as PyTorch has it
         raise kind(f"{name}(): index {bad} is out of bounds for dimension {dim} with size {n}")
     return i
+
+
+def _check_range_of(xs: list[Any], kw: dict[str, Any]) -> Any:
+    """The check by one call of compiled code."""
+    outside = moving.indexing.outside_of(xs[0], 0, kw["n"])
+    if outside is None:
+        return None
+
+    def check(i: Any) -> Any:
+        return check_range_p.body(i, **kw) if outside(i) != 0 else i  # and where it cannot tell
+
+    return check
+
+
+check_range_p.special = _check_range_of
 
 
 def _check_range(name: str, i: Tensor, n: int, dim: int) -> None:

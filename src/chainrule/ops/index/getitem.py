@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 import warnings
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from ...core.shapes import broadcast_shapes, constant, wrap_dim
 from ...core.sizes import SEEN, is_ragged
 from ...core.straight import straight
 from ...core.tensor import Tensor
+from ...core.viewing import viewing
 from ...core.views import assign
 from ..elementwise.select import where_p
 from ..shape.functional import set_slice_p
@@ -241,7 +243,7 @@ _ALL = slice(None)
 _ITEMS = {_WHOLE: _ALL, _NEW: None, _DOTS: Ellipsis}
 
 
-@straight
+@functools.partial(straight, most=1 << 22)
 def _chosen(x: Tensor, pattern: Any, *tensors: Tensor) -> Tensor:
     """``x[key]`` of a coded index."""
     return _indexed(x, _decoded(pattern, tensors))
@@ -419,7 +421,7 @@ def _delitem(self: Tensor, key: Any) -> None:
     raise TypeError("Tensor does not support deleting items")
 
 
-Tensor.__getitem__ = _getitem  # type: ignore[method-assign, assignment]
+Tensor.__getitem__ = viewing(_getitem)  # type: ignore[method-assign, assignment]
 Tensor.__setitem__ = _setitem  # type: ignore[method-assign, assignment]
 Tensor.__delitem__ = _delitem  # type: ignore[method-assign, assignment]
 

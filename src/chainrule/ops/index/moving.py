@@ -139,6 +139,22 @@ def _folded(x: Any, i: Any, dim: int) -> tuple[Any, Any]:
     return np.ascontiguousarray(x).reshape((a, x.shape[d], b)), i.reshape((a, i.shape[d], b))
 
 
+def quickly(body: Any, what: str, xs: list[Any], dim: int) -> Any:
+    """`body` for arrays like `xs`, small ones that lie as they should, by one call of compiled code; None where there is none."""
+    x, i, *rest = xs
+    if any(v.shape != i.shape or v.dtype != x.dtype for v in rest) or (what == "add" and x.dtype not in dt.REALS):
+        return None
+    go = indexing.at(what, x, i, dim)
+    if go is None:
+        return None
+
+    def quick(*xs: Any) -> Any:
+        y = go(*xs)
+        return body(*xs, dim) if y is None else y
+
+    return quick
+
+
 def gather(x: Any, i: Any, dim: int) -> Any:
     """``y[a][b] = x[i[a][b]][b]`` for dim 0, and so on."""
     if i.size >= LEAST:
@@ -152,6 +168,10 @@ def gather(x: Any, i: Any, dim: int) -> Any:
 
 def scatter_add(x: Any, i: Any, src: Any, dim: int) -> Any:
     """`x` with `src`, which has the shape of `i`, added at the places that gather would read."""
+    if x.dtype in dt.REALS and src.dtype == x.dtype and (go := indexing.at("add", x, i, dim)) is not None:
+        y = go(*[np.ascontiguousarray(v) for v in (x, i, src)])
+        if y is not None:
+            return y
     if i.size >= LEAST and x.dtype in dt.REALS and src.dtype == x.dtype:
         try:
             a, at = _folded(x, i, dim)

@@ -172,6 +172,15 @@ def wrap_index_p(i: Any, *, n: int, dim: int) -> Any:
     return np.where(i < 0, i + n, i)
 
 
+def _wrapped(xs: list[Any], kw: dict[str, Any]) -> Any:
+    """The check by one call of compiled code."""
+    outside = moving.indexing.outside_of(xs[0], 0, kw["n"])
+    return None if outside is None else lambda i: i if outside(i) == 0 else wrap_index_p.body(i, **kw)
+
+
+wrap_index_p.special = _wrapped
+
+
 def put_rows(x: Tensor, i: Tensor, v: Tensor) -> Tensor:
     """`x` (rows first) with rows `i` replaced by `v`."""
     return set_rows_p(x, i, v, r=x.ndim - 1, s=i.ndim)

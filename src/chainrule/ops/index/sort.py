@@ -37,6 +37,8 @@ def _last(f: Any, x: Any, dim: int, *args: Any) -> Any:
 
 def in_order(x: Any, dim: int, descending: bool = False) -> tuple[Any, Any]:
     """Values along `dim` in order, stably, NaN greatest, and their old positions."""
+    if (go := kernels.ranks.first(x, dim, x.shape[dim], descending)) is not None:
+        return go(x)
     if x.size >= LEAST:
         try:
             return _last(kernels.ordering.sort, x, dim, descending)
@@ -77,6 +79,8 @@ def _(g: Any, y: Any, x: Any, *, dim: int, descending: bool, old: tuple[int, ...
 @op("top", integer_outputs=(1,), grows="old")
 def top_p(x: Any, *, k: int, dim: int, largest: bool, old: tuple[int, ...]) -> Any:
     """The first `k` values that a sort along `dim` would give, and their old positions."""
+    if (go := kernels.ranks.first(x, dim, k, largest)) is not None:
+        return go(x)
     if x.size >= LEAST:
         try:
             return _last(kernels.ordering.top, x, dim, k, largest)
@@ -86,6 +90,10 @@ def top_p(x: Any, *, k: int, dim: int, largest: bool, old: tuple[int, ...]) -> A
     key[dim] = slice(k)
     i = np.ascontiguousarray(_order(x, dim, largest)[tuple(key)])
     return np.take_along_axis(x, i, dim), i
+
+
+sort_p.special = lambda xs, kw: kernels.ranks.first(xs[0], kw["dim"], xs[0].shape[kw["dim"]], kw["descending"])
+top_p.special = lambda xs, kw: kernels.ranks.first(xs[0], kw["dim"], kw["k"], kw["largest"])
 
 
 @top_p.jvp

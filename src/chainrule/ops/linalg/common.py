@@ -317,7 +317,7 @@ def raise_info(name: str, info: Tensor, message: str) -> None:
     """Raise where a factorization reports a failure; `message` takes its index."""
 
     def check(v: Any) -> None:
-        if type(v) is np.ndarray and (v > 0).any():
+        if type(v) is np.ndarray and (v.item() > 0 if not v.ndim else (v > 0).any()):
             at = int(np.argmax(v.reshape(-1) > 0))
             which = f"(Batch element {at}): " if v.ndim else ""
             raise LinAlgError(f"{name}: {which}{message.format(int(v.reshape(-1)[at]))}")

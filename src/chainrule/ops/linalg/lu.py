@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ... import kernels
 from ...core import dtypes as dt
 from ...core.declare import op
 from ...core.registry import public
@@ -86,6 +87,11 @@ def _permutation(piv: Any, m: int) -> Any:
 
 def lu_body(a: Any, pivot: bool) -> Any:
     """Packed L and U, interchanges (from 1), the first zero pivot, the permutation of rows and its inverse."""
+    if pivot:
+        try:
+            return kernels.matrices.lu(a)
+        except kernels.NotSupported:
+            pass
     lead, (m, n) = a.shape[:-2], a.shape[-2:]
     k = min(m, n)
     flat = a.reshape(math.prod(lead), m, n)

@@ -108,6 +108,18 @@ def matmul_p(a: Any, b: Any) -> Any:
     return np.matmul(a, b)
 
 
+def _multiplied(xs: list[Any], kw: dict[str, Any]) -> Any:
+    a, b = xs
+    if a.dtype is not b.dtype or a.dtype.num not in FLOAT_NUMS or a.size >= TALL or b.size >= TALL:
+        return None
+    if a.ndim == b.ndim == 2:
+        return lambda a, b: a.dot(b)
+    return np.matmul if a.ndim == b.ndim and a.shape[-1] > 1 else None
+
+
+matmul_p.special = _multiplied
+
+
 def _outer(a: Any, b: Any) -> Any:
     """``a * b`` for columns a and rows b. A large result comes from the pool of buffers, since fresh memory costs more in
     page faults than the arithmetic does, and two threads write it."""
@@ -380,6 +392,23 @@ def linear_p(x: Any, w: Any, b: Any) -> Any:
     if y.dtype is b.dtype and b.ndim <= y.ndim and np.broadcast_shapes(y.shape, b.shape) == y.shape:
         return np.add(y, b, out=y)
     return y + b
+
+
+def _layer(xs: list[Any], kw: dict[str, Any]) -> Any:
+    x, w, b = xs
+    if not (x.dtype is w.dtype is b.dtype and x.dtype.num in FLOAT_NUMS) or (x.ndim, w.ndim, b.ndim) != (2, 2, 1):
+        return None
+    if max(x.size, w.size) >= TALL:
+        return None
+
+    def layer(x: Any, w: Any, b: Any) -> Any:
+        y = x.dot(w.T)
+        return np.add(y, b, y)
+
+    return layer
+
+
+linear_p.special = _layer
 
 
 def per_row(b: Tensor) -> Tensor:

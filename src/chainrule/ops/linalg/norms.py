@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import kernels
 from ...core import dtypes as dt
 from ...core.declare import op
 from ...core.dispatch import innermost, look, recorder_of
@@ -23,7 +24,7 @@ from ..elementwise.parts import abs, real, sgn
 from ..elementwise.power import pow_p
 from ..elementwise.publish import zeros_like
 from ..elementwise.select import where
-from ..reduce.adding import ABS, SQUARE, shape_of, total
+from ..reduce.adding import ABS, SQUARE, folded, shape_of, total
 from ..reduce.reductions import axes, spread, sum, sum_p, wide, widen
 
 INF = math.inf
@@ -54,9 +55,21 @@ def _rescaled(a: Any, y: Any, s: Any, p: float, dim: Any) -> Any:
     return np.where(ok, m * _root(_power_sum(a / m, p, dim), p), y).astype(y.dtype, copy=False)
 
 
+def _folded(xs: list[Any], kw: dict[str, Any]) -> Any:
+    """The compiled loop for small arrays of narrow floats."""
+    p, x, dim, keepdim = kw["ord"], xs[0], kw["dim"], kw["keepdim"]
+    if p in (1, 2):
+        return folded(kernels.folds.norm_2 if p == 2 else kernels.folds.norm_1, x, dim, keepdim)
+    if p == INF:
+        return folded(kernels.folds.greatest, x, dim, keepdim)
+    return None if p <= 0 or math.isinf(p) or p != p else folded(kernels.folds.norm_p, x, dim, keepdim, float(p))
+
+
 @op("vector_norm", sizes="old")
 def vector_norm_p(x: Any, *, ord: float, dim: tuple[int, ...], keepdim: bool, old: tuple[int, ...]) -> Any:
     """``(sum |x|**p)**(1/p)`` over `dim`; order 0 counts the non-zeros, the infinite orders take the extremes of |x|."""
+    if (go := _folded([x], {"ord": ord, "dim": dim, "keepdim": keepdim})) is not None:
+        return go(x)
     d = np.finfo(x.dtype).dtype if x.dtype.kind == "c" else x.dtype
     a = np.abs(x) if x.dtype.kind == "c" else widen(x)
     with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
@@ -68,6 +81,9 @@ def vector_norm_p(x: Any, *, ord: float, dim: tuple[int, ...], keepdim: bool, ol
             s = _power_sum(a, ord, dim)
             y = _rescaled(a, _root(s, ord), s, ord, dim) if a.size else _root(s, ord)
         return np.asarray(y).astype(d, copy=False).reshape(shape_of(x.shape, dim, keepdim))
+
+
+vector_norm_p.special = _folded
 
 
 def _slope(x: Any, y: Any, p: float, dim: Any, keepdim: bool, old: Any) -> Any:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ... import kernels
 from ...core.declare import op
 from ...core.registry import public
 from ...core.samples import S, sample
@@ -32,6 +33,10 @@ def _substitute(a: Any, b: Any, upper: bool, unit: bool) -> Any:
 @op("solve_triangular", core="(n,n),(n,k)->(n,k)")
 def trsm_p(a: Any, b: Any, *, upper: bool, unit: bool) -> Any:
     """``x`` with ``tri(a) x = b`` for the upper or lower triangle of a, its diagonal taken as ones with `unit`."""
+    try:
+        return kernels.matrices.triangular(a, b, upper, unit)
+    except kernels.NotSupported:
+        pass
     lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     count = int(np.prod(lead))
     n, k = b.shape[-2:]

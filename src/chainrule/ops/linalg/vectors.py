@@ -96,6 +96,16 @@ def dot_p(x: Any, y: Any) -> Any:
     return _wide(lambda x, y: np.matmul(x[..., None, :], y[..., :, None])[..., 0, 0], x, y)
 
 
+def _dotted(xs: list[Any], kw: dict[str, Any]) -> Any:
+    x, y = xs
+    return (
+        (lambda x, y: x.dot(y)) if x.ndim == y.ndim == 1 and x.dtype is y.dtype and x.dtype.num in FLOAT_NUMS else None
+    )
+
+
+dot_p.special = _dotted
+
+
 def _scaled(g: Any, x: Any) -> Any:
     return (g.unsqueeze(-1) if len(sizes_of(g)) else g) * _conj(x)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from math import prod
 from typing import Any
 
@@ -14,6 +15,8 @@ from ...core.samples import Given, S, sample
 from ...core.shapes import constant, wrap_dim
 from ...core.straight import straight
 from ...core.tensor import Tensor
+from ...core.types import REAL_NUMS
+from ...kernels import indexing
 from ...kernels.pool import empty
 from ..activation.piecewise import relu_p
 from ..activation.smooth import log_sigmoid_p
@@ -76,6 +79,29 @@ def likelihood_p(x: Any, t: Any, *, k: int, ignore: int, how: str, name: str) ->
         return y
     with np.errstate(all="ignore"):
         return (y / _counted(t, keep, k)).astype(x.dtype, copy=False)
+
+
+def _likely(xs: list[Any], kw: dict[str, Any]) -> Any:
+    """Of rows of classes, all of which count."""
+    x, t = xs
+    k, how, ignore = kw["k"], kw["how"], kw["ignore"]
+    if k != 1 or x.ndim != 2 or how == "none" or not x.size or 0 <= ignore < x.shape[1] or x.dtype.num not in REAL_NUMS:
+        return None
+    outside = indexing.outside_of(t, 0, x.shape[1])
+    if outside is None:
+        return None
+    rows, n = np.arange(x.shape[0]) * x.shape[1], float(x.shape[0])
+
+    def quick(x: Any, t: Any) -> Any:
+        if outside(t) != 0:
+            return likelihood_p.body(x, t, **kw)
+        y = total(-x.take(rows + t), (-1,))
+        return y / n if how == "mean" else y
+
+    return quick
+
+
+likelihood_p.special = _likely
 
 
 @op("likelihood_pull", batch="expand")
@@ -203,7 +229,7 @@ def _by_class_dim(f: Any, input: Tensor, target: Tensor, dim: int, **kw: Any) ->
 
 
 @public("nn.functional.nll_loss", out=False)
-@straight
+@functools.partial(straight, most=1 << 22)
 def nll_loss(
     input: Tensor,
     target: Tensor,

@@ -129,6 +129,7 @@ huber_p = smooth(
     lambda d, *, delta: where(abs.bind(d) > delta, 0, zeros_like(d) + 1),
     static=True,
     cost=1,
+    usual=({"delta": 1.0},),
 )
 
 
@@ -246,13 +247,13 @@ def _bce_logits_pull_kernel(k: Any, g: Any, x: Any, z: Any) -> Any:
 
 bce_logits_p = pointwise(
     "bce_logits",
-    compiled("bce_logits", _bce_logits, _bce_logits_kernel),
+    compiled("bce_logits", _bce_logits, _bce_logits_kernel, least=0),
     lambda t, y, x, z: bce_logits_pull_p.bind(t, x, z),
     lambda t, y, x, z: -t * x,
 )
 bce_logits_pull_p = pointwise(
     "bce_logits_pull",
-    compiled("bce_logits_pull", _bce_logits_pull, _bce_logits_pull_kernel),
+    compiled("bce_logits_pull", _bce_logits_pull, _bce_logits_pull_kernel, least=0),
     lambda s, y, g, x, z: bce_logits_pull_p.bind(s, x, z),
     lambda s, y, g, x, z: s * (g * sigmoid_slope(x)),
     lambda s, y, g, x, z: -s * g,

@@ -23,9 +23,11 @@ __all__ = [
     "SQUARE",
     "WIDER",
     "add",
+    "folded",
     "product",
     "shape_of",
     "side_by_side",
+    "spreads",
     "total",
     "variance",
 ]
@@ -75,6 +77,8 @@ def total(
 def product(x: Any, dim: tuple[int, ...], keepdim: bool = False) -> Any:
     """The product over `dim`, in double precision and rounded once; of integers and booleans in int64."""
     d = x.dtype
+    if (go := folded(kernels.folds.product, x, dim, keepdim)) is not None:
+        return go(x)
     if d.kind in "iub":
         return multiply(x, axis=dim, keepdims=keepdim, dtype=np.int64)
     if x.size >= LARGE:
@@ -84,6 +88,21 @@ def product(x: Any, dim: tuple[int, ...], keepdim: bool = False) -> Any:
             pass
     with np.errstate(over="ignore", under="ignore"):
         return np.asarray(side_by_side(multiply, x, dim, keepdim, WIDER.get(d))).astype(d, copy=False)
+
+
+def folded(f: Any, x: Any, dim: tuple[int, ...], keepdim: bool, *scalars: float) -> Any:
+    """The compiled fold (:mod:`..kernels.folds`) for arrays like `x`, where there is one."""
+    if x.size > kernels.folds.MOST or type(x) is not np.ndarray or x.dtype not in FOLDED:
+        return None
+    return f.at(x, dim, keepdim, *scalars)
+
+
+FOLDED = frozenset((dt.float32.np, dt.float64.np, *dt.HALVES))
+
+
+def spreads(root: bool) -> Any:
+    """The fold of a variance, or of its root."""
+    return kernels.folds.deviation if root else kernels.folds.variance
 
 
 def side_by_side(reduce: Any, x: Any, dim: tuple[int, ...], keepdim: bool, dtype: Any = None) -> Any:
@@ -113,6 +132,8 @@ def shape_of(shape: tuple[int, ...], dim: tuple[int, ...], keepdim: bool) -> tup
 def variance(x: Any, dim: tuple[int, ...], keepdim: bool, n: Any, dof: float, root: bool) -> Any:
     """``sum(|x - mean|**2) / max(dof, 0)`` over `dim` or its square root, in two passes in double precision, rounded once."""
     d = x.dtype
+    if (go := folded(spreads(root), x, dim, keepdim, max(float(dof), 0.0))) is not None:
+        return go(x)
     with np.errstate(all="ignore"):
         s = _squares(x.real, dim, n) + _squares(x.imag, dim, n) if d.kind == "c" else _squares(x, dim, n)
         v = s / max(dof, 0.0)

@@ -49,10 +49,10 @@ def _truth(p: Any) -> Any:
         def call(*args: Any, out: Any = None, **kw: Any) -> Tensor:
             y = form(*args, **kw)
             if out is None:
-                return y  # type: ignore[no-any-return]
+                return y
             if out.dtype not in (dt.bool_, dt.uint8):
                 raise RuntimeError(f"{p.name} only supports bool tensor for result, got: {dt.scalar_type(out.dtype)}")
-            return write_out(out, y)  # type: ignore[no-any-return]
+            return write_out(out, y)
 
         return checked(signed(functools.wraps(form)(call), form, out=True))
 
@@ -73,7 +73,7 @@ any = _truth(any_p)
 @straight
 def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     """The number of entries over `dim` that are not 0."""
-    return sum(input != 0, dim)
+    return sum(input if input.dtype is dt.bool_ else input != 0, dim)
 
 
 @op("hash_tensor", differentiable=False)

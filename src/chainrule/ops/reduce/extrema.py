@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import kernels
 from ...core import dtypes as dt
 from ...core.declare import op
 from ...core.registry import public
@@ -19,6 +20,7 @@ from ...core.straight import straight
 from ...core.tensor import Tensor
 from ..elementwise.compare import maximum, minimum
 from ..index.gather import gather_p
+from .adding import folded
 from .empties import index_or, with_entry
 from .reductions import axes, evenly, published, widen
 from .scan import ValuesIndices
@@ -66,6 +68,8 @@ FILL = (
 
 def _over_dims(name: str, fn: Any) -> Any:
     p = evenly(name, fn)
+    fold = kernels.folds.largest if name == "amax" else kernels.folds.smallest
+    p.special = lambda xs, kw: folded(fold, xs[0], kw["dim"], kw["keepdim"])
 
     def public_form(input: Tensor, dim: Any = (), keepdim: bool = False, *, fill: Any = None) -> Tensor:
         if input.dtype.category == dt.COMPLEX:
@@ -101,10 +105,23 @@ def argmax_p(x: Any, *, dim: int) -> Any:
     return np.asarray(np.argmax(widen(x), axis=dim, keepdims=True))
 
 
+argmax_p.special = lambda xs, kw: _by_method(xs[0], kw["dim"], lambda x, d: x.argmax(d))
+
+
 @op("argmin", differentiable=False)
 def argmin_p(x: Any, *, dim: int) -> Any:
     """The index of the smallest entry along `dim` (the first, or the first NaN), with the dim kept."""
     return np.asarray(np.argmin(widen(x), axis=dim, keepdims=True))
+
+
+argmin_p.special = lambda xs, kw: _by_method(xs[0], kw["dim"], lambda x, d: x.argmin(d))
+
+
+def _by_method(x: Any, dim: int, find: Any) -> Any:
+    if x.dtype in dt.HALVES:
+        return None
+    shape = tuple([1 if d == dim % x.ndim else n for d, n in enumerate(x.shape)])
+    return lambda x: np.asarray(find(x, dim)).reshape(shape)
 
 
 def _arg(p: Any, what: str) -> Any:

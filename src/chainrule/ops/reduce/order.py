@@ -49,6 +49,8 @@ def _kth(x: Any, dim: int, k: int) -> Any:
 @op("kth_index", differentiable=False)
 def kth_index_p(x: Any, *, dim: int, k: int) -> Any:
     """The index along `dim` of the entry that sorting would put at place `k`; NaN counts as largest."""
+    if (go := kernels.ranks.place("nth", x, dim, k)) is not None:
+        return go(x)
     if (i := _kth(x, dim, k)) is not None:
         return i
     x = widen(x)
@@ -56,10 +58,15 @@ def kth_index_p(x: Any, *, dim: int, k: int) -> Any:
     return _first_equal(x, v, dim)
 
 
+kth_index_p.special = lambda xs, kw: kernels.ranks.place("nth", xs[0], kw["dim"], kw["k"])
+
+
 @op("median_index", differentiable=False)
 def median_index_p(x: Any, *, dim: int) -> Any:
     """The index along `dim` of the lower median; of the first NaN if there is one."""
     k = (x.shape[dim] - 1) // 2
+    if (go := kernels.ranks.place("median", x, dim, k)) is not None:
+        return go(x)
     nan = x.dtype.kind not in "iub" and bool(np.isnan(x).any())
     if not nan and (i := _kth(x, dim, k)) is not None:
         return i
@@ -70,9 +77,16 @@ def median_index_p(x: Any, *, dim: int) -> Any:
     return _first_equal(x, v, dim)
 
 
+median_index_p.special = lambda xs, kw: kernels.ranks.place(
+    "median", xs[0], kw["dim"], (xs[0].shape[kw["dim"]] - 1) // 2
+)
+
+
 @op("nanmedian_index", differentiable=False)
 def nanmedian_index_p(x: Any, *, dim: int) -> Any:
     """The index along `dim` of the lower median of what is not NaN."""
+    if (go := _nanmedian([x], {"dim": dim})) is not None:
+        return go(x)
     if x.dtype.kind in "iub" or not np.isnan(x).any():
         return median_index_p.body(x, dim=dim)
     x = widen(x)
@@ -81,12 +95,25 @@ def nanmedian_index_p(x: Any, *, dim: int) -> Any:
     return _first_equal(x, v, dim)
 
 
+def _nanmedian(xs: list[Any], kw: dict[str, Any]) -> Any:
+    return kernels.ranks.place("nanmedian", xs[0], kw["dim"], (xs[0].shape[kw["dim"]] - 1) // 2)
+
+
+nanmedian_index_p.special = _nanmedian
+
+
 def _median(name: str, index: Any, what: str) -> Any:
     def pick(x: Any, *, axis: Any, keepdims: bool) -> Any:
         i = index.body(x, dim=-1)
         return np.take_along_axis(x, i, -1)[..., 0]
 
     over_all = evenly(f"{name}_all", pick)
+
+    def special(xs: list[Any], kw: dict[str, Any]) -> Any:
+        go = None if kw["keepdim"] or xs[0].ndim != 1 else index.special(xs, {"dim": -1})
+        return None if go is None else lambda x: x[go(x)[0]]
+
+    over_all.special = special
 
     def form(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
         x = ordered(name, input, bools=False)
@@ -147,6 +174,8 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Val
 @op("mode_index", differentiable=False)
 def mode_index_p(x: Any, *, dim: int) -> Any:
     """The index along `dim` of the most frequent entry: of the smallest of equally frequent ones, its last occurrence."""
+    if (go := kernels.ranks.place("mode", x, dim)) is not None:
+        return go(x)
     s, order = in_order(np.moveaxis(widen(x), dim, -1), -1)
     place = np.broadcast_to(np.arange(s.shape[-1]), s.shape)
     fresh = np.ones(s.shape, bool)
@@ -154,6 +183,9 @@ def mode_index_p(x: Any, *, dim: int) -> Any:
     run = place - np.maximum.accumulate(np.where(fresh, place, 0), axis=-1)
     at = np.argmax(run, axis=-1, keepdims=True)
     return np.moveaxis(np.take_along_axis(order, at, -1), -1, dim)
+
+
+mode_index_p.special = lambda xs, kw: kernels.ranks.place("mode", xs[0], kw["dim"])
 
 
 @public("mode", methods="mode")

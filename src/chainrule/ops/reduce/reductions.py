@@ -26,7 +26,7 @@ from ..elementwise.elementary import exp
 from ..elementwise.publish import zeros_like
 from ..elementwise.select import where
 from ..shape.slices import flip_p
-from .adding import LARGE, WIDER, add, product, shape_of, side_by_side, total, variance
+from .adding import LARGE, WIDER, add, folded, product, shape_of, side_by_side, spreads, total, variance
 
 
 def kept(shape: tuple[int, ...], dim: tuple[int, ...]) -> tuple[int, ...]:
@@ -61,6 +61,7 @@ def wide(x: Tensor) -> Tensor:
 
 
 LEAST = 1 << 13  # elements from which a compiled loop is worth its call
+F32 = np.dtype(np.float32)
 ALL_DIMS = [tuple(range(-n, 0)) for n in range(8)]
 
 
@@ -86,11 +87,16 @@ def count(shape: Any, dims: tuple[int, ...]) -> int:
 @op("sum", sizes="old", linear="each", moves=True)
 def sum_p(x: Any, *, dim: tuple[int, ...], keepdim: bool, old: tuple[int, ...]) -> Any:
     """The sum over `dim`."""
+    if x.dtype is F32 and (go := folded(kernels.folds.total, x, dim, keepdim)) is not None:
+        return go(x)
     if x.size < LARGE and x.dtype.num in FLOAT_NUMS:
         return side_by_side(add, x, dim, keepdim)
     return total(x, dim, keepdim)
 
 
+sum_p.special = lambda xs, kw: (
+    folded(kernels.folds.total, xs[0], kw["dim"], kw["keepdim"]) if xs[0].dtype is F32 else None
+)
 sum_p.vjp([lambda g, y, x, *, dim, keepdim, old: unsum_p.bind(g, dim=dim, keepdim=keepdim, old=old)])
 sum_p.straight = sum_p.pull_rules, lambda n, g: unsum_p.body(g, **n.kw)
 
@@ -112,7 +118,7 @@ unsum_p.jvp([lambda t, y, g, **kw: unsum_p.bind(t, **kw)])
 unsum_p.vjp([lambda c, y, g, **kw: sum_p.bind(c, **kw)])
 
 
-@public("sum", methods="sum")
+@public("", methods="sum")
 def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The sum of all elements, or over `dim`.
 
@@ -129,6 +135,10 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     n = len(old)
     dims = ALL_DIMS[n] if dim is None and n < 8 else axes(dim, n)
     return sum_p.bind(x, dim=dims, keepdim=keepdim, old=old)
+
+
+# The method is on the way of every gradient: there the op by itself is as short.
+public("sum")(straight(sum, taped=False))
 
 
 @public("mean", methods="mean")
@@ -154,6 +164,9 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
 def prod_p(x: Any, *, dim: int, keepdim: bool, old: tuple[int, ...]) -> Any:
     """The product over one dim."""
     return product(x, (dim,), keepdim)
+
+
+prod_p.special = lambda xs, kw: folded(kernels.folds.product, xs[0], (kw["dim"],), kw["keepdim"])
 
 
 def others(x: Tensor, dim: int) -> Tensor:
@@ -250,6 +263,8 @@ def _finite_max(x: Any, dim: Any) -> Any:
 @op("logsumexp", sizes="old")
 def logsumexp_p(x: Any, *, dim: tuple[int, ...], keepdim: bool, old: tuple[int, ...]) -> Any:
     """``log sum exp x`` over `dim`, shifted by the maximum."""
+    if (go := folded(kernels.folds.log_sum_exp, x, dim, keepdim)) is not None:
+        return go(x)
     d = x.dtype
     if d in dt.HALVES:
         x = x.astype(np.float32)
@@ -258,6 +273,9 @@ def logsumexp_p(x: Any, *, dim: tuple[int, ...], keepdim: bool, old: tuple[int, 
         y = np.log(total(np.exp(x - m), dim, True)) + m
     y = y if keepdim else y.reshape(tuple(s for i, s in enumerate(y.shape) if i - y.ndim not in dim))
     return y.astype(d, copy=False)
+
+
+logsumexp_p.special = lambda xs, kw: folded(kernels.folds.log_sum_exp, xs[0], kw["dim"], kw["keepdim"])
 
 
 def _weights(x: Any, y: Any, dim: Any, keepdim: bool, old: Any) -> Any:
@@ -293,11 +311,8 @@ def softmax_p(x: Any, *, dim: int) -> Any:
     d = x.dtype
     if d in dt.HALVES:
         x = x.astype(np.float32)
-    elif dim == -1 and x.size >= LEAST and x.dtype.num in REAL_NUMS:
-        try:
-            return kernels.softmax(x)
-        except kernels.NotSupported:
-            pass
+    elif x.dtype.num in REAL_NUMS and (go := kernels.softmax_along(x, dim, False)) is not None:
+        return go(x)
     e = np.exp(x - np.maximum.reduce(x, axis=dim, keepdims=True, initial=-np.inf))
     return (e / total(e, (dim,), True)).astype(d, copy=False)
 
@@ -336,15 +351,18 @@ softmax_p.vjp([lambda g, y, x, *, dim: softmax_pull_p(g, y, dim=dim)])
 def log_softmax_p(x: Any, *, dim: int) -> Any:
     """``x - log sum exp x`` over `dim`."""
     d = x.dtype
-    if dim == -1 and x.size >= LEAST and d in dt.REALS:
-        try:
-            return kernels.log_softmax(x)
-        except kernels.NotSupported:
-            pass
+    if d in dt.REALS and (go := kernels.softmax_along(x, dim, True)) is not None:
+        return go(x)
     if d in dt.HALVES:
         x = x.astype(np.float32)
     z = x - np.maximum.reduce(x, axis=dim, keepdims=True, initial=-np.inf)
     return (z - np.log(total(np.exp(z), (dim,), True))).astype(d, copy=False)
+
+
+for _p, _log in ((softmax_p, False), (log_softmax_p, True)):
+    _p.special = lambda xs, kw, _l=_log: (
+        kernels.softmax_along(xs[0], kw["dim"], _l) if xs[0].dtype.num in REAL_NUMS else None
+    )
 
 
 def _less_share(g: Any, y: Any, s: Any) -> Any:
@@ -429,6 +447,8 @@ def log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, inp
 @op("wide_mean", linear="each")
 def mean_p(x: Any, *, dim: tuple[int, ...], keepdim: bool, old: tuple[int, ...]) -> Any:
     """The mean over `dim`, added in double precision and rounded once."""
+    if (go := folded(kernels.folds.mean, x, dim, keepdim)) is not None:
+        return go(x)
     d = x.dtype
     if d in WIDER and d.kind != "c":
         y = total(x, dim, keepdim, mean=np.zeros(shape_of(x.shape, dim, True)), wide=True)
@@ -437,6 +457,7 @@ def mean_p(x: Any, *, dim: tuple[int, ...], keepdim: bool, old: tuple[int, ...])
     return (y / (count(old, dim) or float("nan"))).astype(d, copy=False)
 
 
+mean_p.special = lambda xs, kw: folded(kernels.folds.mean, xs[0], kw["dim"], kw["keepdim"])
 mean_p.vjp([lambda g, y, x, *, dim, keepdim, old: unsum_p.bind(g / count(old, dim), dim=dim, keepdim=keepdim, old=old)])
 
 
@@ -496,6 +517,12 @@ def _(g: Any, y: Any, x: Any, *, dim: Any, dof: float, whole: bool, keepdim: boo
 def std_p(x: Any, *, dim: tuple[int, ...], dof: float, whole: bool, keepdim: bool, old: tuple[int, ...]) -> Any:
     """``sqrt(sum(|x - mean(x)|**2) / max(dof, 0))`` over `dim`, rounded once: the variance may be out of range."""
     return variance(x, dim, keepdim, count(old, dim), dof, True)
+
+
+for _p, _root in ((var_p, False), (std_p, True)):
+    _p.special = lambda xs, kw, _f=_root: folded(
+        spreads(_f), xs[0], kw["dim"], kw["keepdim"], max(float(kw["dof"]), 0.0)
+    )
 
 
 def _std_slope(x: Any, y: Any, dim: Any, dof: Any, whole: bool, keepdim: bool, old: Any) -> Any:

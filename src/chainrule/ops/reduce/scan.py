@@ -90,6 +90,20 @@ def backwards(p: Any, x: Tensor, dim: int, **kw: Any) -> Tensor:
     return flip_p(p(flip_p(x, dims=(dim,)), dim=dim, **kw), dims=(dim,))
 
 
+def _accumulated(fn: Any) -> Any:
+    """Of small arrays of float32: in double precision and rounded."""
+
+    def special(xs: list[Any], kw: dict[str, Any]) -> Any:
+        x, dim = xs[0], kw["dim"]
+        if x.dtype != np.float32 or x.size >= LARGE or kw.get("back"):
+            return None
+        d, work = x.dtype, WIDER[x.dtype]
+        return lambda x: fn.accumulate(x, dim, work).astype(d)
+
+    return special
+
+
+cumsum_p.special = _accumulated(np.add)
 cumsum_p.jvp([lambda t, y, x, *, dim, narrow=False, back=False: cumsum_p(t, dim=dim, back=back)])
 cumsum_p.vjp([lambda g, y, x, *, dim, narrow=False, back=False: cumsum_p(g, dim=dim, back=not back)])
 
@@ -185,6 +199,7 @@ def cumprod_p(x: Any, *, dim: int, narrow: bool = False) -> Any:
 
 
 # y[k] = x[k] y[k-1] is differentiated as a recurrence, so that nothing is ever divided by an x that may be zero.
+cumprod_p.special = _accumulated(np.multiply)
 cumprod_p.jvp([lambda t, y, x, *, dim, narrow=False: linear_scan_p(x, t * shift_p(y, dim=dim, first=1), dim=dim)])
 cumprod_p.vjp(
     [
@@ -267,12 +282,19 @@ ValuesIndices = namedtuple("ValuesIndices", "values indices")
 def _running(name: str, fn: Any, what: str) -> Any:
     @op(f"{name}_index", differentiable=False)
     def p(x: Any, *, dim: int) -> Any:
+        if (go := special([x], {"dim": dim})) is not None:
+            return go(x)
         x = widen(x)
         v = np.moveaxis(x, dim, -1)
         # The last of several equal entries counts, and a NaN stays.
         hit = (v == fn.accumulate(v, axis=-1)) | (v != v)
         k = np.where(hit, np.arange(v.shape[-1]), 0)
         return np.moveaxis(np.maximum.accumulate(k, axis=-1), -1, dim)
+
+    def special(xs: list[Any], kw: dict[str, Any]) -> Any:
+        return kernels.scans.extremes(xs[0], kw["dim"], fn is np.maximum) if xs[0].dtype.kind != "b" else None
+
+    p.special = special
 
     def form(input: Tensor, dim: int) -> ValuesIndices:
         from ..index.gather import gather_p
