@@ -8,6 +8,7 @@ import numpy as np
 
 from ...core.declare import pointwise
 from ...core.registry import public
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from .publish import publish
 from .select import where
@@ -95,6 +96,7 @@ clamp_p = pointwise(
 
 
 @public("clamp clip", methods="clamp clip", inplace="clamp_ clip_")
+@straight
 def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     """``input`` limited to [min, max], numbers or tensors; the bounds get the gradient where they are taken."""
     if min is None and max is None:

@@ -55,11 +55,39 @@ class Large:
         self.made: dict[Any, Any] = {}
 
     def __call__(self, *operands: Any, **static: Any) -> Any:
+        if not static:
+            return (self.made.get(()) or self._make((), static))(*operands)
+        if not all(type(v) in (int, float, bool) for v in static.values()):
+            return None
+        key = tuple(static.items())
+        return (self.made.get(key) or self._make(key, static))(*operands)
+
+    def special(self, body: Any, xs: list[Any], static: dict[str, Any]) -> Any:
+        """The function of arrays like these, where they are contiguous, `body` for others; None where there is none."""
         key = tuple(static.items()) if static else ()
-        if static and not all(type(v) in (int, float, bool) for v in static.values()):
+        arrays = [k for k, x in enumerate(xs) if type(x) is np.ndarray and x.ndim]
+        if not all(type(v) in (int, float, bool) for v in static.values()):
+            return None
+        if not arrays or max(xs[k].size for k in arrays) < self.least or not self._takes(xs):
             return None
         f = self.made.get(key)
-        return (self._make(key, static) if f is None else f)(*operands)
+        go = (self._make(key, static) if f is None else f).at(*xs)
+        if go is None:
+            return None
+
+        def quick(*xs: Any) -> Any:
+            for k in arrays:
+                if not xs[k].flags.c_contiguous:
+                    return body(*xs, **static)
+            y = go(*xs)
+            return body(*xs, **static) if y is None else y
+
+        return quick
+
+    def _takes(self, xs: list[Any]) -> bool:
+        """Whether the operands are what `__call__` is asked with: of one real type, beside numbers and, first, truth values."""
+        kinds = {x.dtype for k, x in enumerate(xs) if type(x) is np.ndarray and not (k == 0 and x.dtype.kind == "b")}
+        return len(kinds) == 1 and kinds.pop() in dt.REALS
 
     def _make(self, key: Any, static: dict[str, Any]) -> Any:
         from ...kernels.elementwise import FORMULAS, Elementwise
@@ -80,17 +108,25 @@ class LargePower(Large):
     def __call__(self, *operands: Any, **static: Any) -> Any:
         n = operands[1]
         if isinstance(n, np.ndarray) or not float(n).is_integer():
-            return super().__call__(*operands)
-        n = int(n)
-        return self._whole(n)(operands[0]) if 2 <= n <= 4 else None
+            # NumPy's one call is as quick for few numbers.
+            few = all(not isinstance(x, np.ndarray) or x.size < COSTLY_LEAST for x in operands)
+            return None if few else super().__call__(*operands)
+        n, few = int(n), operands[0].size < COSTLY_LEAST
+        return self._whole(n, few)(operands[0]) if 2 + few <= n <= 4 else None
 
-    def _whole(self, n: int) -> Any:
-        f = self.made.get(n)
+    def special(self, body: Any, xs: list[Any], static: dict[str, Any]) -> Any:
+        return None
+
+    def _whole(self, n: int, few: bool) -> Any:
+        """By multiplication; of few float32 in double precision, as NumPy has it."""
+        f = self.made.get((n, few))
         if f is None:
             from ...kernels.elementwise import Elementwise
+            from ...kernels.functions import narrow
 
             powers = {2: lambda k, x: x * x, 3: lambda k, x: x * (x * x), 4: lambda k, x: (x * x) * (x * x)}
-            f = self.made[n] = Elementwise(f"power{n}", powers[n])
+            formula = narrow(powers[n]) if few else powers[n]
+            f = self.made[n, few] = Elementwise(f"power{n}{'_exact' if few else ''}", formula)
         return f
 
 
@@ -98,6 +134,9 @@ class LargeCopy:
     """A copy of an array of many elements in pooled memory, in rows where that is asked for."""
 
     least, formula, cost = 1 << 15, None, 1
+
+    def special(self, body: Any, xs: list[Any], static: dict[str, Any]) -> Any:
+        return None
 
     def __call__(self, x: Any, order: str = "K") -> Any:
         if order != "C" and not x.flags.c_contiguous:
@@ -117,8 +156,12 @@ COSTS = {
 }
 LARGE.update({name: Large(name, cost=cost) for cost, names in COSTS.items() for name in names.split()})
 LARGE.update({name: Large(name, boolean=True) for name in "lt le gt ge eq ne isnan isfinite".split()})
+# Of these NumPy makes three calls and more: the compiled loop is quicker at any size.
+for _n in "sign sgn nan_to_num lerp addcmul addcdiv xlogy floor_divide erfinv lgamma i0 i0e i1 i1e polygamma".split():
+    LARGE[_n].least = 0
 LARGE["clone"] = LargeCopy()
 LARGE["pow"] = LargePower("pow", cost=8)
+LARGE["pow"].least = 0
 
 
 def _named(static: dict[str, Any]) -> list[str]:
@@ -188,7 +231,9 @@ def compiled(
 
         def quick(*xs: Any) -> Any:
             y = go(*xs)
-            return body(*xs, **static) if y is None else y
+            if y is None:  # copies that are contiguous
+                y = go(*[v.copy() for v in xs])
+            return y
 
         return quick
 

@@ -13,6 +13,7 @@ from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.straight import straight
 from ...core.tensor import Tensor
+from ...core.types import FLOAT_NUMS
 from .numbers import varies
 from .parts import rounding
 from .select import where
@@ -46,7 +47,7 @@ def _finite_part(t: Any, y: Any, x: Any, **kw: Any) -> Any:
     return where(x.isfinite(), t, 0)
 
 
-nan_to_num_p = pointwise("nan_to_num", _nan_to_num, _finite_part, static=True, fast=frozenset())
+nan_to_num_p = pointwise("nan_to_num", _nan_to_num, _finite_part, static=True, fast=FLOAT_NUMS)
 
 
 @public("nan_to_num", methods="nan_to_num", inplace="nan_to_num_")

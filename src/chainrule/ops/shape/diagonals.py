@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -82,7 +83,7 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
 
 
 @public("trace", methods="trace")
-@straight
+@functools.partial(straight, most=1 << 22)
 def trace(input: Tensor) -> Tensor:
     """``sum_i x[i, i]`` of a matrix."""
     if input.ndim != 2:

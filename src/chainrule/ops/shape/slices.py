@@ -12,13 +12,14 @@ from ...core import dtypes as dt
 from ...core.declare import op
 from ...core.device import channels_last, channels_last_3d
 from ...core.dispatch import innermost
-from ...core.primitives import alias, alias_p, expand_p, permute_p, reshape_p  # noqa: F401
+from ...core.primitives import alias, alias_p, clone_p, expand_p, permute_p, reshape_p  # noqa: F401
 from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import sizes, wrap_dim, wrap_dims, zeros
 from ...core.sizes import SEEN, is_ragged
 from ...core.straight import straight
 from ...core.tensor import Tensor
+from ...core.viewing import viewing
 from ...core.views import write_out
 from ...kernels.copies import contiguous as copied
 from ...kernels.pool import empty
@@ -87,6 +88,13 @@ def flip_p(x: Any, *, dims: tuple[int, ...]) -> Any:
     return copied(x[tuple(key)])
 
 
+def _flipped(xs: list[Any], kw: dict[str, Any]) -> Any:
+    dims = kw["dims"]
+    key = tuple([slice(None, None, -1) if d - xs[0].ndim in dims else slice(None) for d in range(xs[0].ndim)])
+    return (lambda x: x[key].copy()) if dims and xs[0].size < 1 << 12 else None
+
+
+flip_p.special = _flipped
 flip_p.vjp([lambda g, y, x, *, dims: flip_p(g, dims=dims)])
 
 
@@ -101,6 +109,19 @@ def roll_p(x: Any, *, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Any:
     return x.copy() if not any(x.shape[d] and s % x.shape[d] for s, d in zip(shifts, dims, strict=True)) else x
 
 
+def _rolled(xs: list[Any], kw: dict[str, Any]) -> Any:
+    """One dim of a small array by the numbers of its entries."""
+    if len(kw["shifts"]) != 1 or not xs[0].size:
+        return None
+    (s,), (d,) = kw["shifts"], kw["dims"]
+    n = xs[0].shape[d]
+    if xs[0].size >= 1 << 12:
+        return None
+    order = np.arange(n) - s % n
+    return lambda x: x.take(order, d)
+
+
+roll_p.special = _rolled
 roll_p.vjp([lambda g, y, x, *, shifts, dims: roll_p(g, shifts=tuple(-s for s in shifts), dims=dims)])
 
 
@@ -121,6 +142,16 @@ def cat_p(*xs: Any, dim: int, ns: tuple[int, ...]) -> Any:
     shape[dim] = n
     many = all(x.ndim == len(shape) for x in xs) and n * xs[0].itemsize > 1 << 10
     return np.concatenate(xs, axis=dim, out=empty(tuple(shape), xs[0].dtype) if many else None)
+
+
+def _joined(xs: list[Any], kw: dict[str, Any]) -> Any:
+    d, dim = xs[0].dtype, kw["dim"]
+    if not all(x.dtype is d and x.ndim == xs[0].ndim for x in xs) or sum(x.size for x in xs) >= 1 << 12:
+        return None
+    return lambda *xs: np.concatenate(xs, dim)
+
+
+cat_p.special = _joined
 
 
 @cat_p.jvp(sparse=True)
@@ -155,6 +186,7 @@ def _part(g: Tensor, d: int, at: Any, n: Any) -> Tensor:
 
 
 @public("narrow", methods="narrow", out=False)
+@viewing
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     """`length` entries of `dim` from `start` on."""
     n = input.ndim
@@ -185,6 +217,7 @@ def take_slice(x: Tensor, d: int, k: Any) -> Tensor:
 
 
 @public("select", methods="select", out=False)
+@viewing
 def select(input: Tensor, dim: int, index: Any) -> Tensor:
     """Entry `index` of `dim`, which disappears."""
     n = input.ndim
@@ -286,6 +319,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 @public("diagonal", methods="diagonal", out=False)
+@viewing
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """The diagonal of two dims, as the last dim."""
     n = input.ndim
@@ -313,7 +347,15 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
         return write_out(out, y)
     if isinstance(tensors, Tensor):
         raise TypeError("cat: argument 'tensors' must be tuple of Tensors, not Tensor")
-    xs = list(tensors)
+    xs = tensors if isinstance(tensors, list | tuple) else list(tensors)
+    return _cat(*xs, dim=dim) if len(xs) <= FEW else _cat.__wrapped__(*xs, dim=dim)  # type: ignore[attr-defined]
+
+
+FEW = 16  # tensors whose kinds are worth looking at
+
+
+@straight
+def _cat(*xs: Any, dim: int) -> Tensor:
     if not xs:
         raise ValueError("cat: expected a non-empty list of Tensors")
     for i, x in enumerate(xs):
@@ -324,7 +366,7 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
     want = dt.result_of((x.dtype, x.ndim) for x in xs)
     kept = [x for x in xs if x.shape != (0,)]
     if not kept:  # nothing but empty vectors, which go along any dim
-        kept, dim = xs[:1], 0
+        kept, dim = [xs[0]], 0
     n = kept[0].ndim
     d = wrap_dim(dim, n)
     ref = kept[0].shape
@@ -379,6 +421,22 @@ def stack_p(*xs: Any, dim: int) -> Any:
     return y
 
 
+def _stacked(xs: list[Any], kw: dict[str, Any]) -> Any:
+    """Joined in front, and the new dim put where it belongs."""
+    d, shape, n = xs[0].dtype, xs[0].shape, len(xs)
+    at = xs[0].ndim + 1 + kw["dim"]
+    if not all(x.dtype is d for x in xs) or xs[0].size * n >= 1 << 12 or not xs[0].ndim:
+        return None
+    rows = (*shape[:at], n * shape[at], *shape[at + 1 :]) if at < len(shape) else None
+    new = (*shape[:at], n, *shape[at:])
+    if rows is not None:
+        return lambda *xs: np.concatenate(xs, at).reshape(new)
+    return lambda *xs: np.concatenate([x[..., None] for x in xs], at)
+
+
+stack_p.special = _stacked
+
+
 @stack_p.vjp
 def _(g: Any, y: Any, *xs: Any, dim: int) -> Any:
     return tuple([functools.partial(take_slice, g, dim, i) for i in range(len(xs))])
@@ -389,7 +447,12 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Tensors of one shape joined along a new dim."""
     if isinstance(tensors, Tensor):
         raise TypeError("stack(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor")
-    xs = list(tensors)
+    xs = tensors if isinstance(tensors, list | tuple) else list(tensors)
+    return _stack(*xs, dim=dim) if len(xs) <= FEW else _stack.__wrapped__(*xs, dim=dim)  # type: ignore[attr-defined]
+
+
+@straight
+def _stack(*xs: Tensor, dim: int) -> Tensor:
     if not xs:
         raise RuntimeError("stack expects a non-empty TensorList")
     s, s0 = xs[0].shape, xs[0].layout
@@ -467,10 +530,11 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
 @public("contiguous", methods="contiguous", out=False)
 def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
     """`input` itself if its elements lie in the order of `memory_format` (row-major), else a copy that does."""
+    v = input._value
+    if memory_format is None and type(v) is np.ndarray:
+        return input if v.flags.c_contiguous else clone_p.bind(input, order="C")
     if input.is_contiguous(memory_format=memory_format):
         return input
-    from ...core.primitives import clone_p
-
     if memory_format is not None and memory_format.name.startswith("channels_last"):
         n = input.ndim
         y = clone_p.bind(input.permute(0, *range(2, n), 1), order="C")

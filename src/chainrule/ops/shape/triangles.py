@@ -27,6 +27,15 @@ def _triangle(name: str, fn: Any) -> Any:
                 pass
         return fn(x, k)
 
+    def special(xs: list[Any], kw: dict[str, Any]) -> Any:
+        """By a mask that is known, of which a number is taken or not."""
+        x, k = xs[0], kw["k"]
+        if x.ndim < 2 or x.size >= LEAST:
+            return None
+        mask, zero = fn(np.ones(x.shape[-2:], bool), k), x.dtype.type(0)
+        return lambda x: np.where(mask, x, zero)
+
+    p.special = special
     p.jvp([lambda t, y, x, *, k: p(t, k=k)])
     p.vjp([lambda g, y, x, *, k: p(g, k=k)])
 
