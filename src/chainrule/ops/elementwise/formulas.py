@@ -108,25 +108,20 @@ class LargePower(Large):
     def __call__(self, *operands: Any, **static: Any) -> Any:
         n = operands[1]
         if isinstance(n, np.ndarray) or not float(n).is_integer():
-            # NumPy's one call is as quick for few numbers.
-            few = all(not isinstance(x, np.ndarray) or x.size < COSTLY_LEAST for x in operands)
-            return None if few else super().__call__(*operands)
-        n, few = int(n), operands[0].size < COSTLY_LEAST
-        return self._whole(n, few)(operands[0]) if 2 + few <= n <= 4 else None
+            return super().__call__(*operands)
+        n = int(n)
+        return self._whole(n)(operands[0]) if 2 <= n <= 4 else None
 
     def special(self, body: Any, xs: list[Any], static: dict[str, Any]) -> Any:
         return None
 
-    def _whole(self, n: int, few: bool) -> Any:
-        """By multiplication; of few float32 in double precision, as NumPy has it."""
-        f = self.made.get((n, few))
+    def _whole(self, n: int) -> Any:
+        f = self.made.get(n)
         if f is None:
             from ...kernels.elementwise import Elementwise
-            from ...kernels.functions import narrow
 
             powers = {2: lambda k, x: x * x, 3: lambda k, x: x * (x * x), 4: lambda k, x: (x * x) * (x * x)}
-            formula = narrow(powers[n]) if few else powers[n]
-            f = self.made[n, few] = Elementwise(f"power{n}{'_exact' if few else ''}", formula)
+            f = self.made[n] = Elementwise(f"power{n}", powers[n])
         return f
 
 
@@ -161,7 +156,6 @@ for _n in "sign sgn nan_to_num lerp addcmul addcdiv xlogy floor_divide erfinv lg
     LARGE[_n].least = 0
 LARGE["clone"] = LargeCopy()
 LARGE["pow"] = LargePower("pow", cost=8)
-LARGE["pow"].least = 0
 
 
 def _named(static: dict[str, Any]) -> list[str]:

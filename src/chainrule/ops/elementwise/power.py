@@ -41,6 +41,8 @@ def _pow(a: Any, b: Any) -> Any:
 
 def _whole_power(a: Any, n: int) -> Any:
     """``a ** n`` by squaring: the library's power takes up to sixty times as long. Single precision in double from n = 5 on."""
+    if n == 3:
+        return a * (a * a)
     d = a.dtype
     x = a.astype(np.float64) if builtins.abs(n) > 4 and d == np.float32 else a
     if n < 0:
