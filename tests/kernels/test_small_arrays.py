@@ -202,7 +202,7 @@ SETTLED: dict[str, tuple[list[tuple[int, ...]], dict[str, Any]]] = {
     "cat": ([(3, 4), (3, 2)], {"dim": -1, "ns": (4, 2)}),
     "stack": ([(3, 4), (3, 4)], {"dim": -2}),
     "matmul": ([(3, 4), (4, 5)], {}),
-    "softmax": ([(3, 4)], {"dim": -2}),
+    "softmax": ([(3, 4)], {"dim": -1}),
     "log_softmax": ([(3, 4)], {"dim": -1}),
     "cumsum": ([(3, 4)], {"dim": -2}),
     "sum": ([(3, 4)], {"dim": (-2,), "keepdim": True, "old": (3, 4)}),

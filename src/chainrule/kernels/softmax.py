@@ -82,35 +82,25 @@ def _prepare(plan: type[RowPlan], xd: np.dtype, shape: tuple[int, ...], log: boo
 _calls = Calls(_prepare)
 
 
-MOST = 1 << 12  # entries that are copied to have another dim last
+def _prepare_last(xd: np.dtype, shape: tuple[int, ...], log: bool) -> Any:
+    """The function of arrays of one type and shape."""
+    go = _prepare(_Forward, xd, shape, log)
+
+    def last(x: np.ndarray) -> np.ndarray:
+        y = empty(shape, xd)
+        if go(x, y) is False:
+            go(x.copy(), y)
+        return y
+
+    return last
 
 
-def _prepare_along(xd: np.dtype, shape: tuple[int, ...], dim: int, log: bool) -> Any:
-    """The function of arrays of one type and shape, over any dim of small ones."""
-    n = len(shape)
-    if dim % n != n - 1 and prod(shape) > MOST:
-        raise NotSupported
-    order = None if dim % n == n - 1 else (*[d for d in range(n) if d != dim % n], dim % n)
-    rows = shape if order is None else tuple([shape[d] for d in order])
-    go = _prepare(_Forward, xd, rows, log)
-    back: Any = None if order is None else tuple([order.index(d) for d in range(n)])
-
-    def along(x: np.ndarray) -> np.ndarray:
-        a = x if order is None else x.transpose(order).copy()
-        y = empty(rows, xd)
-        if go(a, y) is False:
-            go(a.copy(), y)
-        return y if back is None else y.transpose(back).copy()
-
-    return along
-
-
-_along = Calls(_prepare_along)
+_last = Calls(_prepare_last)
 
 
 def along(x: np.ndarray, dim: int, log: bool) -> Any:
-    """softmax or log_softmax over `dim`, as a function of arrays like `x`; None where there is none."""
-    return _along[x.dtype, x.shape, dim, log]
+    """softmax or log_softmax over the last dim, as a function of arrays like `x`; None where there is none."""
+    return _last[x.dtype, x.shape, log] if dim == -1 else None
 
 
 def _forward(x: np.ndarray, log: bool) -> np.ndarray:
