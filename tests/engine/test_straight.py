@@ -204,3 +204,19 @@ def test_a_choice_in_code_is_called_by_hand():
         got = y.grad_fn(cr.tensor([2.0, 3.0]))  # of the op itself also for what has none
         [g] = [v for v in (got if type(got) is tuple else (got,)) if v is not None and v.ndim]
         assert cr.equal(g, cr.tensor([2.0, 0.0]))
+
+
+def test_what_stands_around_a_function_stays_when_it_is_published() -> None:
+    x = cr.tensor([[1.0, 0.0], [0.0, 0.0]])
+    hit, top = cr.zeros(2, dtype=cr.bool), cr.zeros(2)
+    for _ in range(3):
+        cr.any(x, dim=1, out=hit)
+        cr.amax(x, axis=1, out=top)
+        assert hit.tolist() == [True, False]
+        assert top.tolist() == [1.0, 0.0]
+        with pytest.raises(RuntimeError, match="Expected out tensor to have dtype"):
+            cr.amax(x, dim=1, out=cr.zeros(2, dtype=cr.float64))
+        with pytest.raises(RuntimeError, match="only supports bool tensor for result"):
+            cr.any(x, dim=1, out=cr.zeros(2))
+        hit.fill_(False)
+        top.fill_(7.0)

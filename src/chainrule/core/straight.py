@@ -510,7 +510,7 @@ def straight(f: F, name: str = "", taped: bool = True, most: int = LIMIT) -> F:
                 ]
             )
 
-        call.straight = call, door, f  # type: ignore[attr-defined]  # itself, since a wrapper takes over attributes
+        call.straight = call, door, around  # type: ignore[attr-defined]  # itself, since a wrapper takes over attributes
         return call
 
     return door(f)

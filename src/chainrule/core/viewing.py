@@ -52,7 +52,7 @@ def viewing(f: F) -> F:
             register_view(op, x, y, data)
             return y
 
-        call.straight = call, door, f  # type: ignore[attr-defined]
+        call.straight = call, door, around  # type: ignore[attr-defined]
         return call
 
     return door(f)
