@@ -230,7 +230,7 @@ class Op:
         if type(y) is ndarray and rounded is None:
             return Tensor(y)
         if type(y) is tuple:
-            return tuple(map(Tensor, y if len(y) > 8 and set(map(type, y)) == {ndarray} else map(as_payload, y)))
+            return tuple(map(Tensor, y if set(map(type, y)) == {ndarray} else map(as_payload, y)))
         if rounded is None:
             return Tensor(np.asarray(y) if isinstance(y, np.generic) else as_payload(y))
         if (narrow := dt.NARROW[rounded.np].get(y.dtype)) is not None:
