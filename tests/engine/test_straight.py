@@ -220,3 +220,19 @@ def test_what_stands_around_a_function_stays_when_it_is_published() -> None:
             cr.any(x, dim=1, out=cr.zeros(2))
         hit.fill_(False)
         top.fill_(7.0)
+
+
+def test_code_keeps_nothing_of_the_call_that_it_was_noted_on() -> None:
+    """Its arguments carry graphs."""
+    import gc
+    import weakref
+
+    (w,) = _leaves((3, 5))
+    nodes = []
+    for k in range(4):
+        h = cr.tanh(w * k)
+        nodes.append(weakref.ref(h._aux))
+        F.smooth_l1_loss(h, cr.ones(3, 5, dtype=w.dtype), beta=0.7).backward()
+        del h
+    gc.collect()
+    assert [n() for n in nodes] == [None] * 4

@@ -228,8 +228,9 @@ class Plan:
             full = list(given)
             for k, t in zip(at, tensors, strict=True):
                 full[k] = t
-            return f(*full[: len(args)], **dict(zip(kw, full[len(args) :], strict=True)))
+            return f(*full[:first], **dict(zip(names_of, full[first:], strict=True)))
 
+        first, names_of = len(args), tuple(kw)  # and not the arguments, whose graphs would stay
         given = [None if k in at else v for k, v in enumerate(values)]
         self.spec = spec
         level, tape = _Noting(), Reverse()
