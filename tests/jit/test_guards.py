@@ -169,3 +169,15 @@ def test_loops_are_interrupted():
     """
     got = run(textwrap.dedent(program), 120)
     assert got.returncode == 0, got.stderr[-3000:]
+
+
+def test_what_an_assertion_is_rewritten_to_is_not_held():
+    """A test's own function: the tool that rewrote its assertion leads to all that the tool knows."""
+    from chainrule.jit.holds import survey
+
+    def f(x):
+        assert x.ndim == 1
+        return x * 2
+
+    held = survey(f)
+    assert not any(k.startswith("@") for _, k, _ in held._names) and len(held._codes) == 1

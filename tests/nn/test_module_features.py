@@ -426,7 +426,7 @@ def conversions(L: Any) -> Any:
     out += [str(w.dtype).split(".")[1], str(m.b[1].num_batches_tracked.dtype).split(".")[1]]
     m.cpu().to_empty(device="cpu")
     out += [m.a.weight is w, list(w.shape), m.share_memory() is m]
-    m._apply(lambda t: t * 0)
+    m._apply(L.zeros_like)  # what was there before is anything, NaN too
     out += [numbers(w), float(m.b[1].running_var.sum())]
     return out
 

@@ -126,8 +126,8 @@ def _of_library(module: str) -> bool:
 
 
 def _names(code: CodeType) -> set[str]:
-    """The names that code and the functions defined in it look up."""
-    out = set(code.co_names)
+    """The names that code and the functions defined in it look up; those that nobody can write are of tools that rewrite code."""
+    out = {n for n in code.co_names if n.isidentifier()}
     for c in code.co_consts:
         if isinstance(c, CodeType):
             out |= _names(c)

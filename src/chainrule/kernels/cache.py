@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MAGIC = b"CRKERN1\n"
-MAX_ENTRIES = 1024
+MAX_ENTRIES = 4096
 
 _checked: dict[str, bytes | None] = {}
 
