@@ -126,7 +126,7 @@ def test_the_readme_quotes_the_matrix_as_it_is() -> None:
     ):
         assert said in quoted, said
     assert (exact["wrong"] + exact["raised"] == 0) == ("none is wrong and none raises" in quoted)
-    assert (rest["raised"] == 4) == ("four cells of entries without a derivative raise" in quoted)
+    assert rest["wrong"] + rest["raised"] == 0  # or the README says which entries without a derivative raise
 
 
 def test_one_version_and_extras_that_contain_what_they_say() -> None:
