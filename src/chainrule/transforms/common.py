@@ -26,13 +26,12 @@ def named_as(made: F, f: Callable[..., Any]) -> F:
         raise TypeError(
             f"a transform takes a function, got {type(f).__name__}: write grad(f)(x), or grad(lambda x: ...)(x), not grad(f(x))"
         )
-    made.__wrapped__ = f  # type: ignore[attr-defined]
     if f.__class__ is FunctionType:  # what another object holds is its own
         if f.__dict__:
             made.__dict__.update(f.__dict__)
-            made.__wrapped__ = f  # type: ignore[attr-defined]
         made.__name__, made.__qualname__, made.__module__ = f.__name__, f.__qualname__, f.__module__
         made.__doc__, made.__annotations__ = f.__doc__, f.__annotations__
+    made.__wrapped__ = f  # type: ignore[attr-defined]
     return made
 
 
