@@ -96,9 +96,8 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     lv = _level(level, "unpack_dual")
     tensor = lv.settle(tensor)
     if tensor._interp is lv:
-        if dispatch.SETTLE is not None:
-            return UnpackedDualTensor(dispatch.SETTLE(tensor._value), dispatch.SETTLE(tensor._aux, tensor._value))
-        return UnpackedDualTensor(tensor._value, tensor._aux)
+        primal, tangent = dispatch.constant(tensor._value), dispatch.constant(tensor._aux)
+        return UnpackedDualTensor(dispatch.leaving(primal), dispatch.leaving(tangent, primal))
     return UnpackedDualTensor(tensor, None)
 
 

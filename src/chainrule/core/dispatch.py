@@ -44,6 +44,31 @@ def leaving(x: Any, ref: Any = None) -> Any:
     return x if SETTLE is None or getattr(x, "_interp", None) is None else SETTLE(x, ref)
 
 
+def constant(x: Any, cut: float | None = None) -> Any:
+    """`x`, which a transform or a rule hands on as it is, as an op would give it now: cut off where ``no_grad`` holds."""
+    at = CUT.get() if cut is None else cut
+    if at < 0 or not _recorded(x, at):
+        return x
+    from .primitives import alias_p
+
+    token = CUT.set(at)
+    try:
+        return alias_p.bind(x)
+    finally:
+        CUT.reset(token)
+
+
+def _recorded(x: Any, cut: float) -> bool:
+    """Whether a level that now records nothing has recorded what `x` is made of."""
+    while (i := getattr(x, "_interp", None)) is not None:
+        if i.level <= cut and (i.kind == "record" or (i.kind == "reverse" and i.alive and not i.keep_all)):
+            return True
+        if i.kind == "jvp" and x._aux is not None and _recorded(x._aux, cut):
+            return True
+        x = x._value
+    return False
+
+
 def grad_cut(enabled: bool) -> float:
     """The value of CUT with which the levels that are active now record, or do not."""
     stack = STACK.get()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import dtypes as dt
-from .dispatch import Interpreter
+from .dispatch import CUT, Interpreter, constant
 from .tensor import Tensor
 
 if TYPE_CHECKING:
@@ -35,11 +35,11 @@ class Forward(Interpreter):
             return y
         t = op.push(ts, y, xs, kw)
         if type(y) is not tuple:
-            return y if t is None else Tensor(y, self, fit_tangent(t, y))
+            return y if t is None else Tensor(y, self, fit_tangent(t, y) if CUT.get() < 0 else _made(t, y))
         if t is None:
             return y
         return tuple(
-            v if i in op.integer_outputs or ti is None else Tensor(v, self, fit_tangent(ti, v))
+            v if i in op.integer_outputs or ti is None else Tensor(v, self, _made(ti, v))
             for i, (v, ti) in enumerate(zip(y, t, strict=True))
         )
 
@@ -54,7 +54,7 @@ class Forward(Interpreter):
         if not callable(rule):
             return y
         t = rule(t, y, v)
-        return y if t is None else Tensor(y, self, fit_tangent(t, y))
+        return y if t is None else Tensor(y, self, fit_tangent(t, y) if CUT.get() < 0 else _made(t, y))
 
     def run_binary(self, op: Op, a: Any, b: Any) -> Any:
         if not self.alive:
@@ -75,11 +75,16 @@ class Forward(Interpreter):
         if tb is not None and callable(op.rules[1]):
             u = op.rules[1](tb, y, va, vb)
             t = u if t is None else t if u is None else t + u
-        return y if t is None else Tensor(y, self, fit_tangent(t, y))
+        return y if t is None else Tensor(y, self, fit_tangent(t, y) if CUT.get() < 0 else _made(t, y))
 
     def lift(self, x: Tensor, t: Tensor | None) -> Tensor:
         """The dual number ``x + t eps``."""
         return Tensor(x, self, t)
+
+
+def _made(t: Tensor, y: Tensor) -> Tensor:
+    """The tangent of a result where ``no_grad`` holds: its op's rule may have handed on the one that it was given."""
+    return constant(fit_tangent(t, y))
 
 
 def fit_tangent(t: Tensor, y: Tensor) -> Tensor:

@@ -6,6 +6,7 @@ no more. The graph has no cycles, so it is freed as soon as nobody holds its out
 
 from __future__ import annotations
 
+import functools
 import itertools
 import operator
 import weakref
@@ -19,7 +20,7 @@ from .dispatch import CUT, STACK, Interpreter, innermost
 from .shapes import sizes_of as sizes
 from .sizes import SEEN
 from .tensor import Tensor
-from .views import meta, pin, root_of
+from .views import meta, pin, root_of, with_history
 from .watch import WATCHED, Store, look
 
 if TYPE_CHECKING:
@@ -384,9 +385,25 @@ class Reverse(Interpreter):
         if (cut := CUT.get()) >= 0:
             node.cut = min(cut, self.level - 0.5)
 
+    def written(self, x: Tensor, new: Tensor, low: Tensor) -> Tensor:
+        """`x` after a write that the levels below do not record: `low` one level down; its tangent is written in the same way."""
+        node = Node(_written(), (None, None), low, (x._aux, new._aux), _NONE, (None, None))
+        self._note_mode(node)
+        return Tensor(low, self, node)
+
     def lift(self, x: Tensor) -> Tensor:
         """A new variable of this level."""
         return Tensor(pin(x), self, Leaf())
+
+
+@functools.cache
+def _written() -> Op:
+    """What stands on a tape that forward mode walks for a write under ``no_grad``."""
+    from .op import Op
+
+    o = Op("written", None, listed=False)
+    o.jvp(lambda t, y, x, new: t[1] if t[0] is None or t[1] is None else with_history(*t), sparse=True)
+    return o
 
 
 def _fit(x: Tensor, y: Tensor) -> tuple[tuple[int, ...], dt.DType] | None:

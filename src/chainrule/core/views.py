@@ -199,13 +199,13 @@ def assign(x: Tensor, new: Any, what: str = "in-place write", *, even: bool = Fa
         return x
     m = meta(x)
     if m.base is None and not m.views:
-        adopt(x, _with_history(x, new))
+        adopt(x, with_history(x, new))
         return x
     root = root_of(x)
     if m.base is not None:
         _write_through(root, m.chain, new)
     else:
-        adopt(root, _with_history(root, new))
+        adopt(root, with_history(root, new))
     refresh(root)
     root._meta.pinned = False  # type: ignore[union-attr]  # the family has moved to memory that nobody saved
     if new._interp is not None and is_detached(m.chain):
@@ -279,7 +279,7 @@ def _check_overlap(x: Tensor, what: str) -> None:
         )
 
 
-def _with_history(x: Tensor, new: Tensor) -> Tensor:
+def with_history(x: Tensor, new: Tensor) -> Tensor:
     """`new` as the value of `x` after a write.
 
     A level that records keeps x's history: of a constant, too, x is then a function (with the derivative zero) of what it
@@ -292,7 +292,7 @@ def _with_history(x: Tensor, new: Tensor) -> Tensor:
         if CUT.get() < 0 or j.kind not in ("vmap", "jvp", "reverse"):
             return new
         below = _grown(x, j.size) if j.kind == "vmap" else x  # type: ignore[attr-defined]
-        return Tensor(_with_history(below, new._value), j, new._aux)
+        return Tensor(with_history(below, new._value), j, new._aux)
     if i.kind == "record":
         return i.write_past(x, new, forward=True) if i.level <= CUT.get() else new  # type: ignore[attr-defined]
     if i.kind != "reverse":
@@ -300,12 +300,18 @@ def _with_history(x: Tensor, new: Tensor) -> Tensor:
             if CUT.get() < 0 or i.kind not in ("vmap", "jvp"):
                 return new
             if i.kind == "jvp":
-                return _with_history(x._value, new)
+                return with_history(x._value, new)
             new = Tensor(grow(new, i.size), i)  # type: ignore[attr-defined]
-        aux = new._aux if i.kind != "jvp" or x._aux is None or new._aux is None else _with_history(x._aux, new._aux)
-        return Tensor(_with_history(x._value, new._value), i, aux)
+        aux = new._aux if i.kind != "jvp" or x._aux is None or new._aux is None else with_history(x._aux, new._aux)
+        return Tensor(with_history(x._value, new._value), i, aux)
     if i.level <= CUT.get() and i.off():  # type: ignore[attr-defined]
-        return Tensor(_with_history(x._value, new._value if j is i else new), i, x._aux)
+        return Tensor(with_history(x._value, new._value if j is i else new), i, x._aux)
+    if (
+        i.level <= CUT.get()
+    ):  # a tape that forward mode walks: the levels below keep the history, of values and of tangents
+        if j is not i:
+            return with_history(x._value, new)
+        return i.written(x, new, with_history(x._value, new._value))  # type: ignore[attr-defined]
     if j is i:
         return new
     from .primitives import overwrite_p
@@ -373,11 +379,11 @@ def _write_through(root: Tensor, chain: tuple[Any, ...], new: Tensor) -> None:
     elif len(steps) < len(chain):
         token = CUT.set(max(CUT.get(), *[c.cut for c in chain if type(c) is Unseen]))
         try:
-            adopt(root, _with_history(root, scatter_view(root, steps, new)))
+            adopt(root, with_history(root, scatter_view(root, steps, new)))
         finally:
             CUT.reset(token)
     else:
-        adopt(root, _with_history(root, scatter_view(root, chain, new)))
+        adopt(root, with_history(root, scatter_view(root, chain, new)))
 
 
 def with_value(x: Tensor, new: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from numpy import ndarray
 
 from . import dispatch
 from . import dtypes as dt
-from .dispatch import BLOCKED, CUT, innermost
+from .dispatch import BLOCKED, CUT, constant, innermost
 from .errors import FLOATING, ZERO, GraphFreedError, see
 from .reverse import Leaf, Masked, Node, Pick, Reverse
 from .shapes import sizes_of, zeros, zeros_like_tensor
@@ -241,6 +241,8 @@ def walk_back(
             result[n] = g
     if absent is not None:
         absent.update([(n, m) for n, m in masks.items() if n in result])
+    if plain and CUT.get() >= 0:
+        result = {n: constant(g) for n, g in result.items()}
     if dispatch.SETTLE is not None:
         result = {n: dispatch.SETTLE(g) for n, g in result.items()}
     return result
@@ -565,6 +567,8 @@ def walk_forward(inputs: list[tuple[Node, Any]], outputs: list[Node | None], ord
         token = CUT.set(max(CUT.get(), n.cut)) if n.cut is not None else None
         try:
             t = n.op.push(tin, n.y, n.args, n.kw)
+            if token is not None and t is not None:
+                t = [_computed(v, tin) for v in t] if n.nout else _computed(t, tin)
         finally:
             if token is not None:
                 CUT.reset(token)
@@ -578,3 +582,8 @@ def walk_forward(inputs: list[tuple[Node, Any]], outputs: list[Node | None], ord
         else:
             ts[n] = fit_tangent(t, n.y)
     return [None if n is None else ts.get(n) for n in outputs]
+
+
+def _computed(t: Any, given: list[Any]) -> Any:
+    """A tangent that a rule handed on as it got it, as an op would give it under the grad mode of the node."""
+    return constant(t) if any(t is v for v in given) else t

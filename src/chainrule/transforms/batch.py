@@ -8,7 +8,7 @@ from typing import Any
 
 from ..core import dispatch
 from ..core.batching import Batching
-from ..core.dispatch import innermost, leaving
+from ..core.dispatch import constant, innermost, leaving
 from ..core.payload import COMPOSED, payload_of
 from ..core.shapes import sizes_of
 from ..core.tensor import Tensor
@@ -203,6 +203,8 @@ def _run_vmap(
             results.append(y)
             continue
         v = y._value if batched else y.expand(size, *y.shape)
+        if level.floor >= 0 and batched:
+            v = constant(v)
         if dispatch.SETTLE is not None and batched:
             v = leaving(v)
         if d:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from ..core import dispatch
 from ..core import dtypes as dt
-from ..core.dispatch import innermost, leaving
+from ..core.dispatch import constant, innermost, leaving
 from ..core.reverse import Leaf, Reverse
 from ..core.shapes import zeros_like_tensor
 from ..core.tensor import Tensor
@@ -91,7 +91,12 @@ def lift(level: Reverse, name: str, xs: list[Any]) -> list[Tensor]:
 def lower(level: Any, x: Any) -> Any:
     """A value of a transform's function as the level below sees it."""
     x = level.settle(x)
-    return x._value if isinstance(x, Tensor) and x._interp is level else x
+    return below(level, x._value) if isinstance(x, Tensor) and x._interp is level else x
+
+
+def below(level: Any, x: Tensor) -> Tensor:
+    """What leaves a level, as the level below sees it: a transform's results are an op's, where ``no_grad`` holds around it."""
+    return x if level.floor < 0 else constant(x, level.floor)
 
 
 def leave(ys: list[Any]) -> list[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..core.dispatch import leaving
+from ..core.dispatch import constant, leaving
 from ..core.forward import Forward, fit_tangent
 from ..core.reverse import Reverse
 from ..core.tensor import Tensor
@@ -15,6 +15,7 @@ from ..core.walk import reachable, walk_forward
 from .common import (
     are_arrays,
     as_tensor_result,
+    below,
     leave,
     lift,
     lower,
@@ -79,7 +80,7 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = Fa
         if strict and any(y._interp is not level for y in ys):
             raise RuntimeError("jvp: with strict=True, an output is independent of the inputs")
         low = [lower(level, y) for y in ys]
-        ts = [y._aux if y._interp is level and y._aux is not None else zeros_of(y) for y in ys]
+        ts = [below(level, y._aux) if y._interp is level and y._aux is not None else zeros_of(y) for y in ys]
         aux = tree_map(lambda a: lower(level, a), aux) if has_aux else None
         written = written_to(level, xs, duals, entered)
     tangent = unflatten([leaving(t, y) for t, y in zip(ts, low, strict=True)], yspec)
@@ -120,6 +121,8 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
                     f"linearize: a tangent has shape {list(t.shape)}, but its input has shape {list(x.shape)}"
                 )
         out = walk_forward(list(zip(inputs, ts, strict=True)), nodes, order)
-        return unflatten([zeros_of(y) if t is None else leaving(t, y) for t, y in zip(out, low, strict=True)], yspec)
+        return unflatten(
+            [zeros_of(y) if t is None else leaving(constant(t), y) for t, y in zip(out, low, strict=True)], yspec
+        )
 
     return unflatten(low, yspec), push

@@ -21,6 +21,7 @@ from .common import (
     Argnums,
     are_arrays,
     as_tensor_result,
+    below,
     door,
     leave,
     lift,
@@ -168,6 +169,8 @@ def _gradient(
             aux = tree_map(lambda a: lower(level, a), aux)
         same = len(xs) == 1 and xs[0]._value is like[0]
         written = [] if same else written_to(level, leaves, xs, like)
+    if level.floor >= 0 and node is not None:
+        value = below(level, value)
     if dispatch.SETTLE is not None:
         value, aux = leaving(value), tree_map(leaving, aux) if has_aux else None
     if written:
