@@ -53,6 +53,18 @@ def variants(x: np.ndarray, rng: np.random.Generator) -> Iterator[tuple[str, np.
     yield "every second", np.repeat(x, 2, axis=-1)[..., ::2] if x.ndim else x
 
 
+def layouts(x: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+    """Memory in which views that differ elsewhere are one: the code of every layout must not be written by what holds there."""
+    if x.ndim > 1 and x.size and x.shape[-1] == x.shape[-2]:
+        step = x.itemsize
+        line = np.ascontiguousarray(np.concatenate([x[..., 0, :], x[..., -1, 1:]], -1))
+        yield "Hankel", np.lib.stride_tricks.as_strided(line, x.shape, (*line.strides[:-1], step, step))
+    else:
+        yield "Hankel", x
+    yield "one row everywhere", np.broadcast_to(x[:1], x.shape) if x.ndim and x.size else x
+    yield "Fortran's order", np.asfortranarray(x)
+
+
 def run(f: Any, xs: list[np.ndarray], grad: bool, g: int) -> Any:
     """Results and cotangents as arrays, or the error."""
     leaves = [cr.from_numpy(x) for x in xs]
@@ -114,3 +126,37 @@ def test_code_written_for_other_values(s: Sample, cx: bool, monkeypatch: pytest.
                 assert not (why := differs(got, want)), (
                     f"{s!r}, {name}, {'with' if grad else 'without'} gradient: {why}"
                 )
+
+
+@pytest.mark.parametrize(("s", "cx"), CASES, ids=[f"{s!r}{'-complex' if cx else ''}" for s, cx in CASES])
+def test_code_written_for_another_layout(s: Sample, cx: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = case_of(s, cx)
+    if not any(x.ndim > 1 for x in case.xs):
+        return
+    columns = zip(*(list(layouts(x)) for x in case.xs), strict=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for column in columns:
+            earlier = [np.asarray(v, x.dtype) for (_, v), x in zip(column, case.xs, strict=True)]
+            for grad in (False, True):
+                code.forget()
+                for g in range(3):
+                    run(case.f, earlier, grad, g)
+                got = run(case.f, case.xs, grad, 5)
+                with monkeypatch.context() as m:
+                    m.setattr(code, "PAUSED", ["here"])
+                    want = run(case.f, case.xs, grad, 5)
+                assert not (why := differs(got, want)), (
+                    f"{s!r}, after {column[0][0]}, {'with' if grad else 'without'} gradient: {why}"
+                )
+
+
+@pytest.mark.parametrize("grad", [False, True])
+def test_a_result_never_shows_the_memory_of_an_argument(grad: bool) -> None:
+    """What only moves elements is a view of its argument in some layouts, and not in that of the example."""
+    f = code.straight(lambda x: x.mT.reshape(-1))
+    for x in (np.ones((3, 3)), np.ones((3, 3)), np.asfortranarray(np.ones((3, 3)))):
+        leaf = cr.from_numpy(x).requires_grad_(grad)
+        y = f(leaf)
+        y.detach().mul_(2)
+        assert (x == 1).all()

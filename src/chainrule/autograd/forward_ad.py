@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import weakref
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from ..core import dispatch
 from ..core.forward import Forward, fit_tangent
+from ..core.primitives import alias
 from ..core.tensor import Tensor
 from ..core.views import pin
 
@@ -15,6 +17,9 @@ class Dual(Forward):
     """A level of dual numbers; what outlives it is its primal, as in PyTorch."""
 
     fades = True
+
+    def __init__(self) -> None:
+        self.given: list[weakref.ref[Any]] = []  # nodes of the tangents that make_dual was given
 
     def check(self, op: str) -> None:
         """Nothing to say: a dual number of a level that has ended is a primal."""
@@ -86,7 +91,26 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     for what, x in (("primal", tensor), ("tangent", tangent)):
         if x.dtype.category < 2:
             raise ValueError(f"make_dual: Expected {what} to be floating point or complex, but got: {x.dtype}")
-    return Tensor(pin(tensor), _level(level, "make_dual"), pin(fit_tangent(tangent, tensor)))
+    lv = _level(level, "make_dual")
+    given = fit_tangent(tangent, tensor)
+    if given.requires_grad:
+        given = alias(given)  # a node of its own on the tape: gradients of dual numbers stop there
+        lv.given += [weakref.ref(n) for n in _nodes(given)]
+    if tensor.requires_grad:
+        tensor = alias(
+            tensor
+        )  # what is differentiated with respect to the dual number is not so to its primal elsewhere
+    return Tensor(pin(tensor), lv, pin(given))
+
+
+def _nodes(x: Tensor) -> list[Any]:
+    """The nodes of the tapes that a tensor is on."""
+    nodes = []
+    while (i := x._interp) is not None:
+        if i.kind == "reverse":
+            nodes.append(x._aux)
+        x = x._value
+    return nodes
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:

@@ -21,6 +21,7 @@ from .grad_mode import is_grad_enabled as is_grad_enabled
 from .grad_mode import is_inference_mode_enabled as is_inference_mode_enabled
 from .grad_mode import no_grad as no_grad
 from .grad_mode import set_grad_enabled as set_grad_enabled
+from .over_duals import dual_level, grad_over
 from .reverse import Leaf, Node, Pick, Reverse, imperative, named
 from .shapes import sizes_of, unit, zeros_like_tensor
 from .tensor import Meta, Tensor
@@ -342,6 +343,8 @@ def backward(
         wanted = [_node(x) for x in ins]
         boxes = {n: x for n, x in zip(wanted, ins, strict=True) if isinstance(x, Tensor)}
     retain = create_graph if retain_graph is None else retain_graph
+    while (level := dual_level(ys)) is not None:  # the gradients that are kept have no tangents
+        ys = [y._value if y._interp is level else y for y in ys]
     got, skipped, task = _walked("backward", ys, _cotangents(grad_tensors, len(ys)), wanted, retain, create_graph)
     owner = lambda n: (
         boxes.get(n) if wanted is not None else n.owner() if type(n) is Leaf and n.owner is not None else None
@@ -430,12 +433,20 @@ def grad(
 
         batch = map_over(gs[0].shape[0], one, gs, [True] * len(gs), {})
         return batch if keys is None else dict(zip(keys, batch, strict=True))
+    retain = create_graph if retain_graph is None else retain_graph
+    allow = materialize_grads if allow_unused is None else allow_unused
+    if (level := dual_level((*ys, *xs))) is not None:
+
+        def walk(ys: Any, xs: Any, gs: Any, retain: bool, absent: bool) -> Any:
+            allow = True if absent else allow_unused
+            return grad(ys, xs, gs, retain, create_graph, True, allow, False, materialize_grads and not absent)
+
+        pair = grad_over(level, walk, ys, xs, gs, retain)
+        return tuple(pair) if keys is None else dict(zip(keys, pair, strict=True))
     for x in xs:
         if not isinstance(x, GradientEdge):
             _need_record("grad", x)
     nodes = [_node(x) for x in xs]
-    retain = create_graph if retain_graph is None else retain_graph
-    allow = materialize_grads if allow_unused is None else allow_unused
     got, skipped, task = _walked("grad", ys, gs, nodes, retain, create_graph)
     out: list[Any] = []
     reached: Any = None

@@ -37,6 +37,15 @@ ONCE, UNFIT = "once", "unfit"
 PAUSED: list[str] = []  # what changes functions from outside, once it was used: then compositions run as they stand
 
 
+_PLANS: list[dict[Any, Any]] = []  # of each function
+
+
+def forget() -> None:
+    """Let go of all code: it is noted anew."""
+    for plans in (*_PLANS, _PULLS):
+        plans.clear()
+
+
 class _Unfit(Exception):
     """The composition does something that has no place in straight-line code."""
 
@@ -51,13 +60,14 @@ class _Noting(Interpreter):
         self.lines: list[
             tuple[tuple[str, ...], str, tuple[str, ...], bool]
         ] = []  # results, text, names read, must it run
-        self.names: dict[str, Any] = {"ndarray": ndarray, "asarray": np.asarray}
+        self.names: dict[str, Any] = {"ndarray": ndarray, "asarray": np.asarray, "own": _own}
         self.values: dict[str, ndarray] = {}
         self.constants: list[ndarray] = []
         self.numbers: dict[Any, str] = {}
         self.looks: set[Any] = set()
         self.done: dict[Any, str] = {}  # pointwise ops by what they read: what was computed once is not computed again
         self.calls: dict[str, tuple[str, list[str]]] = {}
+        self.moved: set[str] = set()  # the arguments, and what is made of them by views alone
 
     def refusal(self, what: str) -> Exception:
         """The error for whoever asks for elements."""
@@ -82,6 +92,7 @@ class _Noting(Interpreter):
     def input(self, a: ndarray, name: str) -> Tensor:
         """An argument of the code."""
         self.values[name] = a
+        self.moved.add(name)
         return Tensor(Tensor(a), self, name)
 
     def number(self, v: Any) -> str:
@@ -99,6 +110,10 @@ class _Noting(Interpreter):
             raise _Unfit
         self.constants.append(x._value)
         return self.name("c", x._value)
+
+    def own(self, name: str, shared: bool) -> str:
+        """The text of a result: in memory of its own."""
+        return f"{name}.copy()" if shared else f"own({name})" if name in self.moved else name
 
     @staticmethod
     def key(op: Op, words: list[str], kw: dict[str, Any]) -> Any:
@@ -171,6 +186,8 @@ class _Noting(Interpreter):
             self.calls[outs[0]] = (op.name, words)
         for v, name in zip(ys, outs, strict=True):
             self.values[name] = v._value
+        if op.view and not self.moved.isdisjoint(reads):
+            self.moved.update(outs)
         boxes = [Tensor(v, self, name) for v, name in zip(ys, outs, strict=True)]
         return tuple(boxes) if several else boxes[0]
 
@@ -234,7 +251,7 @@ class Plan:
         given = [None if k in at else v for k, v in enumerate(values)]
         self.spec = spec
         level, tape = _Noting(), Reverse()
-        arrays = [_array(x) for x in xs]
+        arrays = [_example(_array(x)) for x in xs]
         grad = any(needs)
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
@@ -315,17 +332,18 @@ class Plan:
                 raise _Unfit
             others = [*arrays, *level.constants, *[level.values[n] for n in made]]
             shared = g._aux.startswith("g") or any(np.may_share_memory(gv, v) for v in others)
-            results.append(f"{g._aux}.copy()" if shared else g._aux)
+            results.append(level.own(g._aux, shared))
         self.masked = [k for k, m in enumerate(masks) if m is not None]
         results += [level.called(masks[k]) for k in self.masked]
-        wanted = {r.removesuffix(".copy()") for r in results}
+        wanted = {_bare_name(r) for r in results}
         back = _needed(level.lines[cut:], wanted)
         read = {n for _, _, reads, _ in back for n in reads} | wanted
         saved = sorted(read & made)
         first = _needed(level.lines[:cut], {*[y._aux for y in ys], *saved})
         head = ", ".join(names)
         keep = "".join(f"{n}, " for n in saved)
-        result = f"({', '.join(y._aux for y in ys)},)" if self.make else ys[0]._aux
+        own = [level.own(y._aux, False) for y in ys]
+        result = f"({', '.join(own)},)" if self.make else own[0]
         result = f"({result}, ({keep}))" if gs else result
         self.forward = _function(f"forward({head})", first, result, level.names)
         self.backward = None
@@ -338,6 +356,10 @@ class Plan:
                 level.names,
             )
         self.fits = [None] * len(arrays)
+
+
+def _bare_name(result: str) -> str:
+    return result.removesuffix(".copy()").removeprefix("own(").removesuffix(")")
 
 
 def _needed(lines: list[Any], wanted: set[str]) -> list[Any]:
@@ -360,6 +382,19 @@ def _function(head: str, lines: list[Any], result: str, names: dict[str, Any]) -
     scope = {**names, "__name__": __name__}  # the filter of warnings goes by the module
     exec(compile("\n".join(text), f"<straight {head}>", "exec"), scope)
     return scope[head.partition("(")[0]]
+
+
+def _example(a: ndarray) -> ndarray:
+    """An array to note code on: in memory of its own and in row-major order, since the code is for every layout.
+
+    Of a Hankel matrix in the memory of its few numbers, say, the transpose is the very same view, and of no other.
+    """
+    return a.copy(order="C")
+
+
+def _own(a: ndarray) -> ndarray:
+    """A result in memory of its own: what only moves elements may be a view of what it was given, in some layouts."""
+    return a if a.base is None else a.copy()
 
 
 def _array(x: Any) -> Any:
@@ -413,6 +448,7 @@ def straight(f: F, name: str = "", taped: bool = True, most: int = LIMIT) -> F:
     Unless `taped`, it is code where no derivative is taken: what comes down to one op has a reverse rule that is as short.
     """
     plans: dict[Any, Any] = {}
+    _PLANS.append(plans)
     op = Op(name or f.__name__, None, spec=f, listed=False)
     op.form = "fused"
     op.vjp(_pulled)
@@ -621,10 +657,11 @@ _PACKAGE = f"{__name__.partition('.')[0]}.ops."
 def _pull_code(n: Node, g: Any, live: Any, arrays: list[Any]) -> Any:
     """The reverse rule of a node as a function of the arrays that it reads."""
     level = _Noting()
-    names = iter([f"x{k}" for k in range(len(arrays))])
+    arrays = [_example(a) for a in arrays]
+    boxes = iter([level.input(a, f"x{k}") for k, a in enumerate(arrays)])
 
     def boxed(v: Any) -> Any:
-        return level.input(v._value, next(names)) if isinstance(v, Tensor) else v
+        return next(boxes) if isinstance(v, Tensor) else v
 
     with level:
         gs: Any = [boxed(v) for v in g] if n.nout else boxed(g)
@@ -644,8 +681,8 @@ def _pull_code(n: Node, g: Any, live: Any, arrays: list[Any]) -> Any:
         a = v._value._value
         others = [*arrays[first:], *level.constants]
         shared = v._aux.startswith("x") or any(np.may_share_memory(a, b) for b in others)
-        results.append(f"{v._aux}.copy()" if shared else v._aux)
-    lines = _needed(level.lines, {r.removesuffix(".copy()") for r in results})
+        results.append(level.own(v._aux, shared))
+    lines = _needed(level.lines, {_bare_name(r) for r in results})
     if len(lines) < 2:
         n.op.pull_by_code = False  # one op is as quick by itself
     head = ", ".join(f"x{k}" for k in range(len(arrays)))

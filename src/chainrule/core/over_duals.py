@@ -1,0 +1,64 @@
+"""Gradients of dual numbers in the imperative style: reverse mode runs on them, so the gradients are dual numbers too.
+
+A dual number holds its primal and its tangent on the tape below. With y = p + e t and the cotangent G = G0 + e G1, the gradient is
+``p'* G0 + e (t'* G0 + p'* G1)``: three walks over that tape, where the tangents that were given to ``make_dual`` are constants.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .tensor import Tensor
+
+
+def dual_level(ts: Any) -> Any:
+    """The innermost level of dual numbers that one of the tensors belongs to; None where there is none."""
+    found = None
+    for t in ts:
+        i = getattr(t, "_interp", None)
+        if i is not None and i.fades and (found is None or i.level > found.level):
+            found = i
+    return found
+
+
+def _parts(level: Any, t: Any) -> tuple[Any, Any]:
+    """Primal and tangent of a tensor, or of anything else."""
+    return (t._value, t._aux if level.alive else None) if getattr(t, "_interp", None) is level else (t, None)
+
+
+@contextlib.contextmanager
+def _given_tangents_apart(level: Any) -> Iterator[None]:
+    """Meanwhile the tangents that were given to ``make_dual`` come from nowhere."""
+    nodes = [n for w in level.given for n in (w(),) if n is not None]
+    parents = [n.parents for n in nodes]
+    for n in nodes:
+        n.parents = (None,) * len(n.parents)
+    try:
+        yield
+    finally:
+        for n, p in zip(nodes, parents, strict=True):
+            n.parents = p
+
+
+def grad_over(
+    level: Any, walk: Callable[..., tuple[Any, ...]], ys: list[Any], xs: list[Any], gs: list[Any], retain: bool
+) -> list[Any]:
+    """The gradients of dual numbers: ``walk(ys, xs, gs, retain, may be absent)`` gives those of what is below."""
+    tops, tangents = zip(*[_parts(level, y) for y in ys], strict=True)
+    below = [_parts(level, x)[0] for x in xs]
+    high, low = zip(*[_parts(level, g) for g in gs], strict=True)
+    total: list[Any] = [None] * len(xs)
+
+    def add(outputs: Any, cotangents: Any) -> None:
+        some = [(y, g) for y, g in zip(outputs, cotangents, strict=True) if y is not None and y.requires_grad]
+        if some:
+            got = walk([y for y, _ in some], below, [g for _, g in some], True, True)
+            total[:] = [b if a is None else a if b is None else a + b for a, b in zip(total, got, strict=True)]
+
+    with _given_tangents_apart(level):
+        add(tangents, high)
+    add([None if g is None else y for y, g in zip(tops, low, strict=True)], low)
+    primal = walk(list(tops), below, list(high), retain, False)
+    return [p if p is None or t is None else Tensor(p, level, t) for p, t in zip(primal, total, strict=True)]
