@@ -71,7 +71,7 @@ conformance-reference: $(VENV)/.installed-test ## its reference inputs: values o
 	$(PY) -m chainrule.testing.conformance reference $(CONFORMANCE_ARGS) --json build/conformance-reference.json
 
 precision: $(VENV)/.installed-test ## the digits of functions and reductions against exact arithmetic, beside PyTorch's and SciPy's
-	$(PY) -m chainrule.testing.precision reductions $(if $(ONLY),--only $(ONLY))
+	$(PY) -m chainrule.testing.precision reductions $(if $(ONLY),--only $(ONLY),--docs docs)
 	$(PY) -m chainrule.testing.precision functions $(if $(ONLY),--only $(ONLY),--docs docs)
 
 mutants: $(VENV)/.installed-test ## every rule of every op bent, one at a time: who notices? (ONLY= LIMIT=)

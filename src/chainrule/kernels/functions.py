@@ -136,10 +136,20 @@ def logaddexp(k: Kernel, a: Value, b: Value) -> Value:
     return k.select(a.eq(b), a + numbers.log(2.0), k.select(abs(m) < INF, y, m))
 
 
+def _exp2_minus(k: Kernel, d: Value) -> Value:
+    """2**-d for d >= 0; what rounding takes from d log(2) is put back, for e**-x makes x times as much of it"""
+    log2 = numbers.log(2.0) if d.dtype is f64 else 0.6931471824645996
+    d = k.minimum(d, k.const(2000.0, d.dtype))  # type: ignore[arg-type]
+    x = d * log2
+    lost = k.fma(d, log2, -x) + d * (2.3190468138462996e-17 if d.dtype is f64 else -1.904654299957768e-09)
+    y = exp(k, -x)
+    return k.fma(-y, lost, y)
+
+
 def logaddexp2(k: Kernel, a: Value, b: Value) -> Value:
     """log2(2**a + 2**b)"""
     m = maximum(k, a, b)
-    y = m + log1p(k, exp(k, abs(a - b) * -numbers.log(2.0))) * (1.0 / numbers.log(2.0))
+    y = m + log1p(k, _exp2_minus(k, abs(a - b))) * (1.0 / numbers.log(2.0))
     return k.select(a.eq(b), a + 1.0, k.select(abs(m) < INF, y, m))
 
 
@@ -323,7 +333,7 @@ def hazard(k: Kernel, x: Value) -> Value:
 # -- the gamma function and its derivatives ---------------------------------------------------------------------------------
 
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)  # lgamma: of 1/z in 1/z²
-_DIGAMMA = (-1 / 12, 1 / 120, -1 / 252, 1 / 240, -1 / 132)  # of 1/z² in 1/z²
+_DIGAMMA = (-1 / 12, 1 / 120, -1 / 252, 1 / 240, -1 / 132, 691 / 32760)  # of 1/z² in 1/z²; to the zero at 1.46
 _TRIGAMMA = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66)  # of 1/z³ in 1/z²
 _PAIRS = (0.0, 6.0, 10.0, 12.0)  # (x + i)(x + 7 - i) = x² + 7x + i (7 - i)
 

@@ -158,7 +158,7 @@ def view_as_complex(input: Tensor) -> Tensor:
             f"view_as_complex: Tensor must have a last dimension of size 2, got shape {list(input.shape)}"
         )
     # Under vmap the strides are those of the whole batch, and a copy is made where they do not fit.
-    if input.numel() and not is_batched(input):
+    if input.numel() and not input.is_nested and not is_batched(input):
         if input.stride(-1) != 1:
             raise RuntimeError(
                 f"view_as_complex: input must have stride 1 in its last dimension, got strides {input.stride()}; call .contiguous()"

@@ -156,8 +156,8 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
 
 
 @op("check_range", differentiable=False, sizes="n")
-def check_range_p(i: Any, *, n: int, name: str, dim: int) -> Any:
-    """The index itself, after checking that it lies in [0, n)."""
+def check_range_p(i: Any, *, n: int, name: str, dim: int, rank: int = 0) -> Any:
+    """The index itself, after checking that it lies in [0, n); its last `rank` axes lie beside those that a ragged n is of."""
     if moving.out_of_range(i, 0, n):
         bad = i[(i < 0) | (i >= n)].flat[0]
         kind = IndexError if name.startswith("index_") else RuntimeError  # as PyTorch has it
@@ -181,7 +181,7 @@ check_range_p.special = _check_range_of
 
 
 def _check_range(name: str, i: Tensor, n: int, dim: int) -> None:
-    check_range_p.bind(i, n=n, name=name, dim=dim)
+    check_range_p.bind(i, n=n, name=name, dim=dim, rank=i.ndim)
 
 
 def _scatter(p: Any, name: str, input: Tensor, dim: int, index: Tensor, src: Any) -> Tensor:

@@ -146,7 +146,7 @@ def reduce_into(name: str, input: Tensor, d: int, index: Tensor, src: Tensor, re
     if index.numel() == 0 and not src._recorded:
         return input.clone()
     x, i, s = at_least_1d(input), at_least_1d(index), at_least_1d(src)
-    check_range_p.bind(i, n=x.shape[d], name=name, dim=d + x.ndim)
+    check_range_p.bind(i, n=x.shape[d], name=name, dim=d + x.ndim, rank=i.ndim)
     ss = tuple(s.shape)
     if index.numel() == 0:  # nothing is added, but what depends on `src` stays in the graph
         y = scatter_add_p(x, i, s, dim=d, ss=ss)

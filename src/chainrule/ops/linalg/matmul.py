@@ -26,6 +26,7 @@ from ...kernels.pool import MIN_BYTES, empty
 from ..elementwise.operators import scaled
 from ..shape.in_each import same_size
 from . import vectors
+from .long_sums import LONG, in_parts, is_long
 
 
 def _same(a: Any, b: Any) -> tuple[Any, Any]:
@@ -63,6 +64,9 @@ MANY, WIDE = 512, 1 << 19  # rows of a very tall one, beside which it may fill t
 
 def times(a: Any, b: Any, c: Any = None) -> Any:
     """``a @ b`` of two matrices of one float type, ``+ c`` with a vector c; compiled where one is tall and the other small."""
+    if a.shape[1] >= LONG and is_long(a, b):
+        y = in_parts(a, b)
+        return y if c is None else np.add(y, c, out=y)
     if a.size >= TALL and a.size * b.shape[1] >= WORK and a.dtype.num in REAL_NUMS:
         from ...kernels import NotSupported, copies, matmul
 
@@ -84,7 +88,7 @@ def times(a: Any, b: Any, c: Any = None) -> Any:
 def _two(a: Any, b: Any) -> Any:
     """The product of two matrices of one float type, by the shortest way."""
     if a.ndim == 2 and b.ndim == 2 and a.dtype is b.dtype and a.dtype.num in FLOAT_NUMS:
-        return np.dot(a, b) if a.size < TALL else times(a, b)
+        return np.dot(a, b) if a.size < LONG else times(a, b)
     return None
 
 
@@ -105,12 +109,18 @@ def matmul_p(a: Any, b: Any) -> Any:
     if a.shape[-1] == 1:
         # Outer products: a broadcast multiplication beats many products of thin matrices.
         return _outer(a, b)
-    return np.matmul(a, b)
+    return in_parts(a, b) if is_long(a, b) and a.shape[:-2] == b.shape[:-2] else np.matmul(a, b)
 
 
 def _multiplied(xs: list[Any], kw: dict[str, Any]) -> Any:
     a, b = xs
-    if a.dtype is not b.dtype or a.dtype.num not in FLOAT_NUMS or a.size >= TALL or b.size >= TALL:
+    if (
+        a.dtype is not b.dtype
+        or a.dtype.num not in FLOAT_NUMS
+        or a.size >= TALL
+        or b.size >= TALL
+        or a.shape[-1] >= LONG
+    ):
         return None
     if a.ndim == b.ndim == 2:
         return lambda a, b: a.dot(b)
@@ -199,6 +209,8 @@ def _matmul_gb(g: Any, y: Any, a: Any, b: Any) -> Any:
 def _small(n: Any, g: Any) -> Any:
     """Both cotangents of a product of small matrices, in arrays."""
     (a, b), (pa, pb) = n.raw, n.parents
+    if max(g.shape) >= LONG:
+        return None
     if g.dtype is not (b if a is None else a).dtype:
         return None
     return None if pa is None else g.dot(b.T), None if pb is None else a.T.dot(g)
@@ -398,7 +410,7 @@ def _layer(xs: list[Any], kw: dict[str, Any]) -> Any:
     x, w, b = xs
     if not (x.dtype is w.dtype is b.dtype and x.dtype.num in FLOAT_NUMS) or (x.ndim, w.ndim, b.ndim) != (2, 2, 1):
         return None
-    if max(x.size, w.size) >= TALL:
+    if max(x.size, w.size) >= TALL or x.shape[-1] >= LONG:
         return None
 
     def layer(x: Any, w: Any, b: Any) -> Any:

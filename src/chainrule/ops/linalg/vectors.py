@@ -11,6 +11,7 @@ from ...core.declare import LARGE, op
 from ...core.dispatch import innermost
 from ...core.shapes import sizes_of
 from ...core.types import FLOAT_NUMS
+from .long_sums import LONG, in_parts, is_long
 
 
 def _plain(rank_a: int, rank_b: int, f: Any) -> Any:
@@ -46,7 +47,12 @@ def _sum_of_outer(u: Any, v: Any) -> Any:
     return product(_rows(u).mT, _rows(v))
 
 
-@op("matvec", core="(m,n),(n)->(m)", linear="each", quick=_plain(2, 1, np.dot))
+def _by_vector(a: Any, x: Any) -> Any:
+    """``a x`` of one matrix and one vector."""
+    return in_parts(a, x[:, None])[:, 0] if len(x) >= LONG and is_long(a, x[:, None]) else np.dot(a, x)
+
+
+@op("matvec", core="(m,n),(n)->(m)", linear="each", quick=_plain(2, 1, _by_vector))
 def matvec_p(a: Any, x: Any) -> Any:
     """``y_i = sum_j a_ij x_j`` over the last axes."""
     return _wide(lambda a, x: np.matmul(a, x[..., None])[..., 0], a, x)
@@ -60,7 +66,12 @@ matvec_p.vjp(
 )
 
 
-@op("vecmat", core="(n),(n,k)->(k)", linear="each", quick=_plain(1, 2, np.dot))
+def _vector_by(x: Any, a: Any) -> Any:
+    """``x a`` of one vector and one matrix."""
+    return in_parts(x[None], a)[0] if len(x) >= LONG and is_long(x[None], a) else np.dot(x, a)
+
+
+@op("vecmat", core="(n),(n,k)->(k)", linear="each", quick=_plain(1, 2, _vector_by))
 def vecmat_p(x: Any, a: Any) -> Any:
     """``y_j = sum_i x_i a_ij`` over the last axes."""
     return _wide(lambda x, a: np.matmul(x[..., None, :], a)[..., 0, :], x, a)

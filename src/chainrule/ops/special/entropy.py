@@ -2,22 +2,52 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from ...core.declare import pointwise
+from ...core.op import Op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.tensor import Tensor
-from ..elementwise.elementary import log, log1p, slope
+from ...core.types import FLOAT_NUMS
+from ..elementwise.elementary import km, log1p, slope
+from ..elementwise.formulas import compiled
 from ..elementwise.select import where
 from .base import one_tensor, scipy_special, unary
 
+# 1/e in two parts: where -1 - log(x) passes through 0, x - 1/e has all its digits.
+_E = {4: (0.3678794503211975, -9.149755188170102e-09), 8: (0.36787944117144233, -1.2428753672788363e-17)}
+
+
+def _entr_slope(t: Any, x: Any) -> Any:
+    if x.dtype.itemsize == 2:
+        return _entr_slope(np.asarray(t, np.float32), np.asarray(x, np.float32)).astype(x.dtype)
+    high, low = _E[x.dtype.itemsize]
+    u = (x - high) - low
+    near = np.abs(u) < 0.05
+    return t * np.where(near, -np.log1p(np.where(near, u * math.e, 0)), -1 - np.log(x))
+
+
+def _entr_slope_loop(k: Any, t: Any, x: Any) -> Any:
+    high, low = _E[x.dtype.size]
+    u = (x - high) - low
+    return t * k.select(abs(u) < 0.05, -km().log1p(k, u * math.e), -1.0 - km().log(k, x))
+
+
+entr_slope: Op = pointwise(
+    "entr_slope",
+    compiled("entr_slope", _entr_slope, _entr_slope_loop),
+    lambda s, y, t, x: entr_slope.bind(s, x),
+    lambda s, y, t, x: -s * t / x,
+    fast=FLOAT_NUMS,
+)
 entr = unary(
     "entr",
     scipy_special("entr"),
-    lambda t, y, x: t * (-1 - log.bind(x)),
+    lambda t, y, x: entr_slope.bind(t, x),
     "``-x log(x)``, 0 at 0 and -inf for negative x; its derivative at 0 is infinite.",
 )
 

@@ -93,12 +93,19 @@ def generic(op: Op, vals: tuple[Any, ...], kw: dict[str, Any]) -> Any:
     ):
         if all(not isinstance(v, ndarray) or v.ndim <= len(g.trail) for v in vals):
             y = op.body(*[v.rows if isinstance(v, NestedArray) else v for v in vals], **kw)
+            lead = _lead(nests)
             ys = [
-                pack(v, (*g.packing.columns, *v.shape[len(nests[0].lead) + 1 :]), g.n, nests[0].lead)
+                pack(v, (*g.packing.columns, *v.shape[len(lead) + 1 :]), g.n, lead)
                 for v in (y if isinstance(y, tuple) else (y,))
             ]
             return tuple(ys) if isinstance(y, tuple) else ys[0]
     return by_size(op, vals, kw, nests)
+
+
+def _lead(nests: list[NestedArray]) -> tuple[int, ...]:
+    """The batch axes of a result of nests, some of which may be without: those are the same for every example."""
+    lead = nests[0].lead
+    return lead if all(v.lead == lead for v in nests) else np.broadcast_shapes(*[v.lead for v in nests])
 
 
 def _over_nesting(op: Op, vals: tuple[Any, ...], kw: dict[str, Any], axes: tuple[int, ...]) -> Any:
@@ -120,7 +127,7 @@ def _over_nesting(op: Op, vals: tuple[Any, ...], kw: dict[str, Any], axes: tuple
 
 def by_size(op: Op, vals: tuple[Any, ...], kw: dict[str, Any], nests: list[NestedArray], one: int | None = None) -> Any:
     """The op once for each combination of sizes that occurs, on all components that have it; `one` is a dim that it reduces to 1."""
-    g, n, lead = nests[0].geometry, nests[0].geometry.n, nests[0].lead
+    g, n, lead = nests[0].geometry, nests[0].geometry.n, _lead(nests)
     if any(v.geometry.n != n for v in nests):
         raise ChainruleError(f"{op.name}: the nests have {[v.geometry.n for v in nests]} components")
     # Static data may tell components apart that have the same size.

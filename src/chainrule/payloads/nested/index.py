@@ -19,12 +19,15 @@ ndarray = np.ndarray
 add: Any = add_rows_p.body
 
 
-def _sizes(n: Any, like: Any) -> Any:
-    """A ragged size as numbers beside an index: one for each packed row, or for each component."""
+def _sizes(n: Any, like: Any, rank: int = 0) -> Any:
+    """A ragged size as numbers beside an index: one for each packed row, or for each component; their axis is the first of the last `rank`."""
     if type(n) is not RaggedInt:
         return n
     if isinstance(like, NestedArray):
         return n.values[like.geometry.packing.owner].reshape((-1, *(1,) * len(like.geometry.trail)))
+    if rank:
+        at = like.ndim - rank
+        return n.values[: like.shape[at]].reshape((-1, *(1,) * (rank - 1)))
     at = next((i for i, m in enumerate(like.shape) if m == len(n.values)), None)
     return (
         n.values.min(initial=np.iinfo(np.int64).max)
@@ -56,9 +59,9 @@ def _(i: Any, *, n: Any, dim: int) -> Any:
 
 
 @check_range_p.on(NestedArray)
-def _(i: Any, *, n: Any, name: str, dim: int) -> Any:
+def _(i: Any, *, n: Any, name: str, dim: int, rank: int = 0) -> Any:
     rows = i.rows if isinstance(i, NestedArray) else i
-    if rows.size and ((rows < 0) | (rows >= _sizes(n, i))).any():
+    if rows.size and ((rows < 0) | (rows >= _sizes(n, i, rank))).any():
         raise RuntimeError(f"{name}(): an index is out of bounds for dimension {dim} with size {n}")
     return i
 

@@ -10,6 +10,7 @@ from ...core import dtypes as dt
 from ...core import primitives
 from ...core.errors import ChainruleError
 from ...core.op import OPS
+from ...ops.elementwise.complex import view_as_complex_p, view_as_real_p
 from ...ops.elementwise.select import where_p
 from ...ops.reduce import reductions as reduce
 from ...ops.shape import functional as copies
@@ -24,6 +25,24 @@ ndarray = np.ndarray
 
 primitives.detach_p.on(NestedArray)(lambda x: x)
 primitives.clone_p.on(NestedArray)(lambda x, order="K": x.copy())
+
+
+@view_as_real_p.on(NestedArray)
+def _(z: NestedArray) -> NestedArray:
+    g = z.geometry
+    return pack(view_as_real_p.body(z.rows), (*g.columns, 2), g.n, z.lead)
+
+
+@view_as_complex_p.on(NestedArray)
+def _(x: NestedArray) -> Any:
+    g = x.geometry
+    if g.trail:
+        return pack(view_as_complex_p.body(x.rows), g.columns[:-1], g.n, x.lead)
+    from .bodies import by_size
+
+    return by_size(view_as_complex_p, (x,), {}, [x])
+
+
 where_p.on(NestedArray)(lambda c, a, b: pointwise_nested(np.where, [c, a, b], "where"))
 
 # -- shape ------------------------------------------------------------------------------------------------------------

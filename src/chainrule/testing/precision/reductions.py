@@ -70,6 +70,13 @@ def _of_sum(x: Array, y: Array, axis: Any) -> Array:
     return _sum(np.abs(x), axis)
 
 
+def _shared(x: Any, axis: Any) -> Any:
+    """The gradient of what is broadcast along an axis: the sum over it."""
+    w = (x.reshape(-1)[0] if axis is None else x.select(axis, 0)).detach().clone().requires_grad_()
+    ((w if axis is None else w.unsqueeze(axis)) * x).sum().backward()
+    return w.grad
+
+
 def _of_mean(x: Array, y: Array, axis: Any) -> Array:
     return _of_sum(x, y, axis) / (x.size if axis is None else x.shape[axis])
 
@@ -94,6 +101,7 @@ REDUCTIONS: dict[str, Row] = {
         _logsumexp,
         lambda x, y, a: np.maximum(np.abs(y), 1),
     ),
+    "gradient": (_shared, _sum, _of_sum),
 }
 SCANS: dict[str, Row] = {
     "cumsum": (
@@ -158,6 +166,9 @@ def main(args: list[str] | None = None) -> int:
     p.add_argument(
         "--markdown", type=Path, help="also write the table, the worst layout and axis of each line, to this file"
     )
+    p.add_argument(
+        "--docs", type=Path, help="the folder whose precision.md gets the worst line of each operator and type"
+    )
     p.add_argument("--alone", action="store_true", help="without PyTorch beside it")
     o = p.parse_args(args)
     peer: Any = None
@@ -184,4 +195,30 @@ def main(args: list[str] | None = None) -> int:
     print(f"\n{total} reductions, {bad} of them worse than {LIMIT:g} times PyTorch's error and than {LIMIT:g} units")
     if o.markdown:
         o.markdown.write_text("\n".join(lines) + "\n")
+    if o.docs:
+        write(worst, total, bad, o.docs)
     return int(bad > 0)
+
+
+BEGIN, END = "<!-- reductions: written by make precision -->", "<!-- reductions: end -->"
+
+
+def write(worst: dict[tuple[str, str, str], list[Any]], total: int, bad: int, docs: Path) -> None:
+    """The section of reductions in docs/precision.md, between its marks: of each operator and type the worst over shapes, axes and layouts."""
+    most: dict[tuple[str, str], list[Any]] = {}
+    for (name, dtype, shape), (mine, where, other) in worst.items():
+        w = most.setdefault((name, dtype), [-1.0, "", 0.0])
+        if mine > w[0]:
+            w[:2] = mine, f"{shape}, {where}"
+        w[2] = max(w[2], other)
+    lines = ["| operator | type | error | where | PyTorch's worst |", "|---|---|--:|---|--:|"]
+    lines += [f"| {name} | {dtype} | {_of(w[0])} | {w[1]} | {_of(w[2])} |" for (name, dtype), w in most.items()]
+    lines += ["", f"{total} errors, {bad} of them more than {LIMIT:g} units and more than {LIMIT:g} times PyTorch's."]
+    page = docs / "precision.md"
+    text = page.read_text()
+    before, after = text[: text.index(BEGIN)], text[text.index(END) :]
+    page.write_text(before + "\n".join([BEGIN, "", *lines]) + "\n\n" + after)
+
+
+def _of(v: float) -> str:
+    return "all" if math.isinf(v) else f"{v:.2f}" if v < 1e3 else f"{v:.0e}".replace("e+0", "e").replace("e+", "e")
