@@ -199,3 +199,63 @@ def test_a_rule_in_the_place_of_one_written_by_hand_is_seen(name: str, monkeypat
     monkeypatch.setattr(op, "pull_rules", rules)
     monkeypatch.setattr(op, "_keeps", {})
     np.testing.assert_array_equal(grad(f)(X), want * 3)
+
+
+def test_values_do_not_leave_with_their_derivative_lost() -> None:
+    """item(), tolist(), tobytes() and np.save hand the bare numbers on: refused where somebody differentiates, as np.asarray is."""
+    import io
+
+    x = np.array([1.0, 2.0])
+    for leave in (
+        lambda v: v[0].item(),
+        lambda v: v.tolist()[0],
+        lambda v: len(v.tobytes()),
+        lambda v: np.save(io.BytesIO(), v) or 1.0,
+        lambda v: np.savetxt(io.StringIO(), v) or 1.0,
+        lambda v: np.savez(io.BytesIO(), v=v) or 1.0,
+    ):
+        f = lambda v, leave=leave: leave(v) * v.sum()
+        for of in (lambda: grad(f)(x), lambda: jvp(f, (x,), (x,))):  # noqa: B023
+            with pytest.raises(chainrule.ChainruleError, match="lose the derivative"):
+                of()
+        g = grad(lambda v, leave=leave: leave(cnp.stop_gradient(v)) * v.sum())(x)
+        assert g.shape == x.shape and g[0] == g[1]
+    t = chainrule.tensor([1.0, 2.0], requires_grad=True)
+    with pytest.raises(chainrule.ChainruleError, match="detach"):  # as PyTorch refuses it
+        np.save(io.BytesIO(), t)
+    assert t.tolist() == [1.0, 2.0] and t[0].item() == 1.0  # as PyTorch allows it
+    seen = []
+    grad(lambda v: seen.append(f"{v[0]:.2f} {v.astype(int).tolist()}") or v.sum())(x)
+    assert seen == ["1.00 [1, 2]"]
+
+
+def test_a_walk_over_arrays_meets_all_kinds_of_nodes() -> None:
+    """Several ways to one node, shapes that are summed back, writes to the argument, several results, arrays that do not fit."""
+
+    def f(x: Any) -> Any:
+        a = np.sin(x)
+        b = a * x + a / 2.0 + x * np.array([1.0, 2.0, 3.0, 4.0])  # one node by three ways
+        s = np.linalg.svd(b @ b.T + np.eye(3))[1]
+        c = np.add(a, np.sum(a)) * a  # a 0-d cotangent, and one that is summed back
+        return np.sum(np.tanh(c)) + np.sum(s) + np.sum(np.maximum(b, 0.5) ** 2)
+
+    np.testing.assert_allclose(grad(f)(X), differences(f, X), rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(grad(lambda x: np.sum(grad(f)(x) ** 2))(X), grad(lambda x: (grad(f)(x) ** 2).sum())(X))
+
+    def writes(x: Any) -> Any:
+        x[0] = np.sin(x[0]) * x[1]
+        return np.sum(x * x)
+
+    a, b = X.copy(), X.copy()
+    value = writes(b)
+    g = grad(writes)(a)
+    np.testing.assert_array_equal(a, b)  # what is written shows outside, as without the transform
+    np.testing.assert_allclose(g, differences(lambda v: writes(v.copy()), X.copy()), rtol=1e-6)
+    assert np.isclose(value, (b * b).sum())
+    c = X.copy()
+    c.setflags(write=False)
+    with pytest.raises(ValueError, match="read-only"):
+        grad(writes)(c)
+    assert (grad(lambda x: 3.0)(X) == 0).all() and (grad(lambda x: np.sum(x))(X.astype(np.float32))).dtype == np.float32
+    with pytest.raises(RuntimeError, match="scalar"):
+        grad(np.sin)(X)

@@ -64,6 +64,10 @@ VALUES: set[Any] = {
 }
 
 
+# Those of them that hand the elements to somebody else, where no derivative follows.
+LEAVING = frozenset("save savez savez_compressed savetxt".split())
+
+
 def native(*functions: Any, view: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare what a function of NumPy's does on Arrays."""
 
@@ -105,7 +109,7 @@ def run(func: Any, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
 def _values(x: Any, what: str) -> Any:
     k = type(x)
     if k is Array:
-        return x._t.concrete(what)
+        return x._bare(what) if what in LEAVING else x._t.concrete(what)
     if k is list or k is tuple:
         return k([_values(v, what) for v in x])
     return {n: _values(v, what) for n, v in x.items()} if k is dict else x
