@@ -259,3 +259,18 @@ def test_a_walk_over_arrays_meets_all_kinds_of_nodes() -> None:
     assert (grad(lambda x: 3.0)(X) == 0).all() and (grad(lambda x: np.sum(x))(X.astype(np.float32))).dtype == np.float32
     with pytest.raises(RuntimeError, match="scalar"):
         grad(np.sin)(X)
+
+
+def test_a_library_that_ends_in_float_is_named() -> None:
+    """scikit-learn's metrics return Python floats: the message names the metric and what to ask it for."""
+    code = "def mean_error(y):\n    return float(y.sum())\n"
+    names: dict[str, Any] = {"__name__": "sklearn.metrics._regression"}
+    exec(compile(code, "<metric>", "exec"), names)
+    x = np.array([1.0, 2.0])
+    for of in (lambda: grad(names["mean_error"])(x), lambda: vmap(names["mean_error"])(np.stack([x, 2 * x]))):
+        with pytest.raises(
+            chainrule.ChainruleError, match=r"^sklearn\.metrics\.mean_error makes .* multioutput='raw_values'"
+        ):
+            of()
+    with pytest.raises(chainrule.ChainruleError, match=r"^float\(x\) of an array"):
+        grad(lambda v: float(v.sum()))(x)

@@ -17,7 +17,7 @@ from ...core.dispatch import innermost
 from ...core.errors import ChainruleError
 from ...core.tensor import Tensor
 from ...core.views import meta
-from .advice import against_conversion
+from .advice import against_conversion, against_number
 
 ndarray = np.ndarray
 NUMBERS = (bool, int, float, complex)
@@ -170,10 +170,16 @@ class Array(Base):
         t = self._t
         if t._interp is not None and self._d.kind in "fc" and differentiated(t):
             raise ChainruleError(
-                f"{what}(x) of an array that is being differentiated would lose the derivative: write np.sin for math.sin, x.astype(...) for "
-                f"np.float64(x), np.zeros(shape, like=x) for an ndarray that x is written to; chainrule.numpy.stop_gradient(x) is the bare number."
+                f"{against_number(sys._getframe(2))}{what}(x) of an array that is being differentiated would lose the derivative: "
+                f"write np.sin for math.sin, x.astype(...) for np.float64(x), np.zeros(shape, like=x) for an ndarray that x is written to; "
+                f"chainrule.numpy.stop_gradient(x) is the bare number."
             )
-        v = t.concrete(f"{what}()")
+        try:
+            v = t.concrete(f"{what}()")
+        except ChainruleError as e:
+            if advice := against_number(sys._getframe(2)):
+                raise ChainruleError(advice + str(e)) from None
+            raise
         return v.item() if not v.ndim else v
 
     def __index__(self) -> int:
