@@ -274,3 +274,42 @@ def test_a_library_that_ends_in_float_is_named() -> None:
             of()
     with pytest.raises(chainrule.ChainruleError, match=r"^float\(x\) of an array"):
         grad(lambda v: float(v.sum()))(x)
+
+
+def test_jit_takes_arrays_as_they_are() -> None:
+    """A compiled function of small arrays is called with the arrays themselves: other shapes, types, layouts and constants are noticed, numbers are NumPy's."""
+    scale = 2.0
+
+    def f(x: Any, y: Any) -> Any:
+        return {"sum": np.sum(x * y) * scale, "both": (x + y, np.sin(x) @ y)}
+
+    g = chainrule.jit(f)
+    a, b = np.ascontiguousarray(W), np.ascontiguousarray(W.T)
+
+    def check(x: Any, y: Any) -> None:
+        got, want = g(x, y), f(x, y)
+        assert type(got["sum"]) is type(want["sum"]) and type(got["both"][0]) is np.ndarray
+        np.testing.assert_allclose(got["sum"], want["sum"], rtol=1e-6)
+        for p, q in zip(got["both"], want["both"], strict=True):
+            assert p.dtype == q.dtype and p.flags.owndata
+            np.testing.assert_allclose(p, q, rtol=1e-6, atol=1e-12)
+
+    for _ in range(4):
+        check(a, b)
+    assert type(g._fast).__name__ == "builtin_function_or_method"  # machine code, with nothing of Python before it
+    before = a.copy()
+    g(a, b)["both"][0][...] = 7.0  # what comes back is the caller's
+    np.testing.assert_array_equal(a, before)
+    check(a[:2, :2], b[:2, :2])
+    check(a.astype(np.float32), b.astype(np.float32))
+    check(a.T, b)
+    check(a, b)
+    a[0] = 3.0
+    check(a, b)
+    scale = 5.0
+    check(a, b)
+    assert isinstance(g(chainrule.tensor(a), chainrule.tensor(b))["sum"], Tensor)
+    np.testing.assert_allclose(grad(lambda x: g(x, b)["sum"])(a), 5.0 * b)
+    np.testing.assert_allclose(
+        vmap(lambda x: g(x, b)["sum"])(np.stack([a, 2 * a])), [g(a, b)["sum"], 2 * g(a, b)["sum"]]
+    )

@@ -324,6 +324,8 @@ class Compiled:
         of_tensors.__qualname__ = getattr(f, "__qualname__", of_tensors.__name__)
         self.places = places
         self.run = make(of_tensors)
+        self.run.bare = True
+        self.way = self._way()
 
     def __call__(self, *leaves: Any) -> Any:
         door = Door("jit")
@@ -331,16 +333,30 @@ class Compiled:
         door.write_back()
         return door.outside(out)
 
-    def short(self, *args: Any) -> Any:
-        """A call with arrays alone, by the short way of the function of tensors; None where there is none."""
-        for a in args:
-            if a.__class__ is not np.ndarray:
+    def _way(self) -> Callable[..., Any]:
+        """A call with arrays alone, by the short way of the function of tensors; None where there is none. (A method, or a loop, costs as much as the call.)"""
+        run, ndarray = self.run, np.ndarray
+
+        def of_one(*args: Any) -> Any:
+            if len(args) != 1 or args[0].__class__ is not ndarray:
                 return None
-        y = self.run._fast(*[Tensor(a) for a in args])
-        if y.__class__ is Tensor:
-            v = y._value
-            return v if v.ndim else v[()]
-        return y if y is None else tree_map(leave, y)
+            y = run._fast(Tensor(args[0]))
+            if y.__class__ is Tensor:
+                y = y._value
+                return y if y.ndim else y[()]
+            return y if y is None else tree_map(leave, y)
+
+        def of_several(*args: Any) -> Any:
+            for a in args:
+                if a.__class__ is not ndarray:
+                    return None
+            y = run._fast(*[Tensor(a) for a in args])
+            if y.__class__ is Tensor:
+                y = y._value
+                return y if y.ndim else y[()]
+            return y if y is None else tree_map(leave, y)
+
+        return of_one if len(self.places) == 1 else of_several
 
 
 def _traced(y: Any) -> Any:
