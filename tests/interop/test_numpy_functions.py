@@ -474,3 +474,20 @@ def test_second_derivatives_of_real_eigenvectors() -> None:
         np.testing.assert_allclose(g(a).reshape(9), [(f(a + d) - f(a - d)) / 2e-5 for d in e], rtol=1e-6, atol=1e-8)
         want = np.stack([(g(a + d) - g(a - d)).reshape(9) / 2e-5 for d in e])
         np.testing.assert_allclose(hessian(f)(a).reshape(9, 9), want, rtol=1e-6, atol=1e-7)
+
+
+def test_places_on_which_all_examples_agree() -> None:
+    """nonzero and its relatives under vmap: as with masks, what is the same for all examples is that (polynomials drop leading zeros by it)."""
+    x = np.array([[0.0, 2.0, 3.0], [0.0, 1.0, 4.0]])
+    for f in (
+        lambda v: v[np.flatnonzero(v)] ** 2,
+        lambda v: v[np.nonzero(v)[0]] ** 2,
+        lambda v: np.argwhere(v)[:, 0] * v[1:],
+        lambda v: np.polymul(v, v + 1),
+        lambda v: np.trim_zeros(v) * 2,
+    ):
+        np.testing.assert_array_equal(vmap(f)(x), np.stack([f(r) for r in x]))
+        g = lambda v, f=f: np.sum(f(v) ** 2)
+        np.testing.assert_allclose(vmap(grad(g))(x), np.stack([grad(g)(r) for r in x]))
+    with pytest.raises(Exception, match="nonzero needs one concrete value"):
+        vmap(np.flatnonzero)(np.array([[0.0, 1.0], [1.0, 0.0]]))

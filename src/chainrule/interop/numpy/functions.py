@@ -22,6 +22,7 @@ from .shadow import LIKE, NATIVE, function
 from .ufuncs import operate, write_out
 from .value import (
     Array,
+    agreed,
     arrays_in,
     as_constant,
     cast,
@@ -59,8 +60,6 @@ VALUES: set[Any] = {
     np.unique_inverse,
     np.unique_all,
     np.setdiff1d,
-    np.flatnonzero,
-    np.argwhere,
 }
 
 
@@ -230,6 +229,16 @@ def _sum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, **kw: Any
     if axis is None and dtype is None and out is None and not kw and (y := total(a)) is not None:
         return y
     return Array.sum(a if type(a) is Array else wrap(as_constant(a)), axis=axis, dtype=dtype, out=out, **kw)
+
+
+@native(np.flatnonzero)
+def _flatnonzero(a: Any) -> Any:
+    return wrap(as_constant(a)).ravel().nonzero()[0]
+
+
+@native(np.argwhere)
+def _argwhere(a: Any) -> Any:
+    return from_numpy(np.argwhere(agreed(as_constant(a) != 0, "argwhere")))
 
 
 @native(np.sort)
