@@ -92,7 +92,8 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
             try:
                 made = [t for y in flatten(function(*a, **k))[0] for t in _tapes(y)]
             finally:
-                CAST.reset(token), AGAIN.reset(mark)
+                CAST.reset(token)
+                AGAIN.reset(mark)
                 if state is not None:
                     default_generator.set_state(now)
         if determinism_check != "none" and [(t.shape, t.dtype) for t in made] != shapes:
