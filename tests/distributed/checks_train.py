@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 
 import chainrule as cr
 import chainrule.distributed as dist
@@ -234,6 +235,43 @@ def check_join() -> None:
                 many.step()
         for p, q in zip(alone.parameters(), ours.parameters(), strict=True):
             close(q, p)
+
+
+def check_join_while_a_result_is_held() -> None:
+    """Somebody holds the result of a collective, so that every backward is a meeting: ranks that have no more data come to it too."""
+    n, r = dist.get_world_size(), dist.get_rank()
+    held = cr.distributed.nn.functional.all_reduce(cr.ones(2, requires_grad=True))
+    if r == 0:
+        del held
+    check_join()
+    ddp = DDP(mlp(0))
+    with ddp.join():
+        for b in range(1 + r):
+            x, t = data(4, b)
+            with ddp.no_sync():  # a forward pass whose gradients stay, two backward passes for one
+                loss = mse(ddp(x), t)
+            loss.backward(retain_graph=True)
+            loss.backward()
+            with cr.no_grad():
+                ddp(x)
+            mse(ddp(x), t).backward()
+    if r == n - 1 and n > 1:
+        del held
+    check_join()
+
+
+def check_join_refuses_a_loss_of_collectives() -> None:
+    """A loss that depends on a collective needs the part of a rank that has no more data: said, not waited for."""
+    if dist.get_world_size() == 1:
+        return
+    ddp = DDP(mlp(0))
+    seen = cr.distributed.nn.functional.all_reduce(cr.ones(2, requires_grad=True, dtype=cr.float64))
+    x, t = data(4)
+    with pytest.raises(cr.ChainruleError, match="has no more data cannot take its part"), ddp.join():
+        if dist.get_rank():
+            (mse(ddp(x), t) + seen.sum()).backward()
+    del seen
+    check_join()
 
 
 def check_sync_batch_norm_derivatives() -> None:

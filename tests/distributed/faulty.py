@@ -79,6 +79,27 @@ def late_and_odd() -> None:
     os._exit(0)
 
 
+def checkpoints(compared: bool = False) -> None:
+    """Rank 0 alone has its collective inside an activation checkpoint, which runs it again."""
+    from chainrule.distributed.nn import functional as C
+    from chainrule.utils.checkpoint import checkpoint
+
+    dist.init_process_group("mpi", timeout=1.0)
+    groups.DEBUG = compared
+    x = cr.ones(3, requires_grad=True)
+    f = lambda v: C.all_reduce(v.sin())
+    y = checkpoint(f, x, use_reentrant=False) if dist.get_rank() == 0 else f(x)
+    caught(y.sum().backward)
+    time.sleep(1.5)
+    sys.stdout.flush()
+    os._exit(0)
+
+
+def checkpoints_compared() -> None:
+    """The same with the debug switch."""
+    checkpoints(True)
+
+
 def forever() -> None:
     """Waits for Ctrl-C."""
     dist.init_process_group("mpi", timeout=30)

@@ -77,6 +77,18 @@ def test_rank_that_never_comes() -> None:
     assert took < 60
 
 
+def test_checkpoints_on_some_ranks_are_named() -> None:
+    _, lines, text, _ = run(2, "checkpoints")
+    assert all(lines[r][0].startswith("DistTimeoutError") for r in range(2)), text
+    assert "put the same collectives inside checkpoints on every rank" in lines[0][0], text
+    assert "rank 0 did not come: it is at all_reduce number 1 of shape [3] float32 in the second run" in lines[1][0], (
+        text
+    )
+    _, lines, text, _ = run(2, "checkpoints_compared")
+    for r in range(2):
+        assert lines[r][0].startswith("DistMismatchError") and "in the second run of a checkpoint" in lines[r][0], text
+
+
 def test_hang_and_mismatches() -> None:
     _, lines, text, _ = run(3, "late_and_odd")
     for r in (0, 2):

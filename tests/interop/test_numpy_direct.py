@@ -199,3 +199,131 @@ def test_a_rule_in_the_place_of_one_written_by_hand_is_seen(name: str, monkeypat
     monkeypatch.setattr(op, "pull_rules", rules)
     monkeypatch.setattr(op, "_keeps", {})
     np.testing.assert_array_equal(grad(f)(X), want * 3)
+
+
+def test_values_do_not_leave_with_their_derivative_lost() -> None:
+    """item(), tolist(), tobytes() and np.save hand the bare numbers on: refused where somebody differentiates, as np.asarray is."""
+    import io
+
+    x = np.array([1.0, 2.0])
+    for leave in (
+        lambda v: v[0].item(),
+        lambda v: v.tolist()[0],
+        lambda v: len(v.tobytes()),
+        lambda v: np.save(io.BytesIO(), v) or 1.0,
+        lambda v: np.savetxt(io.StringIO(), v) or 1.0,
+        lambda v: np.savez(io.BytesIO(), v=v) or 1.0,
+    ):
+        f = lambda v, leave=leave: leave(v) * v.sum()
+        for of in (lambda: grad(f)(x), lambda: jvp(f, (x,), (x,))):  # noqa: B023
+            with pytest.raises(chainrule.ChainruleError, match="lose the derivative"):
+                of()
+        g = grad(lambda v, leave=leave: leave(cnp.stop_gradient(v)) * v.sum())(x)
+        assert g.shape == x.shape and g[0] == g[1]
+    t = chainrule.tensor([1.0, 2.0], requires_grad=True)
+    with pytest.raises(chainrule.ChainruleError, match="detach"):  # as PyTorch refuses it
+        np.save(io.BytesIO(), t)
+    assert t.tolist() == [1.0, 2.0] and t[0].item() == 1.0  # as PyTorch allows it
+    seen = []
+    grad(lambda v: seen.append(f"{v[0]:.2f} {v.astype(int).tolist()}") or v.sum())(x)
+    assert seen == ["1.00 [1, 2]"]
+
+
+def test_a_walk_over_arrays_meets_all_kinds_of_nodes() -> None:
+    """Several ways to one node, shapes that are summed back, writes to the argument, several results, arrays that do not fit."""
+
+    def f(x: Any) -> Any:
+        a = np.sin(x)
+        b = a * x + a / 2.0 + x * np.array([1.0, 2.0, 3.0, 4.0])  # one node by three ways
+        s = np.linalg.svd(b @ b.T + np.eye(3))[1]
+        c = np.add(a, np.sum(a)) * a  # a 0-d cotangent, and one that is summed back
+        return np.sum(np.tanh(c)) + np.sum(s) + np.sum(np.maximum(b, 0.5) ** 2)
+
+    np.testing.assert_allclose(grad(f)(X), differences(f, X), rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(grad(lambda x: np.sum(grad(f)(x) ** 2))(X), grad(lambda x: (grad(f)(x) ** 2).sum())(X))
+
+    def writes(x: Any) -> Any:
+        x[0] = np.sin(x[0]) * x[1]
+        return np.sum(x * x)
+
+    a, b = X.copy(), X.copy()
+    value = writes(b)
+    g = grad(writes)(a)
+    np.testing.assert_array_equal(a, b)  # what is written shows outside, as without the transform
+    np.testing.assert_allclose(g, differences(lambda v: writes(v.copy()), X.copy()), rtol=1e-6)
+    assert np.isclose(value, (b * b).sum())
+    c = X.copy()
+    c.setflags(write=False)
+    with pytest.raises(ValueError, match="read-only"):
+        grad(writes)(c)
+    assert (grad(lambda x: 3.0)(X) == 0).all() and (grad(lambda x: np.sum(x))(X.astype(np.float32))).dtype == np.float32
+    with pytest.raises(RuntimeError, match="scalar"):
+        grad(np.sin)(X)
+
+
+def test_a_library_that_ends_in_float_is_named() -> None:
+    """scikit-learn's metrics return Python floats: the message names the metric and what to ask it for."""
+    code = "def mean_error(y):\n    return float(y.sum())\n"
+    names: dict[str, Any] = {"__name__": "sklearn.metrics._regression"}
+    exec(compile(code, "<metric>", "exec"), names)
+    x = np.array([1.0, 2.0])
+    for of in (lambda: grad(names["mean_error"])(x), lambda: vmap(names["mean_error"])(np.stack([x, 2 * x]))):
+        with pytest.raises(
+            chainrule.ChainruleError, match=r"^sklearn\.metrics\.mean_error makes .* multioutput='raw_values'"
+        ):
+            of()
+    with pytest.raises(chainrule.ChainruleError, match=r"^float\(x\) of an array"):
+        grad(lambda v: float(v.sum()))(x)
+
+
+def test_jit_takes_arrays_as_they_are() -> None:
+    """A compiled function of small arrays is called with the arrays themselves: other shapes, types, layouts and constants are noticed, numbers are NumPy's."""
+    scale = 2.0
+
+    def f(x: Any, y: Any) -> Any:
+        return {"sum": np.sum(x * y) * scale, "both": (x + y, np.sin(x) @ y)}
+
+    g = chainrule.jit(f)
+    a, b = np.ascontiguousarray(W), np.ascontiguousarray(W.T)
+
+    def check(x: Any, y: Any) -> None:
+        got, want = g(x, y), f(x, y)
+        assert type(got["sum"]) is type(want["sum"]) and type(got["both"][0]) is np.ndarray
+        np.testing.assert_allclose(got["sum"], want["sum"], rtol=1e-6)
+        for p, q in zip(got["both"], want["both"], strict=True):
+            assert p.dtype == q.dtype and p.flags.owndata
+            np.testing.assert_allclose(p, q, rtol=1e-6, atol=1e-12)
+
+    for _ in range(4):
+        check(a, b)
+    assert type(g._fast).__name__ == "builtin_function_or_method"  # machine code, with nothing of Python before it
+    before = a.copy()
+    g(a, b)["both"][0][...] = 7.0  # what comes back is the caller's
+    np.testing.assert_array_equal(a, before)
+    check(a[:2, :2], b[:2, :2])
+    check(a.astype(np.float32), b.astype(np.float32))
+    check(a.T, b)
+    check(a, b)
+    a[0] = 3.0
+    check(a, b)
+    scale = 5.0
+    check(a, b)
+    assert isinstance(g(chainrule.tensor(a), chainrule.tensor(b))["sum"], Tensor)
+    np.testing.assert_allclose(grad(lambda x: g(x, b)["sum"])(a), 5.0 * b)
+    np.testing.assert_allclose(
+        vmap(lambda x: g(x, b)["sum"])(np.stack([a, 2 * a])), [g(a, b)["sum"], 2 * g(a, b)["sum"]]
+    )
+
+
+def test_jit_of_a_chain_that_reads_each_value_several_times() -> None:
+    """Newton's iteration reads its value three times a step: under jit the sum at its end took time that tripled with every step."""
+
+    def f(x: Any) -> Any:
+        y = np.ones_like(x)
+        for _ in range(14):
+            y -= (y * y - x) / (2 * y)
+        return np.sum(y)
+
+    x = np.array([0.3, 0.5, 0.7, 0.2])
+    np.testing.assert_allclose(chainrule.jit(f)(x), np.sum(np.sqrt(x)), rtol=1e-14)
+    np.testing.assert_allclose(chainrule.jit(grad(f))(x), 0.5 / np.sqrt(x), rtol=1e-12)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from chainrule import jit
-from chainrule.func import grad, jvp, vjp, vmap
+from chainrule.func import grad, hessian, jvp, vjp, vmap
 
 RNG = np.random.default_rng(0)
 X = RNG.permutation(np.linspace(0.21, 0.93, 12)).reshape(3, 4) + 0.003 * RNG.normal(size=(3, 4))
@@ -460,3 +460,34 @@ def _seen(f: Any, a: np.ndarray) -> Any:
 
 def test_cases_have_names_that_numpy_has() -> None:
     assert inspect.isfunction(CASES["sum"]) and len(CASES) > 250
+
+
+def test_second_derivatives_of_real_eigenvectors() -> None:
+    """NumPy hands back real vectors where all eigenvalues are real: the phase that complex ones are free in stays fixed, also where they move."""
+    a = np.array([[1.0, 2.0, 0.3], [0.4, -1.0, 0.5], [0.1, 0.7, 3.0]])
+    for f in (
+        lambda x: np.sum(np.abs(np.linalg.eig(x).eigenvectors) ** 3),
+        lambda x: np.sum(np.linalg.eig(x)[1][0] * np.array([1.0, 2.0, -3.0])),
+    ):
+        g = grad(f)
+        e = 1e-5 * np.eye(9).reshape(9, 3, 3)
+        np.testing.assert_allclose(g(a).reshape(9), [(f(a + d) - f(a - d)) / 2e-5 for d in e], rtol=1e-6, atol=1e-8)
+        want = np.stack([(g(a + d) - g(a - d)).reshape(9) / 2e-5 for d in e])
+        np.testing.assert_allclose(hessian(f)(a).reshape(9, 9), want, rtol=1e-6, atol=1e-7)
+
+
+def test_places_on_which_all_examples_agree() -> None:
+    """nonzero and its relatives under vmap: as with masks, what is the same for all examples is that (polynomials drop leading zeros by it)."""
+    x = np.array([[0.0, 2.0, 3.0], [0.0, 1.0, 4.0]])
+    for f in (
+        lambda v: v[np.flatnonzero(v)] ** 2,
+        lambda v: v[np.nonzero(v)[0]] ** 2,
+        lambda v: np.argwhere(v)[:, 0] * v[1:],
+        lambda v: np.polymul(v, v + 1),
+        lambda v: np.trim_zeros(v) * 2,
+    ):
+        np.testing.assert_array_equal(vmap(f)(x), np.stack([f(r) for r in x]))
+        g = lambda v, f=f: np.sum(f(v) ** 2)
+        np.testing.assert_allclose(vmap(grad(g))(x), np.stack([grad(g)(r) for r in x]))
+    with pytest.raises(Exception, match="nonzero needs one concrete value"):
+        vmap(np.flatnonzero)(np.array([[0.0, 1.0], [1.0, 0.0]]))

@@ -30,6 +30,8 @@ CUT: ContextVar[float] = ContextVar("chainrule_cut", default=-1.0)
 
 # The levels that an op over several processes is not lifted to, since one of them is running it (see distributed/levels.py).
 BLOCKED: ContextVar[frozenset[Any]] = ContextVar("chainrule_blocked", default=frozenset())
+# Whether a walk back runs a part of the program again (utils/checkpoint.py).
+AGAIN: ContextVar[bool] = ContextVar("chainrule_again", default=False)
 # What looks at the nodes of an imperative backward before it begins, once processes share a graph: ``(level, starts, wanted)`` to the nodes
 # that must be visited, and what is called with the result; and what is told of leaves whose cotangent is complete (set by distributed/).
 MEET: Any = None

@@ -94,7 +94,7 @@ class Node:
 
     def __call__(self, *grads: Any) -> Any:
         """The cotangents of the inputs from those of the results."""
-        from .walk import pulled_by_hand
+        from .saved import pulled_by_hand
 
         return pulled_by_hand(self, grads)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from .reverse import Leaf, Node, Pick, imperative
+from .reverse import Leaf, Masked, Node, Pick, imperative
 from .tensor import Tensor
-from .walk import kept_by
+from .walk import _pulled, fit_cotangent, kept_by
 from .watch import Packed, Store, lowered, pack
 
 _RESULT = ("result", "output", "values")
@@ -95,3 +95,16 @@ def attribute(n: Node, name: str) -> Any:
 
 
 __all__ = ["SavedTensor", "attribute"]
+
+
+def pulled_by_hand(n: Node, grads: tuple[Any, ...]) -> Any:
+    """A node called as a function of the cotangents of its results."""
+    wanted = max(n.nout, 1)
+    if len(grads) != wanted:
+        raise TypeError(f"{n.name()} expected {wanted} arguments, got {len(grads)} instead")
+    if n.op is None:
+        raise TypeError(f"{n.name()} cannot be called: it has no rule")
+    gs = _pulled(n, list(grads) if n.nout else grads[0], None, None)
+    gs = [g.g if g.__class__ is Masked else g for g in gs]
+    out = [g if g is None or fit is None else fit_cotangent(g, *fit) for g, fit in zip(gs, n.fits, strict=False)]
+    return out[0] if len(out) == 1 else tuple(out)

@@ -141,12 +141,13 @@ def _written(op: Op, rules: Any, lean: bool = False) -> Short:
     Of a lean node, which keeps arrays of one type and numbers: ``short(node, array of g)``, in arrays; the one of an op of one input by itself.
     """
     names: dict[str, Any] = {"__name__": __name__, "ndarray": ndarray, "Tensor": Tensor, "asarray": np.asarray}
-    head = ["def short(n, gv):", "    d, xs, parents = gv.dtype, n.raw, n.parents"]
+    head = ["def short(n, gv):", "    d = gv.dtype"] + (["    parents = n.parents"] if len(rules) > 1 else [])
     text = head if lean else ["def short(n, g, gv):", "    d, xs, parents = gv.dtype, n.args, n.parents"]
     out = []
     for i, rule in enumerate(rules):
         out.append(f"r{i}")
-        text.append(f"    r{i} = None")
+        if rule is None or rule is ZERO or len(rules) > 1:
+            text.append(f"    r{i} = None")
         if rule is None or rule is ZERO:
             continue
         need = tuple([k == i for k in range(len(rules))])
@@ -160,12 +161,14 @@ def _written(op: Op, rules: Any, lean: bool = False) -> Short:
         if lean and not ufuncs and len(rules) > 1:
             raise _Unfit  # an operand may be a number
         stored = "n.kept" if lean else "n.y"
-        for name, saved, on in [("y", stored, reads[0]), *[(f"x{k}", f"xs[{k}]", r) for k, r in enumerate(reads[1])]]:
+        xs = "n.raw" if lean else "xs"
+        for name, saved, on in [("y", stored, reads[0]), *[(f"x{k}", f"{xs}[{k}]", r) for k, r in enumerate(reads[1])]]:
             if not on:
                 continue
             text.append(f"{pad}{name} = {saved}")
-            if lean:
-                text.append(f"{pad}if {name}.__class__ is ndarray and {name}.dtype is not d: return None")
+            if lean:  # the operand of an op of one is an array
+                number = f"{name}.__class__ is ndarray and " if len(rules) > 1 else ""
+                text.append(f"{pad}if {number}{name}.dtype is not d: return None")
                 continue
             text.append(f"{pad}if {name}.__class__ is Tensor:")
             text.append(f"{pad}    {name} = {name}._value")

@@ -1,4 +1,4 @@
-"""The walk over the tape: backwards with cotangents, forwards (for linearize) with tangents.
+"""The walk back over the tape with cotangents. (The one forwards, for linearize, is in :mod:`chainrule.core.walk_on`.)
 
 The first result of a node is the node itself; the others are :class:`Pick` nodes. So most cotangents arrive as one tensor.
 """
@@ -17,7 +17,7 @@ from . import dtypes as dt
 from .dispatch import BLOCKED, CUT, constant, innermost
 from .errors import FLOATING, ZERO, GraphFreedError, see
 from .reverse import Leaf, Masked, Node, Pick, Reverse
-from .shapes import sizes_of, zeros, zeros_like_tensor
+from .shapes import sizes_of, zeros
 from .short import Lean, short_rule
 from .sizes import SEEN, is_ragged
 from .tensor import Tensor
@@ -248,10 +248,37 @@ def walk_back(
     return result
 
 
+def walk_lean(n: Any, g: Tensor) -> dict[Node, Any]:
+    """`walk_back` from one lean node to the leaves, with little to set up."""
+    grads: dict[Node, Any] = {n: g}
+    heap: list[tuple[int, Node]] = []
+    while not WATCHED.on:
+        n = _quickly(n, grads, heap)
+        if n is not None:
+            break
+        if not heap:
+            return grads
+        n = heappop(heap)[1]
+    return walk_back(list(grads.items()))
+
+
 def _quickly(n: Any, grads: dict[Node, Any], heap: list[tuple[int, Node]]) -> Node | None:
     """The common case: nodes of one result with a rule for each input, that nobody looks at. The first that is none of these is handed back."""
     g = v = None  # the cotangent of the node: a tensor, its array, or both
     while True:
+        if v is None:
+            g = grads.get(n)
+            if g is None:
+                break  # the cotangents of its results lie elsewhere
+            v = g._value
+        small = type(v) is ndarray and v.size < SMALL and v.dtype.num in REAL_NUMS
+        if small and n.__class__ is Lean:
+            if g is not None:
+                del grads[n]
+                g = None
+            n, v = _along(n, v, grads, heap)
+            if n is None:
+                return None
         lean = n.__class__ is Lean
         args = n.raw if lean else n.args
         if args is None or n.rare:
@@ -260,41 +287,16 @@ def _quickly(n: Any, grads: dict[Node, Any], heap: list[tuple[int, Node]]) -> No
         rules = op.pull_rules
         if rules is None:
             break
-        if v is None:
-            g = grads[n]
-            v = g._value
-            small = type(v) is ndarray and v.size < SMALL and v.dtype.num in REAL_NUMS
         gs: Any = None
-        if small:
+        if small and not lean:
             noted = op.short
             if noted is None or noted[0] is not rules:
                 noted = short_rule(op)
-            out: Any = None
-            try:
-                if not lean:
-                    if (short := noted[1]) is not None:
-                        gs = short(n, g if g is not None else Tensor(v), v)
-                elif (short := noted[2]) is not None:
-                    out = short(n, v)
-            except FLOATING:
-                gs = None  # by the rules, whose ops know what to do
-            if out is not None:
-                n.raw = n.kept = None
-                grads.pop(n, None)
-                p, fit = n.parents[0], n.fits[0]
-                if out.__class__ is tuple:
-                    # Where one operand is a number or a constant, the op has one input like any other.
-                    gs = out
-                    if p is None:
-                        out, p, fit = out[1], n.parents[1], n.fits[1]
-                    else:
-                        out = out[0] if n.parents[1] is None else None
-                if p.__class__ is Lean and out is not None and fit is None:
-                    if p not in grads and (not heap or -heap[0][0] < p.seq):
-                        # Nothing that was made later is left: this is all that comes together for the next node.
-                        n, v, g = p, out, None
-                        continue
-                gs = (Tensor(out),) if gs is None else [None if r is None else Tensor(r) for r in gs]
+            if (short := noted[1]) is not None:
+                try:
+                    gs = short(n, g if g is not None else Tensor(v), v)
+                except FLOATING:
+                    gs = None  # by the rules, whose ops know what to do
         if gs is None:
             if g is None:
                 g = Tensor(v)
@@ -334,6 +336,70 @@ def _quickly(n: Any, grads: dict[Node, Any], heap: list[tuple[int, Node]]) -> No
     if v is not None:
         grads[n] = Tensor(v) if g is None else g
     return n
+
+
+def _along(n: Any, v: Any, grads: dict[Node, Any], heap: list[tuple[int, Node]]) -> tuple[Any, Any]:
+    """Lean nodes, from `n` with the cotangent `v` on, in arrays alone. The node that goes by another way and its cotangent are handed back, if there is one."""
+    top = -heap[0][0] if heap else -1
+    while n.__class__ is Lean:
+        op = n.op
+        noted = op.short
+        if noted is None or noted[0] is not op.pull_rules:
+            noted = short_rule(op)
+        short = noted[2]
+        if short is None or n.raw is None or n.rare:
+            break
+        try:
+            out = short(n, v)
+        except FLOATING:
+            break  # by the rules, whose ops know what to do
+        if out is None:
+            break
+        n.raw = n.kept = None
+        if out.__class__ is not tuple:
+            p = n.parents[0]
+            if n.fits[0] is None and p.__class__ is Lean and p.seq > top and p not in grads:
+                # Nothing that was made later is left: this is all that comes together for the next node.
+                n, v = p, out
+                continue
+            out = (out,)
+        last: Any = None
+        for p, w, fit in zip(n.parents, out, n.fits, strict=False):
+            if p is None or w is None:
+                continue
+            if fit is not None and not (w.shape == fit[0] and w.dtype is fit[1].np):
+                w = fit_cotangent(Tensor(w), *fit)._value
+            if p is last:
+                v = _sum(Tensor(v), w)._value
+            elif (prev := grads.get(p)) is not None:
+                grads[p] = _sum(prev, w)
+            elif p.__class__ is Leaf and p.hooks is None:
+                grads[p] = Tensor(w)
+            else:
+                if last is not None:
+                    grads[last] = Tensor(v)
+                    heappush(heap, (-last.seq, last))
+                last, v = p, w
+        if last is None:
+            return None, None
+        top = -heap[0][0] if heap else -1
+        if top > last.seq:
+            grads[last] = Tensor(v)
+            heappush(heap, (-last.seq, last))
+            return None, None
+        n = last
+    return n, v
+
+
+def _sum(g: Tensor, w: Any) -> Tensor:
+    """A cotangent and an array that adds to it."""
+    v = g._value
+    if v.__class__ is ndarray and v.dtype is w.dtype and v.ndim and v.shape == w.shape:
+        try:
+            return Tensor(v + w)
+        except FLOATING:
+            pass  # by the op, which knows what to do
+    return g + Tensor(w)
 
 
 def _shortly(n: Node, g: Any, rules: Any, live: set[Node] | None) -> Any:
@@ -465,19 +531,6 @@ def kept_by(n: Node) -> tuple[Any, Any]:
     return n.store.values()
 
 
-def pulled_by_hand(n: Node, grads: tuple[Any, ...]) -> Any:
-    """A node called as a function of the cotangents of its results."""
-    wanted = max(n.nout, 1)
-    if len(grads) != wanted:
-        raise TypeError(f"{n.name()} expected {wanted} arguments, got {len(grads)} instead")
-    if n.op is None:
-        raise TypeError(f"{n.name()} cannot be called: it has no rule")
-    gs = _pulled(n, list(grads) if n.nout else grads[0], None, None)
-    gs = [g.g if g.__class__ is Masked else g for g in gs]
-    out = [g if g is None or fit is None else fit_cotangent(g, *fit) for g, fit in zip(gs, n.fits, strict=False)]
-    return out[0] if len(out) == 1 else tuple(out)
-
-
 def _run_before(n: Node, g: Any) -> Any:
     """Hooks on the node itself, which see the cotangents of all its results and may replace them."""
     gs = tuple(g) if n.nout else (g,)
@@ -543,47 +596,3 @@ def _join_masks(masks: dict[Node, Any], p: Node, m: Any) -> None:
         del masks[p]
     else:
         masks[p] = masks[p] | m
-
-
-# -- forwards -----------------------------------------------------------------------------------------------------------
-
-
-def walk_forward(inputs: list[tuple[Node, Any]], outputs: list[Node | None], order: list[Node]) -> list[Any]:
-    """Tangents of outputs from tangents of inputs along a tape that kept everything (see ``linearize``)."""
-    from .forward import fit_tangent
-
-    ts: dict[Node, Any] = {n: t for n, t in inputs if t is not None}
-    others: dict[Node, Any] = {}
-    for n in order:
-        if n.op is None:
-            if type(n) is Pick and (all_of := others.get(n.parents[0])) is not None and all_of[n.index] is not None:
-                ts[n] = all_of[n.index]
-            continue
-        tin = [ts.get(p) if p is not None else None for p in n.parents]
-        if all(t is None for t in tin):
-            if n.result is None:
-                continue
-            tin = [zeros_like_tensor(x) for x in n.args]
-        token = CUT.set(max(CUT.get(), n.cut)) if n.cut is not None else None
-        try:
-            t = n.op.push(tin, n.y, n.args, n.kw)
-            if token is not None and t is not None:
-                t = [_computed(v, tin) for v in t] if n.nout else _computed(t, tin)
-        finally:
-            if token is not None:
-                CUT.reset(token)
-        if t is None:
-            continue
-        if n.nout:
-            others[n] = [None if v is None else fit_tangent(v, w) for v, w in zip(t, n.y, strict=True)]
-            t = others[n][0]
-            if t is not None:
-                ts[n] = t
-        else:
-            ts[n] = fit_tangent(t, n.y)
-    return [None if n is None else ts.get(n) for n in outputs]
-
-
-def _computed(t: Any, given: list[Any]) -> Any:
-    """A tangent that a rule handed on as it got it, as an op would give it under the grad mode of the node."""
-    return constant(t) if any(t is v for v in given) else t

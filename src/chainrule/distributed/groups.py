@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.dispatch import AGAIN
 from .engine import DEFAULT_TIMEOUT, WAITING, call, launched, load, seconds, wait_until
 from .errors import DistError, DistMismatchError, DistPeerError, DistTimeoutError
 from .watch import Watch
@@ -33,8 +34,13 @@ class ProcessGroup:
         self.count = 0  # of the collectives that were begun
         self.now: tuple[Any, ...] = (0, "nothing yet", (), "")  # the last of them
         self.broken = ""
+        self.where, self.again = (
+            "",
+            False,
+        )  # of the second run of an activation checkpoint: what is said of it, whether there was one
         self.order: tuple[int, ...] = (0, number)  # in which several groups agree, the same on all ranks
         self.inner = self
+        self.joined: Any = None  # the join() that is open, told of each backward that is a meeting
         self.to_self: dict[int, list[np.ndarray]] = {}  # by tag, what a process alone sent to itself
 
     def rank(self) -> int:
@@ -63,23 +69,29 @@ class ProcessGroup:
         if self._rank < 0:
             raise DistError(f"distributed: {name}: rank {STATE.rank} is not in {self.name()}")
         self.count += 1
+        self.rerun()
         self.now = (self.count, name, None if x is None else x.shape, None if x is None else x.dtype, extra)
         if DEBUG and self.comm is not None:
             self.compare(sizes)
+
+    def rerun(self) -> None:
+        """Note whether this is the second run of an activation checkpoint, to which the other ranks must come too."""
+        self.where = " in the second run of a checkpoint" if AGAIN.get() else ""
+        self.again = self.again or bool(self.where)
 
     def signature(self) -> str:
         """What this rank is at: ``all_reduce number 7 of shape [3] float32``."""
         n, name, shape, d, *extra = self.now
         if not n:
-            return name
+            return name + self.where
         text = f"{name} number {n}"
         if shape is not None:
             text += f" of shape {list(shape)} {d}"
-        return text + (f" {extra[0]}" if extra and extra[0] else "")
+        return text + (f" {extra[0]}" if extra and extra[0] else "") + self.where
 
-    def compare(self, sizes: bool) -> None:
+    def compare(self, sizes: bool, before: str = "") -> None:
         """Raise on every rank where the ranks came to different collectives."""
-        mine = self.signature()
+        mine = before + self.signature()
         if not sizes:
             mine = mine.replace(f" of shape {list(self.now[2])}", " of")
         buf = np.zeros(SIGNATURE, np.uint8)
@@ -147,12 +159,20 @@ class ProcessGroup:
                 odd.append(f"rank {r} called {text} instead")
             elif n > self.count:
                 odd.append(f"rank {r} has gone on to {text}")
+        if self.again:
+            odd.append(
+                "this rank ran collectives again in an activation checkpoint, to which all ranks must come: put the same collectives inside "
+                "checkpoints on every rank, or none"
+            )
         return "; ".join([head, *late, *odd]) if late or odd else f"{head}, though every rank came"
 
     def agree(self, bits: int, words: int = 1) -> int:
         """The bits that some rank has set; all ranks of the group call this together."""
         if self.comm is None:
             return bits
+        self.rerun()
+        if DEBUG:
+            self.compare(True, "the agreement after ")
         x = np.array([(bits >> (63 * k)) & (2**63 - 1) for k in range(words)], np.int64)
         y = np.empty_like(x)
         request = call(self.control.Iallreduce, x, y, MPI.BOR)

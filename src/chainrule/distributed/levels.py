@@ -200,11 +200,16 @@ def meet(level: Any, starts: list[tuple[Node, Any]], wanted: list[Node] | None) 
         if STATE.groups.get(group.inner.number) is not group.inner:
             records.clear()
             continue
+        join = group.joined if level is EAGER and group is group.inner else None
+        if join is not None:
+            join.at_backward()
         words = len(records) // 63 + 1
         both = group.agree(
             _bits(records, lambda n: n in reached) | _bits(records, lambda n: n is not None) << 63 * words, 2 * words
         )
         agreed, alive = both & ((1 << 63 * words) - 1), both >> 63 * words
+        if join is not None and join.lacks():
+            _need_all(records, agreed)
         must += [r.node() or r.stand_in(level) for k, r in enumerate(records) if agreed >> k & 1]
         records[:] = [r for k, r in enumerate(records) if alive >> k & 1]
     if not must or level.level <= CUT.get():
@@ -220,3 +225,28 @@ def meet(level: Any, starts: list[tuple[Node, Any]], wanted: list[Node] | None) 
                 g = g._value
 
     return must, met
+
+
+def is_met(group: ProcessGroup) -> bool:
+    """Whether each imperative backward of the ranks of a group is a meeting now."""
+    return bool(EAGER.__dict__.get("records", {}).get(group))
+
+
+def attend(group: ProcessGroup) -> None:
+    """The part in a meeting of a rank that has no loss: it tells which results it holds, and cannot visit what the others' losses depend on."""
+    records: list[Record] = EAGER.__dict__["records"][group]
+    words = len(records) // 63 + 1
+    both = group.agree(_bits(records, lambda n: n is not None) << 63 * words, 2 * words)
+    agreed, alive = both & ((1 << 63 * words) - 1), both >> 63 * words
+    _need_all(records, agreed)
+    records[:] = [r for k, r in enumerate(records) if alive >> k & 1]
+
+
+def _need_all(records: list[Record], agreed: int) -> None:
+    """Refuse, on every rank, a loss that depends on collectives where a rank has no more data."""
+    names = sorted({r.op.name for k, r in enumerate(records) if agreed >> k & 1})
+    if names:
+        raise ChainruleError(
+            f"DistributedDataParallel.join: the loss of a rank that still has data depends on the result of {', '.join(names)}, and a rank that has no more "
+            f"data cannot take its part in the derivative. Inside join() let no loss depend on collectives of your own: detach() the result"
+        )

@@ -77,6 +77,7 @@ class Recording:
         ] = []  # (an argument's number or a tensor, "value" or "grad", the output)
         self.native: Any = None
         self.short: tuple[Any] | None = None  # the short way in, once it was looked for
+        self.bare: Any = None  # that for arrays in place of tensors
         self._plain: dict[tuple[bool, ...], list[bool]] = {}
         self.walked: list[bool] | None = (
             None  # from which inputs reverse mode walks back, where the function wanted to know
@@ -124,6 +125,7 @@ class Jitted:
         self._lock = threading.RLock()
         self._changes = 0
         self._doors: OrderedDict[Any, Any] = OrderedDict()
+        self.bare = False  # whether arrays are handed to it as tensors (`_of_arrays`)
         self._fast: Callable[..., Any] = _nothing
         self._fast_for: Recording | None = None
         if isinstance(getattr(f, "__name__", None), str):
@@ -179,7 +181,8 @@ class Jitted:
             if not STACK.get():
                 give_up(flatten([args[i] for i in self.donate if i < len(args)])[0], flatten(y)[0])
         elif len(inner.places) == len(args) == len(leaves):
-            self._fast, self._fast_for = inner.short, None
+            r = inner.run._fast_for
+            self._fast, self._fast_for = (r is not None and r.bare) or inner.way, None
         return y
 
     def _door(self, leaves: list[Any], spec: Any) -> Any:
@@ -204,6 +207,7 @@ class Jitted:
         if not self.static_argnums and not self.static_argnames:
             if r.short is None:
                 r.short = (entry(r, leaves, spec),)
+                r.bare = entry(r, leaves, spec, bare=True) if self.bare else None
             self._fast, self._fast_for = r.short[0] or _nothing, r
 
     def _mark(self, args: tuple[Any, ...], kw: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -19,8 +19,8 @@ from ..core.tree import LEAF, unflatten
 from .native import buildable
 
 
-def entry(r: Any, leaves: list[Any], spec: Any) -> Callable[..., Any] | None:
-    """The function for calls like this one, if they are of the kind that has one."""
+def entry(r: Any, leaves: list[Any], spec: Any, bare: bool = False) -> Callable[..., Any] | None:
+    """The function for calls like this one, if they are of the kind that has one; `bare`: in machine code, for arrays in place of tensors."""
     args, kw = spec.children
     run = r.program._run if r.program is not None else None
     plan = getattr(run, "plan", None)
@@ -40,9 +40,11 @@ def entry(r: Any, leaves: list[Any], spec: Any) -> Callable[..., Any] | None:
     if plan.entry:
         from .native import native
 
-        f = native(r, leaves, plan, plan.entry, plan.cost, args.children)
+        f = native(r, leaves, plan, plan.entry, plan.cost, args.children, bare)
         if f is not None:
             return f
+    if bare:
+        return None
     return _made(r, every, len(leaves), plan, args.children)
 
 

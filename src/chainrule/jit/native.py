@@ -203,8 +203,13 @@ def _taken(w: Writer, spec: Any, at: str, out: list[str]) -> None:
         _taken(w, c, w.ins(f"getelementptr ptr, ptr {first}, i64 {i}"), out)
 
 
-def native(r: Any, leaves: list[Any], plan: Any, entry: int, cost: int, specs: Any) -> Callable[..., Any] | None:
-    """The built-in function for calls whose arguments are these tensors' like; None where there is none."""
+def native(
+    r: Any, leaves: list[Any], plan: Any, entry: int, cost: int, specs: Any, bare: bool = False
+) -> Callable[..., Any] | None:
+    """The built-in function for calls whose arguments are these tensors' like; None where there is none.
+
+    `bare`: for calls with the arrays themselves, to whom arrays (and NumPy's numbers) go back.
+    """
     where = layout()
     if where is None or plan.parallel or not buildable(r.spec):
         return None
@@ -219,10 +224,13 @@ def native(r: Any, leaves: list[Any], plan: Any, entry: int, cost: int, specs: A
     arrays = []
     for i, x in enumerate([*leaves, *r.boxes]):
         o = given[i] if i < n else w.object(x)
-        if i < n:
-            w.need(w.at(o, 8), tensor)
-        w.need(w.at(o, where["interp"]), none)
-        v = w.at(o, where["value"])
+        if bare and i < n:
+            v = o
+        else:
+            if i < n:
+                w.need(w.at(o, 8), tensor)
+            w.need(w.at(o, where["interp"]), none)
+            v = w.at(o, where["value"])
         w.need(w.at(v, 8), array)
         w.need(w.at(v, d + DESCR), w.object(x._value.dtype))
         w.need(w.at(v, d + NDIM, "i32"), str(x._value.ndim), "i32")
@@ -250,7 +258,7 @@ def native(r: Any, leaves: list[Any], plan: Any, entry: int, cost: int, specs: A
     now = w.ins(f"load ptr, ptr {slot}")
     w.lines.append(f"  call void @Py_DecRef(ptr {now})")
     w.need(now, w.object(mode))
-    make = w.word(_new_from_descr())
+    make = w.word(_of_numpy(94))  # PyArray_NewFromDescr
 
     def fresh(shape: tuple[int, ...], dtype: Any) -> str:
         sizes = (ctypes.c_int64 * max(len(shape), 1))(*shape)
@@ -280,6 +288,12 @@ def native(r: Any, leaves: list[Any], plan: Any, entry: int, cost: int, specs: A
         w.lines += [f"  br i1 {c}, label %l{w.n}, label %failed", f"l{w.n}:"]
     outs = []
     for y in ys:
+        if bare:
+            outs.append(
+                w.ins(f"call ptr {w.word(_of_numpy(76))}(ptr {y})")
+            )  # PyArray_Return: a number where there are no dimensions
+            w.exists(outs[-1], "failed")
+            continue
         outs.append(w.ins(f"call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr {tensor}, ptr {y}, ptr null)"))
         w.lines.append(f"  call void @Py_DecRef(ptr {y})")
         w.exists(outs[-1], "failed")
@@ -295,18 +309,16 @@ def native(r: Any, leaves: list[Any], plan: Any, entry: int, cost: int, specs: A
         return None
     (ctypes.c_void_p * len(w.table)).from_address(linked["table"])[:] = w.table  # type: ignore[assignment]
     f = binding.bind(linked, "pyfast", "jit", plan.kernel)
-    r.native = (
-        f,
-        w.held,
-    )  # what the table speaks of lives as long as the recording, and that as long as whoever calls f
+    # What the table speaks of lives as long as the recording, and that as long as whoever calls f.
+    r.native = (r.native, f, w.held)
     return f
 
 
-def _new_from_descr() -> int:
-    """The address of NumPy's PyArray_NewFromDescr."""
+def _of_numpy(number: int) -> int:
+    """The address of a function of NumPy's for those who write in C, by its number there."""
     from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
 
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     api = get(_multiarray_umath._ARRAY_API, None)
-    return ctypes.cast(api + 94 * 8, ctypes.POINTER(ctypes.c_void_p))[0]
+    return ctypes.cast(api + number * 8, ctypes.POINTER(ctypes.c_void_p))[0]

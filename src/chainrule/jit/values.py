@@ -115,9 +115,20 @@ def broadcast(v: Any, shape: tuple[int, ...]) -> Any:
     raise Unrenderable("a padded value is broadcast")
 
 
-def viewed(v: Any, view: Callable[[np.ndarray], np.ndarray], shape: tuple[int, ...]) -> Any:
-    """The value that a view op makes of another; None if it must be put into memory first."""
+def viewed(v: Any, view: Callable[[np.ndarray], np.ndarray], shape: tuple[int, ...], done: Any = None) -> Any:
+    """The value that a view op makes of another; None if it must be put into memory first.
+
+    What is read in several places stays one expression (`done`): the places multiply along a chain.
+    """
     v = resolved(v)
+    done = {} if done is None else done
+    if id(v) in done:
+        return done[id(v)]
+    done[id(v)] = got = _viewed(v, view, shape, done)
+    return got
+
+
+def _viewed(v: Any, view: Callable[[np.ndarray], np.ndarray], shape: tuple[int, ...], done: dict[int, Any]) -> Any:
     if isinstance(v, Num):
         return Num(v.number, shape)
     if isinstance(v, Mem):
@@ -127,7 +138,9 @@ def viewed(v: Any, view: Callable[[np.ndarray], np.ndarray], shape: tuple[int, .
         assert got[0] == tuple(shape)
         return Mem(v.array, got[0], got[1], v.offset + got[2] if got[2] or isinstance(v.offset, int) else v.offset)
     if isinstance(v, Ex):
-        args = [viewed(broadcast(a, v.shape), view, shape) if not isinstance(a, Pad) else None for a in v.args]
+        wide = [a if isinstance(a, Pad) else broadcast(a, v.shape) for a in v.args]
+        done.setdefault(0, []).extend(wide)  # what is known by its number lives as long as the numbers
+        args = [None if isinstance(a, Pad) else viewed(a, view, shape, done) for a in wide]
         return (
             None
             if any(a is None for a in args)

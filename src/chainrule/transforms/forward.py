@@ -11,7 +11,8 @@ from ..core.reverse import Reverse
 from ..core.tensor import Tensor
 from ..core.tree import flatten, tree_map, unflatten
 from ..core.views import pin
-from ..core.walk import reachable, walk_forward
+from ..core.walk import reachable
+from ..core.walk_on import walk_forward
 from .common import (
     are_arrays,
     as_tensor_result,

@@ -120,6 +120,25 @@ def _left_the_graph(out: Any) -> str:
     return "; does it end with `return`?" if out is None else ""
 
 
+def scalar_of(level: Reverse, out: Any) -> tuple[Any, Tensor, dt.DType]:
+    """What a function to be differentiated returned: its node (None where nothing leads to the level), its value one level down, its type."""
+    if not isinstance(out, Tensor) and not isinstance(out := as_tensor_result(out), Tensor):
+        raise RuntimeError(
+            f"grad: expected the function to return a tensor, got {type(out).__name__}" + _left_the_graph(out)
+        )
+    if sizes_of(out):
+        raise RuntimeError(
+            f"grad: expected the function to return a scalar (0-d) tensor, got one of shape {list(out.shape)}; sum it, or use vjp or jacrev"
+        )
+    if out._interp is not level:
+        out = level.settle(out)
+    node, value = (out._aux, out._value) if out._interp is level else (None, out)
+    d = dt.FROM_NP[innermost(value).dtype]
+    if d.category == dt.COMPLEX and not (node is None and level.effects is None):
+        raise RuntimeError(f"grad: expected a real result, got {d}; take .real or .abs() of it, or use vjp")
+    return node, value, d
+
+
 def _gradient(
     f: Any, argnums: Argnums, has_aux: bool, args: tuple[Any, ...], kw: dict[str, Any]
 ) -> tuple[Any, Any, Any]:
@@ -154,17 +173,7 @@ def _gradient(
                     "grad_and_value(f)(*args): output of function f should be a tuple: (output, aux) if has_aux is True"
                 )
             out, aux = out
-        if not isinstance(out, Tensor) and not isinstance(out := as_tensor_result(out), Tensor):
-            raise RuntimeError(
-                f"grad: expected the function to return a tensor, got {type(out).__name__}" + _left_the_graph(out)
-            )
-        if sizes_of(out):
-            raise RuntimeError(
-                f"grad: expected the function to return a scalar (0-d) tensor, got one of shape {list(out.shape)}; sum it, or use vjp or jacrev"
-            )
-        if out._interp is not level:
-            out = level.settle(out)
-        node, value = (out._aux, out._value) if out._interp is level else (None, out)
+        node, value, d = scalar_of(level, out)
         if has_aux:
             aux = tree_map(lambda a: lower(level, a), aux)
         same = len(xs) == 1 and xs[0]._value is like[0]
@@ -176,18 +185,13 @@ def _gradient(
     if written:
         write_back(written)
     if node is None and level.effects is None:
-        gs = [zeros_of(x) for x in like]
+        got: dict[Any, Any] = {}
     else:
-        d = dt.FROM_NP[innermost(value).dtype]
-        if d.category == dt.COMPLEX:
-            raise RuntimeError(f"grad: expected a real result, got {d}; take .real or .abs() of it, or use vjp")
         got = walk_back([] if node is None else [(node, unit(d))], must=level.effects)
-        if one:
-            g = got.get(inputs[0])
-            return zeros_of(like[0]) if g is None else g, value, aux
-        gs = [got[n] if n in got else zeros_of(x) for n, x in zip(inputs, like, strict=True)]
     if one:
-        return gs[0], value, aux
+        g = got.get(inputs[0])
+        return zeros_of(like[0]) if g is None else g, value, aux
+    gs = [got[n] if n in got else zeros_of(x) for n, x in zip(inputs, like, strict=True)]
     result = unflatten(gs, spec)
     return result[0] if isinstance(argnums, int) else result, value, aux
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..core.captures import tensors_of
-from ..core.dispatch import CUT, STACK, revived
+from ..core.dispatch import AGAIN, CUT, STACK, revived
 from ..core.errors import ChainruleError
 from ..core.op import Op
 from ..core.reverse import Node, Pick, Reverse, _count
@@ -85,7 +85,7 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
     def again() -> list[Tensor]:
         """The parts of the results that tapes made, from a second run in the context of the first."""
         a, k = unflatten([Tensor(h._value, h._interp, h._aux) if isinstance(h, Tensor) else h for h in held], spec)
-        now, token = default_generator.get_state(), CAST.set(cast)
+        now, token, mark = default_generator.get_state(), CAST.set(cast), AGAIN.set(True)
         with revived(stack, cut), _as_they_were(captures), second:
             if state is not None:
                 default_generator.set_state(state)
@@ -93,6 +93,7 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
                 made = [t for y in flatten(function(*a, **k))[0] for t in _tapes(y)]
             finally:
                 CAST.reset(token)
+                AGAIN.reset(mark)
                 if state is not None:
                     default_generator.set_state(now)
         if determinism_check != "none" and [(t.shape, t.dtype) for t in made] != shapes:

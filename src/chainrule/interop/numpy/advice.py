@@ -32,6 +32,21 @@ def against_conversion(frame: Any) -> str:
     return f"{head}. In general: {GENERAL}"
 
 
+def against_number(frame: Any) -> str:
+    """What to add where a library makes a Python number of an array: '' for one's own code."""
+    caller = None
+    while frame is not None and (library := str(frame.f_globals.get("__name__", "")).partition(".")[0]) in LIBRARIES:
+        caller = _names(frame) or caller if library != "numpy" else caller
+        frame = frame.f_back
+    if caller is None:
+        return ""
+    module = ".".join([part for part in caller[0].split(".") if not part.startswith("_")])
+    text = f"{module}.{caller[1]} makes a Python number of its result, which holds no derivative and no examples. "
+    if module.startswith("sklearn.metrics"):
+        text += "Where the metric has multioutput=, ask for multioutput='raw_values': that stays an array. The others are a line of NumPy. "
+    return text + "In general: "
+
+
 def _names(frame: Any) -> tuple[str, str] | None:
     """Module and function of a frame; of a decorator's inner function those of what it decorates."""
     name = frame.f_code.co_qualname

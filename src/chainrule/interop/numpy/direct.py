@@ -24,7 +24,7 @@ from ...core.walk import SMALL
 from ...core.watch import WATCHED
 from ...ops.linalg.matmul import matmul_p
 from ...ops.reduce.reductions import ALL_DIMS, sum_p
-from .value import Array, _new
+from .value import Array, _new, entered
 
 ndarray = np.ndarray
 _NOTHING = (None,)
@@ -45,15 +45,6 @@ def _read(x: Array) -> tuple[Any, Any, Any] | None:
         return None
     meta(low).pinned = True
     return level, v, t._aux
-
-
-def _result(level: Any, y: Any, node: Any, d: Any) -> Array:
-    a = _new(Array)
-    a._d = d
-    a._value = y
-    a._node = node
-    a._level = level
-    return a
 
 
 def _rule(op: Op) -> bool:
@@ -249,7 +240,7 @@ def product(a: Any, b: Any) -> Array | None:
         return None
     _, keep_x = matmul_p._keeps.get(need) or matmul_p.keeps(need)
     kept = (va, vb) if keep_x is None else (va if keep_x[0] else None, vb if keep_x[1] else None)
-    return _result(level, z, Lean(matmul_p, kept, None, (na, nb), _NEITHER), d)
+    return entered(level, z, Lean(matmul_p, kept, None, (na, nb), _NEITHER))
 
 
 def total(x: Any) -> Array | None:
@@ -275,7 +266,7 @@ def total(x: Any) -> Array | None:
         y = np.asarray(y)
     node = Lean(sum_p, _NOTHING, None, (n,), _NOTHING)
     node.kw = kw
-    return _result(level, y, node, v.dtype)
+    return entered(level, y, node)
 
 
 def _constant(x: Any, d: Any) -> Any:

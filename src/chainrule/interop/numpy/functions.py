@@ -22,6 +22,7 @@ from .shadow import LIKE, NATIVE, function
 from .ufuncs import operate, write_out
 from .value import (
     Array,
+    agreed,
     arrays_in,
     as_constant,
     cast,
@@ -59,9 +60,11 @@ VALUES: set[Any] = {
     np.unique_inverse,
     np.unique_all,
     np.setdiff1d,
-    np.flatnonzero,
-    np.argwhere,
 }
+
+
+# Those of them that hand the elements to somebody else, where no derivative follows.
+LEAVING = frozenset("save savez savez_compressed savetxt".split())
 
 
 def native(*functions: Any, view: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -105,7 +108,7 @@ def run(func: Any, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
 def _values(x: Any, what: str) -> Any:
     k = type(x)
     if k is Array:
-        return x._t.concrete(what)
+        return x._bare(what) if what in LEAVING else x._t.concrete(what)
     if k is list or k is tuple:
         return k([_values(v, what) for v in x])
     return {n: _values(v, what) for n, v in x.items()} if k is dict else x
@@ -226,6 +229,16 @@ def _sum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, **kw: Any
     if axis is None and dtype is None and out is None and not kw and (y := total(a)) is not None:
         return y
     return Array.sum(a if type(a) is Array else wrap(as_constant(a)), axis=axis, dtype=dtype, out=out, **kw)
+
+
+@native(np.flatnonzero)
+def _flatnonzero(a: Any) -> Any:
+    return wrap(as_constant(a)).ravel().nonzero()[0]
+
+
+@native(np.argwhere)
+def _argwhere(a: Any) -> Any:
+    return from_numpy(np.argwhere(agreed(as_constant(a) != 0, "argwhere")))
 
 
 @native(np.sort)

@@ -170,13 +170,21 @@ def _real_if(a: Tensor, w: Tensor) -> bool:
     return not a.dtype.is_complex and bool((x._value.imag == 0).all())
 
 
+def _real_vectors(v: Tensor) -> Tensor:
+    """Complex vectors that happen to be real as real ones. Their phases are free: the one of the largest element is made zero, also where they move."""
+    if not v.numel():
+        return v.real
+    u = v.gather(-2, v.detach().abs().argmax(-2, True)).sgn()
+    return (v * u.conj()).real * u.detach().real
+
+
 @native(la.eig)
 def eig(a: Any) -> Any:
     """Eigenvalues and eigenvectors."""
     t = _square(a, "eig")
     w, v = PUBLIC["linalg.eig"](t)
     if _real_if(t, w):
-        w, v = w.real, v.real
+        w, v = w.real, _real_vectors(v)
     return _linalg.EigResult(wrap(w), wrap(v))
 
 

@@ -12,7 +12,7 @@ from ...core.errors import MissingRuleError
 from ...core.registry import PUBLIC
 from ...core.tensor import Tensor
 from .ufuncs import operate, write_out
-from .value import Array, arrays_in, as_constant, cast, from_numpy, is_concrete, made, method, to_numpy, wrap
+from .value import Array, agreed, arrays_in, as_constant, cast, from_numpy, is_concrete, made, method, to_numpy, wrap
 
 _NONE = (None, np._NoValue)
 
@@ -408,7 +408,7 @@ def compress(self: Array, condition: Any, axis: Any = None) -> Array:
 @computed
 def nonzero(self: Array) -> Any:
     """The places of the elements that are not zero."""
-    return tuple([from_numpy(v) for v in np.nonzero(self._t.concrete("nonzero"))])
+    return tuple([from_numpy(v) for v in np.nonzero(agreed(self._t != 0, "nonzero"))])
 
 
 @computed

@@ -11,9 +11,19 @@ from typing import Any
 
 import numpy as np
 
+from ...core import dispatch
+from ...core import dtypes as dt
+from ...core.dispatch import leaving
+from ...core.reverse import Leaf, Reverse
+from ...core.shapes import unit
+from ...core.short import Lean
 from ...core.tensor import Tensor
 from ...core.tree import flatten, tree_map, unflatten
-from .value import Array, as_constant, check_array, wrap
+from ...core.types import REAL_NUMS
+from ...core.walk import SMALL, walk_back, walk_lean
+from ...transforms.common import lower
+from ...transforms.reverse import scalar_of
+from .value import Array, as_constant, check_array, entered, wrap
 
 FOREIGN = (Array, np.ndarray, np.generic, bool, int, float, complex)
 
@@ -165,25 +175,58 @@ def _of_one(
 def of_first(run: Callable[..., Any], f: Any, args: tuple[Any, ...], kw: dict[str, Any]) -> tuple[Any, Any, Any]:
     """`gradient` with respect to the first argument, an ndarray."""
     x = args[0]
-    t = Tensor(check_array(x, "grad"))
-    own = t._value is not x
-    if not own:
-        t = Tensor(x.view())
-    before = t._value
+    v = check_array(x, "grad")
+    shown = v.view() if v is x else v
+    if v.size < SMALL and v.dtype.num in REAL_NUMS:
+        return _of_small(f, x, shown, args, kw)
+    t = Tensor(shown)
 
     def on_tensors(first: Any, *rest: Any, **k: Any) -> Any:
-        y = f(wrap(first), *rest, **k)
-        if y.__class__ is Array:
-            return y._t if not y.shape or y.size != 1 else y._t.reshape(())
-        y = result(y)
-        return y.reshape(()) if isinstance(y, Tensor) and y.ndim and y.numel() == 1 else y
+        return _number(f(wrap(first), *rest, **k))
 
     g, value, _ = run(on_tensors, 0, False, (t, *args[1:]), kw)
-    if t._value is not before and not own:
-        door = Door("grad")
-        door.entered.append((x, t))
-        door.write_back()
+    if v is x and t._value is not shown:
+        _copy_back(x, t)
     return leave(g), leave(value), None
+
+
+def _of_small(f: Any, x: Any, v: Any, args: tuple[Any, ...], kw: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """`of_first` for few real numbers: an Array whose tensor is made when somebody asks for it, and a walk over arrays."""
+    with Reverse() as level:
+        leaf = Leaf()
+        a = entered(level, v, leaf)
+        y = f(a, *args[1:], **kw)
+        if y.__class__ is Array and y._level is level and not y._value.ndim:
+            node, value, d = y._node, Tensor(y._value), dt.FROM_NP[y._d]
+        else:
+            node, value, d = scalar_of(level, _number(y))
+        now = None if a._level is not None else lower(level, a._box)
+    if dispatch.SETTLE is not None:
+        value = leaving(value)
+    got: dict[Any, Any] = {}
+    if node.__class__ is Lean and level.effects is None and dispatch.SETTLE is None:
+        got = walk_lean(node, unit(d))
+    elif node is not None or level.effects is not None:
+        got = walk_back([] if node is None else [(node, unit(d))], must=level.effects)
+    if now is not None and now._value is not v and v.base is x:  # after the walk: the tape holds the array as it was
+        _copy_back(x, now)
+    g = got.get(leaf)
+    return np.zeros_like(v) if g is None else leave(g), leave(value), None
+
+
+def _number(y: Any) -> Any:
+    """What a function of arrays returned as a tensor; one element, of whatever shape, as a number."""
+    if y.__class__ is Array:
+        return y._t if not y.shape or y.size != 1 else y._t.reshape(())
+    y = result(y)
+    return y.reshape(()) if isinstance(y, Tensor) and y.ndim and y.numel() == 1 else y
+
+
+def _copy_back(x: Any, t: Tensor) -> None:
+    """What was written to the argument shows in the caller's array."""
+    door = Door("grad")
+    door.entered.append((x, t))
+    door.write_back()
 
 
 def _single(f: Callable[..., Any], has_aux: bool) -> Callable[..., Any]:
@@ -281,6 +324,8 @@ class Compiled:
         of_tensors.__qualname__ = getattr(f, "__qualname__", of_tensors.__name__)
         self.places = places
         self.run = make(of_tensors)
+        self.run.bare = True
+        self.way = self._way()
 
     def __call__(self, *leaves: Any) -> Any:
         door = Door("jit")
@@ -288,16 +333,30 @@ class Compiled:
         door.write_back()
         return door.outside(out)
 
-    def short(self, *args: Any) -> Any:
-        """A call with arrays alone, by the short way of the function of tensors; None where there is none."""
-        for a in args:
-            if a.__class__ is not np.ndarray:
+    def _way(self) -> Callable[..., Any]:
+        """A call with arrays alone, by the short way of the function of tensors; None where there is none. (A method, or a loop, costs as much as the call.)"""
+        run, ndarray = self.run, np.ndarray
+
+        def of_one(*args: Any) -> Any:
+            if len(args) != 1 or args[0].__class__ is not ndarray:
                 return None
-        y = self.run._fast(*[Tensor(a) for a in args])
-        if y.__class__ is Tensor:
-            v = y._value
-            return v if v.ndim else v[()]
-        return y if y is None else tree_map(leave, y)
+            y = run._fast(Tensor(args[0]))
+            if y.__class__ is Tensor:
+                y = y._value
+                return y if y.ndim else y[()]
+            return y if y is None else tree_map(leave, y)
+
+        def of_several(*args: Any) -> Any:
+            for a in args:
+                if a.__class__ is not ndarray:
+                    return None
+            y = run._fast(*[Tensor(a) for a in args])
+            if y.__class__ is Tensor:
+                y = y._value
+                return y if y.ndim else y[()]
+            return y if y is None else tree_map(leave, y)
+
+        return of_one if len(self.places) == 1 else of_several
 
 
 def _traced(y: Any) -> Any:

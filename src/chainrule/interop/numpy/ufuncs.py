@@ -364,10 +364,14 @@ _BASE = 3  # the view, the name above and the argument
 def array_ufunc(self: Array, ufunc: Any, method: str, *inputs: Any, **kw: Any) -> Any:
     """NumPy's protocol for ufuncs."""
     if not kw and method == "__call__":
-        if (short := _DIRECT.get(ufunc)) is not None and (r := short(*inputs)) is not None:
-            return r
+        # (A call with `*inputs` costs more than one with what is in them.)
+        n = len(inputs)
+        if (short := _DIRECT.get(ufunc)) is not None and n < 3:
+            r = short(inputs[0]) if n == 1 else short(inputs[0], inputs[1])
+            if r is not None:
+                return r
         # Otherwise the common case: one real argument, or two of one type, by an op that keeps it.
-        n = len(inputs) if self._d.num in REAL_NUMS else 0
+        n = n if self._d.num in REAL_NUMS else 0
         if n == 1 and (f := _KEEPING.get(ufunc)) is not None:
             return made(f(self._t), self._d)
         if n == 2 and (f := _PAIRS.get(ufunc)) is not None:

@@ -17,7 +17,7 @@ from ...core.dispatch import innermost
 from ...core.errors import ChainruleError
 from ...core.tensor import Tensor
 from ...core.views import meta
-from .advice import against_conversion
+from .advice import against_conversion, against_number
 
 ndarray = np.ndarray
 NUMBERS = (bool, int, float, complex)
@@ -133,16 +133,25 @@ class Array(Base):
 
     def item(self, *args: Any) -> Any:
         """An element as a Python number."""
-        v = self._t.concrete("item()")
-        return v.item(*args)
+        return self._bare("item()").item(*args)
 
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers."""
-        return self._t.concrete("tolist()").tolist()
+        return self._bare("tolist()").tolist()
 
     def tobytes(self, order: Any = "C") -> bytes:
         """The elements' memory."""
-        return self._t.concrete("tobytes()").tobytes(order)
+        return self._bare("tobytes()").tobytes(order)
+
+    def _bare(self, what: str) -> Any:
+        """The values without their derivative, where there is none to lose."""
+        t = self._t
+        if t._interp is not None and self._d.kind in "fc" and differentiated(t):
+            raise ChainruleError(
+                f"{what} of an array that is being differentiated would lose the derivative. Write chainrule.numpy.stop_gradient(x) (of a tensor "
+                f"x.detach()) for the value alone, and that where the derivative is not wanted; x[0], x.sum() and their like keep it."
+            )
+        return t.concrete(what)
 
     def __bool__(self) -> bool:
         return bool(agreed(self._t, "bool()"))
@@ -161,10 +170,16 @@ class Array(Base):
         t = self._t
         if t._interp is not None and self._d.kind in "fc" and differentiated(t):
             raise ChainruleError(
-                f"{what}(x) of an array that is being differentiated would lose the derivative: write np.sin for math.sin, x.astype(...) for "
-                f"np.float64(x), np.zeros(shape, like=x) for an ndarray that x is written to; x.item() is the bare number."
+                f"{against_number(sys._getframe(2))}{what}(x) of an array that is being differentiated would lose the derivative: "
+                f"write np.sin for math.sin, x.astype(...) for np.float64(x), np.zeros(shape, like=x) for an ndarray that x is written to; "
+                f"chainrule.numpy.stop_gradient(x) is the bare number."
             )
-        v = t.concrete(f"{what}()")
+        try:
+            v = t.concrete(f"{what}()")
+        except ChainruleError as e:
+            if advice := against_number(sys._getframe(2)):
+                raise ChainruleError(advice + str(e)) from None
+            raise
         return v.item() if not v.ndim else v
 
     def __index__(self) -> int:
@@ -201,7 +216,7 @@ class Array(Base):
         return f"Array(shape={self.shape}, dtype={self._d}, inside {' of '.join(kinds)}, values {np.array2string(v, threshold=20)})"
 
     def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if spec and not self.ndim else repr(self)
+        return format(self._t.concrete("format()").item(), spec) if spec and not self.ndim else repr(self)
 
     def __reduce__(self) -> Any:
         return Array, (self.__array__(),)
@@ -292,6 +307,16 @@ def wrap(t: Tensor) -> Array:
     a._box = t
     a._d = innermost(t).dtype
     a._level = None
+    return a
+
+
+def entered(level: Any, v: ndarray, node: Any) -> Array:
+    """An array whose tensor, of a value at a level, is made when somebody asks for it."""
+    a = _new(Array)
+    a._d = v.dtype
+    a._value = v
+    a._node = node
+    a._level = level
     return a
 
 

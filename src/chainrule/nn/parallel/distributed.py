@@ -14,6 +14,7 @@ from ...core.tensor import Tensor
 from ...core.views import assign
 from ...distributed import wire
 from ...distributed.groups import ProcessGroup, resolve
+from ...distributed.levels import attend, is_met
 from ...distributed.reducer import Reducer
 from ..module import Module
 
@@ -138,17 +139,22 @@ class DistributedDataParallel(Module):
         if not enable:
             yield
             return
-        self._joined = Join(self, divide_by_initial_world_size, throw_on_early_termination)
+        group = self.process_group.inner
+        before = group.joined
+        self._joined = group.joined = Join(self, divide_by_initial_world_size, throw_on_early_termination)
         try:
             yield
             self._joined.finish()
         finally:
-            self._joined = None
+            self._joined, group.joined = None, before
             self.reducer.divisor = self.process_group.size()
 
     def state_dict(self, *args: Any, **kw: Any) -> Any:
         """The state of the module, under ``module.``, as PyTorch has it."""
         return super().state_dict(*args, **kw)
+
+
+_AT = {0: "no more data", 1: "a forward pass", 2: "a forward pass", 3: "backward"}
 
 
 class Join:
@@ -159,12 +165,20 @@ class Join:
         self.last = 0
 
     def meet(self, mine: int) -> tuple[int, int]:
-        """How many ranks have data, and the first that does; `mine` is 0 (none), 1 (a forward pass alone) or 2 (gradients follow)."""
+        """How many ranks have data, and the first that does.
+
+        `mine` is 0 (none), 1 (a forward pass alone), 2 (one whose gradients follow) or 3 (a backward at which the ranks meet).
+        """
         g = self.ddp.process_group
         every = np.empty(g.size(), np.int64)
         wire.all_gather(g, np.array(mine, np.int64), every).wait()
         self.every = every
         active = np.flatnonzero(every)
+        if every.max() == 3 and (every[active] != 3).any():
+            raise RuntimeError(
+                "DistributedDataParallel.join: some of the ranks that have data are at backward and others at a forward pass: "
+                + ", ".join(f"rank {r}: {_AT[int(k)]}" for r, k in zip(g.ranks, every, strict=True))
+            )
         if len(active):
             self.last = int(active[0])
         if self.throw and 0 < len(active) < g.size():
@@ -173,17 +187,32 @@ class Join:
             )
         return len(active), self.last
 
+    def at_backward(self) -> None:
+        """A backward at which the ranks meet, since some hold results of collectives: those that have no more data are told."""
+        self.meet(3)
+
+    def lacks(self) -> bool:
+        """Whether some rank had no more data when the ranks met last."""
+        return bool((self.every == 0).any())
+
     def finish(self) -> None:
         """This rank has no more data: take part until nobody has, then take the module of one that had data last."""
-        ddp = self.ddp
+        ddp, due = self.ddp, False
         while True:
             active, root = self.meet(0)
             if not active:
                 break
+            if self.every.max() == 3:
+                attend(ddp.process_group)
+                if due:
+                    ddp.reducer.shadow()
+                due = False
+                continue
             gradients = int(self.every.max()) == 2
             if ddp.broadcast_buffers and gradients and ddp.training and (buffers := ddp._buffers_of()):
                 ddp._spread(buffers, root)
-            if gradients:
+            due = gradients and is_met(ddp.process_group)  # then the buckets go after the meeting
+            if gradients and not due:
                 ddp.reducer.shadow()
         ddp._spread([*ddp.module.parameters(), *ddp._buffers_of()], self.last)
 
