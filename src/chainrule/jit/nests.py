@@ -55,6 +55,7 @@ class Nests:
         self.k, self.parallel = k, parallel
         self.stack = 0
         self.temps: list[tuple[str, tuple[int, ...], Any]] = []  # arrays that every call brings
+        self.block: Any = None  # of a large product, a part of a factor
 
     # -- memory -----------------------------------------------------------------------------------------------------------
     def temp(self, shape: tuple[int, ...], dtype: Any) -> Mem:
@@ -388,12 +389,22 @@ class Nests:
             else:
                 at = []
                 if self.parallel:
-                    raise Unrenderable("a large product")
+                    return self._in_blocks(m, block, depth * n, target, rows)
             with k.loop(0, whole, block) as i:
                 rows(at, i, block)
             if whole < m:
                 with k.loop(whole, m) as i:
                     rows(at, i, 1)
+        return target
+
+    def _in_blocks(self, m: int, block: int, cost: int, target: Mem, rows: Callable[..., None]) -> Mem:
+        """The rows of one product on all threads."""
+        whole = m // block
+        with self.section(whole, cost * block // 4) as g:
+            rows([], g * block, block)
+        if m % block:
+            with self.section(m % block, cost // 4) as g:
+                rows([], g + whole * block, 1)
         return target
 
 
