@@ -492,7 +492,7 @@ class Body:
             return False
         if len(a.shape) != 2 or len(b.shape) != 2 or target.strides != (n, 1):
             return False
-        if self.low.parallel:
+        if self.low.parallel or m * depth * n >= ALONE:
             product_in_blocks(self.nests, a, b, target)
             return True
         if self.low.table is None:

@@ -18,7 +18,7 @@ BLOCKS = 64  # of which there are no more than this where the rows are many
 
 
 def product_in_blocks(nests: Any, a: Mem, b: Mem, target: Mem) -> None:
-    """``target = a b`` for matrices of any strides, as one grid."""
+    """``target = a b`` for matrices of any strides: one grid, or loops where the kernel is one thread's."""
     k = nests.k
     (m, depth), n = a.shape, b.shape[1]
     columns = VECTORS * (64 // k.compute.size)
@@ -27,10 +27,10 @@ def product_in_blocks(nests: Any, a: Mem, b: Mem, target: Mem) -> None:
     block = nests.block
     across = -(-n // columns)
     high = min(m, HIGH * max(1, m * across // (HIGH * BLOCKS)))
-    with k.grid(-(-m // high) * across, cost=high * min(n, columns) * depth // 4) as g:
+    with nests.section(-(-m // high) * across, high * min(n, columns) * depth // 4) as g:
         down = g // across
         first, start = down * high, (g - down * across) * columns
-        wide = columns if n % columns == 0 else k.minimum(n - start, columns)
+        wide = columns if n % columns == 0 else n if n < columns else k.minimum(n - start, columns)
         rows = high if m % high == 0 else k.minimum(m - first, high)
 
         def tile(at: Any, deep: Any, top: Any, count: int, add: bool) -> None:
@@ -58,7 +58,9 @@ def product_in_blocks(nests: Any, a: Mem, b: Mem, target: Mem) -> None:
             whole = rows // ROWS
             with k.loop(0, whole) as t:
                 tile(at, deep, first + t * ROWS, ROWS, add)
-            if rest:
+            if rest and m <= high:
+                tile(at, deep, first + whole * ROWS, rest, add)
+            elif rest:
                 with k.when(first + rows >= m):
                     tile(at, deep, first + whole * ROWS, rest, add)
 
