@@ -2,6 +2,7 @@
 
 import threading
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -323,3 +324,21 @@ def test_code_goes_with_the_function_that_it_is_of():
     _, before = some(3)
     y, after = some(30)
     assert after <= before + 2 and y.isfinite().all()
+
+
+@pytest.mark.parametrize("dtype", [cr.float32, cr.float64], ids=str)
+@pytest.mark.parametrize("shape", [(8, 8), (5, 3), (2, 3, 5), (9, 7), (200, 4)])
+def test_short_rows_with_broadcasting(shape: tuple[int, ...], dtype: Any) -> None:
+    """Rows shorter than a vector: what is broadcast to them is laid out flat first."""
+    x, row, column = (
+        cr.randn(*shape, dtype=dtype),
+        cr.randn(shape[-1], dtype=dtype),
+        cr.randn(*shape[:-1], 1, dtype=dtype),
+    )
+
+    def f(x: Any, row: Any, column: Any) -> Any:
+        y = (x * row).exp().tanh() + column.sin() * row
+        return y, (x + column).sigmoid().tanh().exp(), y.sum(-1)
+
+    for got, want in zip(jit(f)(x, row, column), f(x, row, column), strict=True):
+        assert got.allclose(want, rtol=1e-5, atol=1e-6)

@@ -89,8 +89,8 @@ class Batching(Interpreter):
     def strides_of(self, x: Tensor) -> tuple[int, ...]:
         return x._value.stride()[1:]
 
-    def touch(self, box: Tensor) -> None:
-        super().touch(box)
+    def touch(self, box: Tensor, of: float | None = None) -> None:
+        super().touch(box, of)
         self.before.append((weakref.ref(box), (box._value, box._interp, box._aux)))
 
     def held(self, boxes: list[Tensor]) -> list[Tensor]:

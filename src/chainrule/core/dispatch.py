@@ -94,6 +94,7 @@ class Interpreter:
     alive = True
     level: float = 0
     touched: list[weakref.ref[Tensor]] | None = None
+    since: dict[int, float] | None = None  # the levels that these were of
     imperative: Interpreter | None = None
     leaves: list[weakref.ref[Tensor]] | None = None  # of the imperative level just above this one
     floor = -1.0
@@ -147,11 +148,14 @@ class Interpreter:
                     t._meta.grad = t._meta.grad._value
         self.leaves = None
 
-    def touch(self, box: Tensor) -> None:
-        """Remember a tensor of a lower level that a write lifted to this one."""
-        if self.touched is None:
-            self.touched = []
+    def touch(self, box: Tensor, of: float | None = None) -> None:
+        """Remember a tensor of a lower level that a write lifted to this one; `of`: the level that it was made at, if not the one it is of now."""
+        if self.touched is None or self.since is None:
+            self.touched, self.since = [], {}
         self.touched.append(weakref.ref(box))
+        if of is None:
+            of = -1.0 if box._interp is None else box._interp.level
+        self.since[id(box)] = min(of, self.since.get(id(box), of))
 
     def restore(self, boxes: list[Tensor], failed: bool) -> None:
         """When the level ends, tensors from outside keep the value that was written, without the derivative."""
@@ -203,8 +207,11 @@ def _lowered(boxes: list[Tensor], level: Interpreter) -> list[Tensor]:
     boxes = [b for b in boxes if b._interp is level]
     for b in boxes:
         b._value, b._interp, b._aux = b._value._value, b._value._interp, b._value._aux
-        if b._interp is not None and b._interp.level > 0:
-            b._interp.touch(b)
+        of = -1.0 if level.since is None else level.since.get(id(b), -1.0)
+        if b._interp is not None and b._interp.level > max(
+            of, 0
+        ):  # back at the level that it was made at, it is no longer lifted
+            b._interp.touch(b, of)
     return boxes
 
 

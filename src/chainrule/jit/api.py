@@ -6,7 +6,7 @@ import functools
 import inspect
 import threading
 import warnings
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,11 +19,12 @@ from ..core.reverse import Leaf, imperative
 from ..core.shapes import sizes_of
 from ..core.tensor import Tensor
 from ..core.tree import flatten, unflatten
-from ..core.views import assign, meta
+from ..core.views import meta
 from ..transforms.common import door
+from .calls import call, is_imperative, overlapping
 from .donate import give_up
+from .hand_over import is_spent
 from .holds import Held, gradient, looks, survey
-from .memory import Places
 from .program import Program, differentiable, only_base
 from .record import JitError, NotRecorded, Recorder, example, faithful, walks_back
 from .simplify import frozen, simplify
@@ -78,6 +79,7 @@ class Recording:
         self.native: Any = None
         self.short: tuple[Any] | None = None  # the short way in, once it was looked for
         self.bare: Any = None  # that for arrays in place of tensors
+        self.spent: set[int] = set()  # outputs whose graph the function has walked and freed
         self._plain: dict[tuple[bool, ...], list[bool]] = {}
         self.walked: list[bool] | None = (
             None  # from which inputs reverse mode walks back, where the function wanted to know
@@ -157,10 +159,10 @@ class Jitted:
         if r is None:
             with self._lock:
                 r = self._find(key, leaves) or self._record(key, args, kw, leaves, spec)
-        if r.program is None or (r.writes and _overlapping(r, leaves)):
+        if r.program is None or (r.writes and overlapping(r, leaves)):
             return self._as_it_is(r, args, kw)
         try:
-            y = _call(r, leaves)
+            y = call(r, leaves)
         except (Unfit, NotRecorded):
             return self._as_it_is(r, args, kw)
         except BaseException:
@@ -227,7 +229,7 @@ class Jitted:
         first: dict[int, int] = {}  # tensors with derivatives are themselves, wherever among the arguments they are
         for x in leaves:
             if isinstance(x, Tensor):
-                who = (looks(gradient(x)), first.setdefault(id(x), len(first))) if _imperative(x) else None
+                who = (looks(gradient(x)), first.setdefault(id(x), len(first))) if is_imperative(x) else None
                 parts.append((sizes_of(x), x.dtype, type(x), who, _layout(innermost(x))))
             else:
                 parts.append(_static_key(x))
@@ -314,12 +316,6 @@ def _static(f: Any, nums: Any, names: Any) -> tuple[tuple[int, ...], tuple[str, 
     return nums, names, own
 
 
-def _imperative(x: Tensor) -> bool:
-    """Whether a tensor is a leaf of the imperative style, or depends on one."""
-    i = x._interp
-    return i is not None and i.kind == "reverse" and (i.level == 0 or i.level % 1 != 0) and type(x._aux) is Leaf
-
-
 def _layout(a: Any) -> Any:
     """What a recording takes for granted of the order of elements in memory, which a function may ask for: nothing is row by row."""
     return None if type(a) is not np.ndarray or a.flags.c_contiguous else a.strides
@@ -352,7 +348,7 @@ class _Swapped:
         m = x._meta
         self.saved.append((x, x._value, x._interp, x._aux, m))
         new = self.level.argument(x)
-        leaf = _imperative(x)
+        leaf = is_imperative(x)
         x._meta = None
         if leaf:
             self.level.walked.discard(new._aux)  # there is a level inside that says so
@@ -382,7 +378,7 @@ class _Swapped:
 def _recorded(f: Any, leaves: list[Any], spec: Any, held: Held) -> Recording:
     r = Recording()
     given = [x for x in leaves if isinstance(x, Tensor)]
-    mine = {id(x) for x in given if _imperative(x)}
+    mine = {id(x) for x in given if is_imperative(x)}
     quiet = not grad_enabled()
     for x in (*given, *[g for x in given if (g := gradient(x)) is not None], *held.tensors):
         example(x)  # refuses other payloads before anything is changed
@@ -434,6 +430,8 @@ def _recorded(f: Any, leaves: list[Any], spec: Any, held: Held) -> Recording:
                     r.outputs.append(("box", y))
                 else:
                     r.outputs.append(("out", len(outs)))
+                    if is_spent(y):
+                        r.spent.add(len(outs))
                     outs.append(level.settle(y))
             for k, x in enumerate(entered):
                 if before[k] is not None and (x._aux is not before[k][0] or x._interp is not level):  # type: ignore[index]
@@ -459,7 +457,7 @@ def _recorded(f: Any, leaves: list[Any], spec: Any, held: Held) -> Recording:
                 r.writes.append((target, "grad", len(outs)))
                 outs.append(level.settle(Tensor(g._value, g._interp, g._aux)))
         graph = simplify(level.graph(outs))
-    if r.writes and _overlapping(r, leaves):
+    if r.writes and overlapping(r, leaves):
         raise NotRecorded("a write to a tensor that shares its memory with another input")
     r.foreign = level.foreign
     order = _input_order(level, leaves, r)
@@ -508,78 +506,6 @@ def _refuse_lost(level: Recorder, ys: list[Any], known: set[int]) -> None:
 
 def _a_view_of(x: Tensor, ids: set[int]) -> bool:
     return x._meta is not None and x._meta.base is not None and id(x._meta.base) in ids
-
-
-# -- calling --------------------------------------------------------------------------------------------------------------------
-
-
-def _walks_back(y: Tensor) -> bool:
-    """Whether `y` belongs to a level of reverse mode; forward mode, a tape that it walks too, sees what no_grad hides."""
-    i: Any = y._interp
-    return i is not None and i.kind == "reverse" and not i.keep_all
-
-
-def _call(r: Recording, leaves: list[Any]) -> Any:
-    given = [x for x in leaves if isinstance(x, Tensor)]
-    boxes = _boxes(r, given)
-    ys = r.program(*given, *boxes, *r.foreign)  # type: ignore[misc]
-    now = {id(b): t for b, t in zip(r.boxes, boxes, strict=True) if t is not b}
-    results = []
-    for y, plain in zip(ys, r.plain([*given, *boxes, *r.foreign]), strict=True):
-        while plain and _walks_back(y):
-            y = y._value
-        results.append(y)
-    for target, what, k in r.writes:
-        x: Any = given[target] if isinstance(target, int) else now.get(id(target), target)
-        if what == "value":
-            _write(x, results[k])
-        elif what == "new":
-            own = results[k].clone()  # a state may be written to in place
-            x._value, x._interp, x._aux, x._meta = own._value, own._interp, own._aux, None
-        elif k < 0:
-            x.grad = None
-        else:
-            meta(x).grad = results[k].detach() if x._interp is not None else results[k]
-    out = []
-    for kind, v in r.outputs:
-        out.append(results[v] if kind == "out" else given[v] if kind == "arg" else now.get(id(v), v))
-    return unflatten(out, r.spec)
-
-
-def _boxes(r: Recording, given: list[Any]) -> list[Tensor]:
-    """The tensors of the function as they are now: a gradient is the one that its tensor has."""
-    return [
-        b if x is None else gradient(given[x] if isinstance(x, int) else x)
-        for b, x in zip(r.boxes, r.owners, strict=True)
-    ]
-
-
-def _overlapping(r: Recording, leaves: list[Any]) -> bool:
-    """Whether a tensor that the function writes to shares its memory with another input: then the inputs are not independent."""
-    given = [x for x in leaves if isinstance(x, Tensor)]
-    boxes = _boxes(r, given)
-    arrays = [innermost(y) for y in (*given, *boxes)]
-    places, times = Places(arrays), Counter(map(id, arrays))
-    now = {id(b): t for b, t in zip(r.boxes, boxes, strict=True)}
-    for target, what, _ in r.writes:
-        if what == "value":
-            x = given[target] if isinstance(target, int) else now.get(id(target), target)
-            a = innermost(x)
-            if a.size and (times[id(a)] > 1 or places.shared(a, but=a)):
-                return True
-    return len({id(x) for x in given}) < len(given)
-
-
-def _write(x: Any, new: Tensor) -> None:
-    """What the function wrote to a tensor shows in it."""
-    if _imperative(x):
-        token = CUT.set(float("inf"))
-        try:
-            assign(x, new.detach(), "jit")
-        finally:
-            CUT.reset(token)
-    else:
-        assign(x, new, "jit")
 
 
 # -- the front door -------------------------------------------------------------------------------------------------------------

@@ -6,6 +6,8 @@ is noted: a recording is used as long as all of them are what they were.
 
 from __future__ import annotations
 
+import os
+import sys
 from collections import deque
 from functools import partial
 from operator import is_
@@ -78,7 +80,7 @@ class Held:
             if f.__code__ is not code or f.__defaults__ is not defaults or f.__kwdefaults__ is not kwdefaults:
                 return False
         for d, keys, vals in self._dicts:
-            if len(d) != len(keys) or not all(map(is_, d.values(), vals)):
+            if len(d) != len(keys) or (keys and not all(map(is_, d.values(), vals))):
                 if tuple(d) != keys or not all(map(_same, d.values(), vals)):
                     return False
         return all(len(x) == len(vals) and all(map(_same, x, vals)) for x, vals in self._lists)
@@ -121,8 +123,16 @@ def _content(cell: Any) -> Any:
         return _NOTHING
 
 
+_STANDARD = os.path.dirname(os.__file__)
+
+
 def _of_library(module: str) -> bool:
-    return module.partition(".")[0] in ("chainrule", "numpy", "scipy", "builtins")
+    """Whether a module holds no tensors of its users: of this library, of NumPy and SciPy, and of Python's own that nobody has shadowed."""
+    top = module.partition(".")[0]
+    if top not in sys.stdlib_module_names:
+        return top in ("chainrule", "numpy", "scipy")
+    file = getattr(sys.modules.get(top), "__file__", None)
+    return file is None or (file.startswith(_STANDARD) and "-packages" not in file)
 
 
 def _names(code: CodeType) -> set[str]:

@@ -17,6 +17,7 @@ from ..kernels.recurrent import blas
 from .elements import element, kinds_of
 from .graph import Graph, Node, Var
 from .nests import Nests, prod
+from .products import product_in_blocks
 from .simplify import bodies
 from .small_matrices import SMALL_MATRICES, small_matrix
 from .values import Ex, Mem, Num, Pad, Unrenderable, broadcast, padded, resolved, viewed
@@ -24,14 +25,16 @@ from .values import Ex, Mem, Num, Pad, Unrenderable, broadcast, padded, resolved
 WHOLE = np.dtype(np.int64)
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 LARGE = 1 << 15  # elements from which loops run in parallel
-MUCH = 1 << 21  # multiplications from which a product runs by itself, on all threads
+MUCH = 1 << 21  # multiplications from which many small products, or loops that have some, run by themselves
+HUGE = 1 << 28  # and one that is cut into blocks for all threads,
+WIDE = 1 << 11  # whose result has as many elements as that
 INLINE = 1 << 12  # multiplications up to which a product is a loop of ours, not a call of BLAS
 ALONE = 1 << 18  # multiplications up to which OpenBLAS does not wake its threads
 CHEAP = 9  # additions: what costs no more is computed again where it is read
 LONG = 60  # additions: an expression does not grow beyond
 VIEWS = {"reshape", "expand", "permute", "slice", "unsum", "alias", "diagonal", "flip"}
 SAME = {"detach", "alias"}
-PRODUCTS = {"matmul", "matvec", "vecmat", "outer", "dot"}
+PRODUCTS = {"matmul", "matvec", "vecmat", "outer", "dot", "linear"}
 OTHERS = {"sum", "unslice", "cat", "stack", "clone", "to"}
 
 
@@ -48,9 +51,11 @@ def can_render(n: Node, compute: np.dtype) -> bool:
         return LOOPS[name](n, compute)
     if n.cut or n.several or n.op.effect:
         return False
+    if name == "linear" and not (len(n.args[0].shape) > 1 and [len(v.shape) for v in n.args[1:]] == [2, 1]):
+        return False
     if name in PRODUCTS | SMALL_MATRICES:
         return all(v.dtype == compute for v in (*n.args, *n.outs)) and (
-            _work(n) <= MUCH if name in PRODUCTS else small_matrix(n)
+            _work(n) <= (HUGE if _one_product(n) else MUCH) if name in PRODUCTS else small_matrix(n)
         )
     if name in ("to", "to_int"):
         a, b = n.args[0].dtype, n.outs[0].dtype
@@ -65,7 +70,7 @@ def can_render(n: Node, compute: np.dtype) -> bool:
 def _can_run(g: Graph, compute: np.dtype, most: int = 1 << 16) -> bool:
     """Whether there is code for all of a body, and none of its values is large: those have threads of their own elsewhere."""
     good = all(v.size <= most for v in (*g.inputs, *[v for m in g.nodes for v in m.outs]))
-    return good and all(can_render(m, compute) for m in g.nodes)
+    return good and all(can_render(m, compute) and (m.op.name not in PRODUCTS or _work(m) <= MUCH) for m in g.nodes)
 
 
 def _can_scan(n: Node, compute: np.dtype) -> bool:
@@ -95,6 +100,8 @@ def is_range(a: np.ndarray) -> bool:
 
 
 def _work(n: Node) -> int:
+    if n.op.name == "linear":
+        return int(n.args[0].size * n.outs[0].shape[-1])
     return (
         max(v.size for v in n.args) * n.outs[0].shape[-1]
         if n.op.name == "matmul"
@@ -102,10 +109,18 @@ def _work(n: Node) -> int:
     )
 
 
+def _one_product(n: Node) -> bool:
+    """Whether a node is one product of two matrices that is large enough to be cut."""
+    if n.op.name not in ("linear", "matmul") or n.outs[0].size < WIDE:
+        return False
+    return n.op.name == "linear" or (len(n.args[0].shape) > 1 and len(n.args[1].shape) == 2)
+
+
 def _multiplies(graph: Graph) -> bool:
     """Whether there is a product that may go to BLAS."""
     return any(
-        (n.op.name in ("matmul", "matvec", "vecmat") and _work(n) >= INLINE) or any(map(_multiplies, bodies(n)))
+        (n.op.name in ("matmul", "matvec", "vecmat", "linear") and _work(n) >= INLINE)
+        or any(map(_multiplies, bodies(n)))
         for n in graph.nodes
     )
 
@@ -119,11 +134,7 @@ class Lowering:
         self.compute = np.dtype(compute)
         loops = any(n.op.name in LOOPS and not batch_size(n) for n in graph.nodes)
         sizes = [v.size for v in graph.inputs] + [v.size for n in graph.nodes for v in n.outs]
-        products = any(
-            n.op.name in ("matmul",) and n.outs[0].size == n.outs[0].shape[-1] * n.outs[0].shape[-2]
-            for n in graph.nodes
-        )
-        self.parallel = not loops and not products and max(sizes, default=0) >= LARGE
+        self.parallel = not loops and max(sizes, default=0) >= LARGE
         self.k = Kernel(name, NUMPY_NAMES[self.compute.name])
         self.nests = Nests(self.k, self.parallel)
         self.graph = graph
@@ -463,8 +474,13 @@ class Body:
             )
             self.env[out] = broadcast(wide, out.shape)
             return
-        target = self.place(out)
         left, right = self.memory(a), self.memory(b)
+        if len(left.shape) > 2 and len(right.shape) == 2:  # many rows: one product
+            rows = prod(left.shape[:-1])
+            flat = viewed(left, lambda t: t.reshape(rows, left.shape[-1]), (rows, left.shape[-1]))
+            if flat is not None:
+                return self._product(n, flat, right, (rows, right.shape[1]))
+        target = self.place(out)
         if not self._gemm(left, right, target):
             self.nests.product(left, right, target)
         self.env[out] = target
@@ -472,9 +488,14 @@ class Body:
     def _gemm(self, a: Mem, b: Mem, target: Mem) -> bool:
         """A product of matrices by BLAS, where it is large enough for that; its parts are small enough to run on this thread alone."""
         (m, depth), n = a.shape[-2:], b.shape[-1]
-        if self.low.table is None or len(target.shape) != 2 or m * depth * n < INLINE or min(m, depth, n) < 4:
+        if len(target.shape) != 2 or m * depth * n < INLINE or min(m, depth, n) < 4:
             return False
         if len(a.shape) != 2 or len(b.shape) != 2 or target.strides != (n, 1):
+            return False
+        if self.low.parallel or m * depth * n >= ALONE:
+            product_in_blocks(self.nests, a, b, target)
+            return True
+        if self.low.table is None:
             return False
         layouts = []
         for x in (a, b):
@@ -502,6 +523,27 @@ class Body:
                 turned,
             )
         return True
+
+    def do_linear(self, n: Node) -> None:
+        """x wᵀ + b: the product of all rows of x, to which b is added where it is read."""
+        x, w, b = n.args
+        out = n.outs[0]
+        rows = prod(x.shape[:-1])
+        left = self._matrix(x, (rows, x.shape[-1]))
+        right = viewed(self.memory(w), lambda t: t.transpose(1, 0), w.shape[::-1])
+        target = self.nests.temp(out.shape, out.dtype)
+        flat = viewed(target, lambda t: t.reshape(rows, w.shape[0]), (rows, w.shape[0]))
+        if not self._gemm(left, right, flat):
+            self.nests.product(left, right, flat)
+        self.keep(out, Ex(lambda k, y, b: y + b, [target, self.value(b)], out.shape, 1))
+
+    def _matrix(self, a: Any, shape: tuple[int, int]) -> Mem:
+        """A value in memory as a matrix."""
+        m = self.memory(a)
+        got = viewed(m, lambda t: t.reshape(shape), shape)
+        if got is None:
+            got = viewed(self.nests.put(m, self.nests.temp(m.shape, a.dtype)), lambda t: t.reshape(shape), shape)
+        return got
 
     def do_solve(self, n: Node) -> None:
         from .small_matrices import by_scalars

@@ -17,6 +17,20 @@ def _owner(a: np.ndarray) -> Any:
     return b
 
 
+def apart(arrays: list[Any]) -> bool:
+    """Whether every array has memory of its own, as one sees at a glance: what it is that they show need not be looked at."""
+    owners = set()
+    for a in arrays:
+        if type(a) is not np.ndarray:
+            return False
+        if (owner := a.base) is None:
+            owner = a
+        elif not hasattr(owner, "storage"):
+            return False
+        owners.add(id(owner))
+    return len(owners) == len(arrays)
+
+
 class Places:
     """Arrays by the owner of their memory: those of two owners are apart, unless one is not ours and may show anything."""
 

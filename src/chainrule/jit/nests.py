@@ -38,6 +38,7 @@ BLOCK = 1 << 14  # elements a grid index, in large flat loops
 ROWS = 4  # rows of a product side by side
 COSTLY = 10  # additions an element from which fewer vectors run side by side,
 HEAVY = 150  # and from which one does
+FLAT = 1 << 10  # elements up to which short rows are laid out flat
 
 
 def prod(xs: Any) -> int:
@@ -55,6 +56,7 @@ class Nests:
         self.k, self.parallel = k, parallel
         self.stack = 0
         self.temps: list[tuple[str, tuple[int, ...], Any]] = []  # arrays that every call brings
+        self.block: Any = None  # of a large product, a part of a factor
 
     # -- memory -----------------------------------------------------------------------------------------------------------
     def temp(self, shape: tuple[int, ...], dtype: Any) -> Mem:
@@ -188,6 +190,13 @@ class Nests:
             self._scalar(dims, cols, pairs, reads, plus)
             return
         cost = sum(_once([v for v, _ in pairs])) + 1
+        small = len(dims) > 1 and dims[-1] <= self.k.width and prod(dims) <= FLAT and not self.parallel
+        if small and cost >= COSTLY and all(t.is_contiguous() for _, t in pairs):
+            swap = self._flattened(reads, shape)
+            if swap is not None:
+                return self._store_flat(
+                    pairs, [swap.get(id(m), m) for m, _ in reads], [m for m, _ in reads], plus, cost
+                )
 
         def body(at: list[Any], lanes: bool) -> None:
             places = {id(m): self.index(m.offset, c, at) for (m, _), c in zip(reads, cols[len(pairs) :], strict=True)}
@@ -200,6 +209,32 @@ class Nests:
                 t.array[i] = t.array[i] + x if plus else x
 
         self.over(dims, cost, body, 4 if cost < COSTLY else 2 if cost < HEAVY else 1)
+
+    def _flattened(self, reads: list[Any], shape: tuple[int, ...]) -> dict[int, Mem] | None:
+        """What is broadcast to a small shape, in memory of that shape: short rows leave vectors empty, or one alone that waits for itself."""
+        wide = [(m, s) for m, s in reads if s != contiguous(shape)]
+        if len(wide) > 2 or any(m.array.dtype is not self.k.compute for m, _ in wide):
+            return None
+        swap = {id(m): self.temp(shape, _numpy_of(self.k)) for m, _ in wide}
+        for m, _ in wide:
+            self._store([(broadcast(m, shape), swap[id(m)])])
+        return swap
+
+    def _store_flat(self, pairs: Any, arrays: list[Mem], reads: list[Mem], plus: bool, cost: int) -> None:
+        """Values of which all that they read lies row by row, in one loop."""
+
+        def body(at: list[Any], lanes: bool) -> None:
+            cell = Cell(
+                self.k,
+                {id(m): self.index(a.offset, (1,), at) for m, a in zip(reads, arrays, strict=True)},
+                self.k.compute,
+            )
+            cell.arrays = {id(m): a.array for m, a in zip(reads, arrays, strict=True)}
+            got = [(self._element(cell(v), t), t, self.index(t.offset, (1,), at)) for v, t in pairs]
+            for x, t, i in got:
+                t.array[i] = t.array[i] + x if plus else x
+
+        self.over((prod(pairs[0][1].shape),), cost, body, 4 if cost < HEAVY else 1)
 
     def _element(self, x: Any, t: Mem) -> Value:
         return x if isinstance(x, Value) else self.k.const(x, t.array.dtype)
@@ -388,12 +423,22 @@ class Nests:
             else:
                 at = []
                 if self.parallel:
-                    raise Unrenderable("a large product")
+                    return self._in_blocks(m, block, depth * n, target, rows)
             with k.loop(0, whole, block) as i:
                 rows(at, i, block)
             if whole < m:
                 with k.loop(whole, m) as i:
                     rows(at, i, 1)
+        return target
+
+    def _in_blocks(self, m: int, block: int, cost: int, target: Mem, rows: Callable[..., None]) -> Mem:
+        """The rows of one product on all threads."""
+        whole = m // block
+        with self.section(whole, cost * block // 4) as g:
+            rows([], g * block, block)
+        if m % block:
+            with self.section(m % block, cost // 4) as g:
+                rows([], g + whole * block, 1)
         return target
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from .graph import Graph, Node, Var, replay
 from .memory import Places
 
 Run = Callable[..., tuple[ndarray, ...]]
+LENT = 1 << 15  # bytes from which results and intermediate values of a large function lie in memory of the pool
 
 
 class Part:
@@ -209,7 +211,7 @@ def kernel(p: Part, name: str) -> Run:
     status = where[low.status.name] if low.status is not None else -1
     again = replayed(graph)
     tail = tuple(plan)
-    new = np.empty if not low.parallel else empty
+    new = np.empty if not low.parallel else partial(empty, least=LENT)
 
     def run(*xs: Any) -> tuple[ndarray, ...]:
         ys = tuple([new(s, d) for s, d in shapes])

@@ -19,11 +19,8 @@ from .graph import Graph, Node, Var
 from .simplify import has_effect
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
-KINDS = (
-    "other",
-    "none",
-    "code",
-)  # in the order in which they are preferred: code waits until there is as much of it as there can be
+# In the order in which they are preferred: code waits until there is as much of it as there can be.
+KINDS = ("first", "other", "none", "code")
 
 
 def of_one_type(g: Graph) -> Graph:
@@ -101,6 +98,7 @@ def ordered(g: Graph, kinds: dict[Node, str]) -> list[Node]:
         waits[i] = len(before)
         for m in before:
             readers[m].append(i)
+    kinds = {**kinds, **dict.fromkeys(_first(g, kinds), "first")}
     ready: dict[str, list[int]] = {k: [] for k in KINDS}
     for i, n in enumerate(g.nodes):
         if not waits[i]:
@@ -115,7 +113,50 @@ def ordered(g: Graph, kinds: dict[Node, str]) -> list[Node]:
                 waits[j] -= 1
                 if not waits[j]:
                     heappush(ready[kinds[g.nodes[j]]], j)
-    return out
+    return _sunk(g, out, kinds)
+
+
+def _sunk(g: Graph, nodes: list[Node], kinds: dict[Node, str]) -> list[Node]:
+    """Pointwise nodes in the part that reads them first, where that keeps no more in memory: their results need no memory there."""
+    part: dict[Node, int] = {}
+    what: list[str] = []
+    for n in nodes:
+        if not what or what[-1] != kinds[n]:
+            what.append(kinds[n])
+        part[n] = len(what) - 1
+    first: dict[Var, int] = dict.fromkeys(g.outputs, -1)  # what is returned stays where it is
+    for n in reversed(nodes):
+        to = min([first.get(v, -1) for v in n.outs], default=-1)
+        if kinds[n] == "code" and n.op.form == "pointwise" and to > part[n] and what[to] == "code":
+            kept = sum(a.size for a in n.args if isinstance(a, Var) and a.node is not None)
+            if kept <= sum(v.size for v in n.outs):
+                part[n] = to
+        for a in n.args:
+            if isinstance(a, Var):
+                first[a] = min(first.get(a, part[n]), part[n])
+    return sorted(nodes, key=part.__getitem__)
+
+
+def _first(g: Graph, kinds: dict[Node, str]) -> list[Node]:
+    """Code for single numbers from which those of another precision are made (a step more): it does not wait for the rest."""
+    numbers: dict[Var, Node] = {}  # what is made of inputs by code for single numbers alone
+    out: dict[Node, None] = {}
+    for n in g.nodes:
+        made = [numbers[a] for a in n.args if isinstance(a, Var) and a in numbers]
+        if kinds[n] == "other":
+            todo = made
+            while todo:
+                if (m := todo.pop()) not in out:
+                    out[m] = None
+                    todo += [numbers[a] for a in m.args if isinstance(a, Var) and a in numbers]
+        elif (
+            kinds[n] == "code"
+            and n.op.form == "pointwise"
+            and all(v.size == 1 for v in (*n.args, *n.outs) if isinstance(v, Var))
+        ):
+            if all(not isinstance(a, Var) or a.node is None or a in numbers for a in n.args):
+                numbers.update(dict.fromkeys(n.outs, n))
+    return list(out)
 
 
 def power_of(c: float) -> Any:

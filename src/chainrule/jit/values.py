@@ -214,6 +214,7 @@ class Cell:
     def __init__(self, k: Kernel, at: dict[int, Any], compute: DType) -> None:
         self.k, self.at, self.compute = k, at, compute
         self.done: dict[int, Value] = {}
+        self.arrays: dict[int, Array] = {}  # where memory is read that was copied
 
     def __call__(self, v: Any) -> Any:
         if isinstance(v, Num):
@@ -222,7 +223,7 @@ class Cell:
         found = self.done.get(id(v))
         if found is None:
             if isinstance(v, Mem):
-                found = v.array[self.at[id(v)]]
+                found = self.arrays.get(id(v), v.array)[self.at[id(v)]]
             else:
                 found = apply(self.k, v.f, [self(a) for a in v.args], self.compute)
             self.done[id(v)] = found

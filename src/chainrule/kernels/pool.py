@@ -75,13 +75,13 @@ class BufferPool:
                 self._held -= size
                 self._dropped += 1
 
-    def empty(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-        """An uninitialised C-contiguous array; from the pool and 64-byte aligned if it is large."""
+    def empty(self, shape: tuple[int, ...], dtype: Any, least: int = MIN_BYTES) -> np.ndarray:
+        """An uninitialised C-contiguous array; from the pool and 64-byte aligned if it has `least` bytes."""
         dt = dtype if type(dtype) is np.dtype else np.dtype(dtype)
         n = dt.itemsize
         for s in shape:
             n *= s
-        if n < MIN_BYTES:
+        if n < least:
             return np.empty(shape, dt)
         size = self._class_of(n)
         storage = None
