@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ..core import dispatch
 from ..core.forward import Forward, fit_tangent
 from ..core.tensor import Tensor
-from ..core.views import pin
+from ..core.views import pin_argument
 
 
 class Dual(Forward):
@@ -81,12 +81,13 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     """The dual number of a primal and a tangent of the same shape."""
     if tangent.shape != tensor.shape:
         raise RuntimeError(
-            f"make_dual: the tangent has shape {list(tangent.shape)}, but the primal has shape {list(tensor.shape)}"
+            f"make_dual: Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported: "
+            f"the tangent has shape {list(tangent.shape)}, the primal {list(tensor.shape)}"
         )
     for what, x in (("primal", tensor), ("tangent", tangent)):
         if x.dtype.category < 2:
             raise ValueError(f"make_dual: Expected {what} to be floating point or complex, but got: {x.dtype}")
-    return Tensor(pin(tensor), _level(level, "make_dual"), pin(fit_tangent(tangent, tensor)))
+    return Tensor(pin_argument(tensor), _level(level, "make_dual"), pin_argument(fit_tangent(tangent, tensor)))
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
