@@ -10,7 +10,9 @@ import numpy as np
 
 from .. import func as F
 from ..core import dtypes as dt
+from ..core.imperative import enable_grad, grad
 from ..core.payload import COMPOSED
+from ..core.shapes import zeros as constant_zeros
 from ..core.sizes import SEEN
 from ..core.tensor import Tensor
 
@@ -53,13 +55,7 @@ def _asking(x: Tensor) -> Tensor:
 
 
 def _change(pair: list[list[Tensor]], eps: float) -> list[np.ndarray]:
-    """The central difference of each output, whose shapes and dtypes may not depend on where they are taken."""
-    for what in ("shape", "dtype"):
-        if [getattr(y, what) for y in pair[0]] != [getattr(y, what) for y in pair[1]]:
-            raise AssertionError(
-                f"gradcheck: Expected `func` to return outputs with the same {what} when inputs are perturbed on the order of eps, "
-                f"got {[getattr(y, what) for y in pair[0]]} and {[getattr(y, what) for y in pair[1]]}"
-            )
+    """The central difference of each output."""
     return [(a.detach().numpy() - b.detach().numpy()) / (2 * eps) for a, b in zip(*pair, strict=True)]
 
 
@@ -81,6 +77,26 @@ def _numerical(f: Callable[..., list[Tensor]], xs: list[Tensor], k: int, eps: fl
     return [np.stack([c[j] for c in cols]).reshape(len(cols), -1) for j in range(len(cols[0]))] if cols else []
 
 
+Back = Callable[..., Any]
+
+
+def _backward(f: Callable[..., Any], xs: list[Tensor], k: int) -> tuple[list[Tensor], Back]:
+    """The outputs, and from the number of one and its cotangent that of input k, by ``backward``'s own walk: with leaves and hooks."""
+    leaves = [_asking(x) for x in xs]
+    with enable_grad():
+        ys = f(*leaves)
+
+    def back(j: int, g: Any, batched: bool = False) -> Any:
+        if not ys[j].requires_grad:
+            return constant_zeros((*g.shape[:1], *leaves[k].shape) if batched else leaves[k].shape, leaves[k].dtype)
+        (found,) = grad(
+            ys[j], leaves[k], g, retain_graph=True, is_grads_batched=batched, allow_unused=True, materialize_grads=True
+        )
+        return found
+
+    return ys, back
+
+
 def _analytical(f: Callable[..., Any], xs: list[Tensor], k: int, forward: bool, batched: bool) -> list[np.ndarray]:
     x = xs[k]
     cx = x.dtype.category == dt.COMPLEX
@@ -95,7 +111,7 @@ def _analytical(f: Callable[..., Any], xs: list[Tensor], k: int, forward: bool, 
         push = lambda t: F.jvp(one, (x,), (t,))[1]
         outs: Any = F.vmap(push)(Tensor(rows)) if batched else list(zip(*[push(Tensor(r)) for r in rows], strict=True))
         return [(_plain(o) if batched else np.stack([_plain(v) for v in o])).reshape(len(rows), -1) for o in outs]
-    ys, pull = F.vjp(one, x)
+    ys, back = _backward(f, xs, k)
     result = []
     for j, y in enumerate(ys):
         m = y.numel()
@@ -103,12 +119,13 @@ def _analytical(f: Callable[..., Any], xs: list[Tensor], k: int, forward: bool, 
         for u in (1.0, 1j) if y.dtype.category == dt.COMPLEX else (1.0,):
             gs = np.eye(m).reshape(m, *y.shape) * u
 
-            def back(g: Any) -> Any:
-                return pull(tuple(g if i == j else Tensor(np.zeros(v.shape, v.dtype.np)) for i, v in enumerate(ys)))[0]  # noqa: B023
-
             gt = Tensor(gs.astype(y.dtype.np))
             rows = (
-                (_plain(F.vmap(back)(gt)) if batched else np.stack([_plain(back(gt.select(0, i))) for i in range(m)]))
+                (
+                    _plain(back(j, gt, True))
+                    if batched
+                    else np.stack([_plain(back(j, gt.select(0, i))) for i in range(m)])
+                )
                 if m
                 else np.zeros((0, n))
             )
@@ -152,15 +169,12 @@ def _projected(
         else:
             got = [_plain(t) for t in F.jvp(one, (x,), (Tensor(u),))[1]]
         return list(zip(got, want, strict=True))
-    ys, pull = F.vjp(one, x)
+    ys, back = _backward(f, xs, k)
     out = []
     for j, y in enumerate(ys):
         v = draw(y)
 
-        def back(g: Any) -> Any:
-            return pull(tuple(g if i == j else Tensor(np.zeros(w.shape, w.dtype.np)) for i, w in enumerate(ys)))[0]  # noqa: B023
-
-        g = _plain(F.vmap(back)(Tensor(v[None])))[0] if batched else _plain(back(Tensor(v)))
+        g = _plain(back(j, Tensor(v[None]), True))[0] if batched else _plain(back(j, Tensor(v)))
         inner = lambda a, b: np.sum(np.conj(a) * b).real
         out.append((inner(g, u), inner(v, want[j])))
     return out
@@ -169,9 +183,9 @@ def _projected(
 def _same_twice(f: Callable[..., Any], xs: list[Tensor], k: int, tol: float, fast: bool) -> None:
     """Refuse a reverse rule that gives different values for the same cotangents; `fast`: for ones alone."""
     if fast:
-        ys, pull = F.vjp(lambda v: tuple(f(*[v if j == k else w for j, w in enumerate(xs)])), xs[k])
-        ones = tuple(Tensor(np.ones(y.shape, y.dtype.np)) for y in ys)
-        first, again = ([_plain(pull(ones)[0])] if ys else [] for _ in range(2))
+        ys, back = _backward(f, xs, k)
+        ones = [Tensor(np.ones(y.shape, y.dtype.np)) for y in ys]
+        first, again = ([_plain(back(j, g)) for j, g in enumerate(ones)] for _ in range(2))
     else:
         first, again = (_analytical(f, xs, k, False, False) for _ in range(2))
     for a, b in zip(first, again, strict=True):
@@ -250,11 +264,21 @@ def gradcheck(
                 stacklevel=2,
             )
 
+    forms: dict[str, Any] = {}
+
     def f(*vs: Any) -> list[Tensor]:
         full = list(args)
         for i, v in zip(places, vs, strict=True):
             full[i] = v
-        return _outputs(func(*full))
+        ys = _outputs(func(*full))
+        for what in ("shape", "dtype"):
+            now = [getattr(y, what) for y in ys]
+            if forms.setdefault(what, now) != now:
+                raise AssertionError(
+                    f"gradcheck: Expected `func` to return outputs with the same {what} when inputs are perturbed on the order of eps, "
+                    f"got {forms[what]} and {now}"
+                )
+        return ys
 
     if not f(*[_asking(x) for x in xs]):
         return True  # nothing to differentiate
