@@ -248,6 +248,6 @@ def _shown(v: Tensor, y: Tensor, inputs: list[Any], level: Any) -> Tensor:
         if is_detached(chain) or (y is box and box._value is low):
             break
         front = x._meta
-        link = (Mapped(axis, level.size, level.randomness, chain), {})
+        link: tuple[Any, ...] = (Mapped(axis, level.size, level.randomness, chain), {})
         return view_again(root_of(x), ((link,) if front is None or front.base is None else (*front.chain, link)))
     return given_back(v)

@@ -91,7 +91,9 @@ def lift(level: Reverse, name: str, xs: list[Any]) -> list[Tensor]:
 def lower(level: Any, x: Any) -> Any:
     """A value of a transform's function as the level below sees it."""
     x = level.settle(x)
-    return given_back(x._value, level.kind == "reverse") if isinstance(x, Tensor) and x._interp is level else x
+    if isinstance(x, Tensor) and x._interp is level:
+        return given_back(x._value, x._interp.kind == "reverse")  # type: ignore[union-attr]
+    return x
 
 
 def leave(ys: list[Any]) -> list[Any]:
