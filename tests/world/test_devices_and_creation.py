@@ -146,3 +146,14 @@ def test_sobol_and_make_tensor() -> None:
     t = cr.testing.make_tensor(2, 3, dtype=cr.int8, low=0, high=5, noncontiguous=True)
     assert not t.is_contiguous()
     assert 0 <= t.min() <= t.max() < 5
+
+
+def test_a_copy_of_a_structure_shares_memory_as_the_structure_does() -> None:
+    a, b = cr.rand(2, 3), cr.rand(2, 3)
+    q = [a, [a.storage(), b.storage()], b, a.view(6)]
+    w = copy.deepcopy(q)
+    w[0].add_(1)
+    w[2].sub_(1)
+    assert cr.equal(cr.tensor(w[1][0].tolist()), q[3] + 1) and cr.equal(w[3], q[3] + 1)
+    assert cr.equal(cr.tensor(w[1][1].tolist()), (b - 1).view(6)) and cr.equal(a.view(6), q[3])
+    assert a.storage().__sizeof__() - cr.rand(0).storage().__sizeof__() == 24

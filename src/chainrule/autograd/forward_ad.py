@@ -10,7 +10,7 @@ from ..core import dispatch
 from ..core.forward import Forward, fit_tangent
 from ..core.primitives import alias
 from ..core.tensor import Tensor
-from ..core.views import pin
+from ..core.views import pin_argument
 
 
 class Dual(Forward):
@@ -86,7 +86,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     """The dual number of a primal and a tangent of the same shape."""
     if tangent.shape != tensor.shape:
         raise RuntimeError(
-            f"make_dual: the tangent has shape {list(tangent.shape)}, but the primal has shape {list(tensor.shape)}"
+            f"make_dual: Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported: "
+            f"the tangent has shape {list(tangent.shape)}, the primal {list(tensor.shape)}"
         )
     for what, x in (("primal", tensor), ("tangent", tangent)):
         if x.dtype.category < 2:
@@ -97,10 +98,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         given = alias(given)  # a node of its own on the tape: gradients of dual numbers stop there
         lv.given += [weakref.ref(n) for n in _nodes(given)]
     if tensor.requires_grad:
-        tensor = alias(
-            tensor
-        )  # what is differentiated with respect to the dual number is not so to its primal elsewhere
-    return Tensor(pin(tensor), lv, pin(given))
+        tensor = alias(tensor)  # the dual number is a variable beside its primal
+    return Tensor(pin_argument(tensor), lv, pin_argument(given))
 
 
 def _nodes(x: Tensor) -> list[Any]:

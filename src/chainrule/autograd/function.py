@@ -441,9 +441,20 @@ class FunctionOp(CustomOp):
         dims: list[Any] = [None] * len(full)
         for i, f in zip(self.tensors, flags, strict=True):
             dims[i] = 0 if f else None
-        out, odims = self.cls.vmap(VmapInfo(size, active_vmaps()[-1].randomness), tuple(dims), *full)
+        both = self.cls.vmap(VmapInfo(size, active_vmaps()[-1].randomness), tuple(dims), *full)
+        if not (isinstance(both, tuple) and len(both) == 2):
+            raise RuntimeError(
+                f"{self.name}.vmap: Expected the vmap staticmethod to have two returns, an output and out_dims (of the output's structure), "
+                f"got {f'{len(both)} of them' if isinstance(both, tuple) else type(both).__name__}"
+            )
+        out, odims = both
         outs = _as_tuple(out)
         ds = odims if isinstance(odims, tuple | list) else (odims,) * len(outs)
+        if isinstance(odims, tuple | list) and (len(ds) != len(outs) or not isinstance(out, tuple | list)):
+            raise RuntimeError(
+                f"{self.name}.vmap returned an incompatible (output, out_dims) tuple: {len(outs)} outputs "
+                f"({type(out).__name__}) and out_dims={odims!r}"
+            )
         moved = tuple(
             o.expand(size, *o.shape) if d is None else o.movedim(d, 0) if d else o
             for o, d in zip(outs, ds, strict=True)

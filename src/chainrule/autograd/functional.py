@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import func as F
+from ..core import dtypes as dt
 from ..core.imperative import enable_grad, no_grad
 from ..core.reverse import Leaf, Node
 from ..core.shapes import zeros_like_tensor
@@ -50,6 +51,9 @@ class _Run:
     def __init__(self, name: str, f: Callable[..., Any], inputs: Any, strict: bool, create_graph: bool) -> None:
         self.name, self.f, self.strict, self.create_graph = name, f, strict, create_graph
         self.xs, self.many = _tensors(name, f"inputs given to {name}", inputs)
+        if create_graph:  # what is handed out has a history, whether or not the caller's inputs have one
+            ask = lambda x: x if x.requires_grad or x.dtype.category < dt.FLOAT else x.detach().requires_grad_()
+            self.xs = tuple(ask(x) for x in self.xs)
 
     def outputs(self, y: Any) -> tuple[tuple[Any, ...], bool]:
         """The results of the function, which must be tensors."""
@@ -76,7 +80,9 @@ class _Run:
                 ys,
                 leaves,
                 "Output {} of the user-provided function",
-                "The output of the user-provided function is independent of input {}",
+                "The output of the user-provided function is independent of input {}"
+                if self.name != "hessian"
+                else "The jacobian of the user-provided function with respect to input {0} is independent of input {0}",
             )
             if order == 2 or self.create_graph:
                 from ..core.imperative import grad
@@ -129,7 +135,7 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     run = _Run("vjp", func, inputs, strict, create_graph)
     run.check(func)
     with run.mode():
-        y, pull = F.vjp(_tupled(func), *run.xs)
+        y, pull = F.vjp(_tupled(run), *run.xs)
         ys, many = run.outputs(y)
         if v is None:
             if len(ys) != 1 or ys[0].numel() != 1:
@@ -144,14 +150,15 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     return run.result(y), run.result(g if run.many else g[0])
 
 
-def _tupled(f: Callable[..., Any]) -> Callable[..., Any]:
-    """The function with lists of results made tuples."""
+def _tupled(run: _Run) -> Callable[..., Any]:
+    """The function of a run with its results checked, and lists of them made tuples."""
 
-    def run(*xs: Any) -> Any:
-        y = f(*xs)
+    def f(*xs: Any) -> Any:
+        y = run.f(*xs)
+        run.outputs(y)
         return tuple(y) if isinstance(y, list) else y
 
-    return run
+    return f
 
 
 def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
@@ -167,13 +174,8 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
         vs = _vectors("jvp", v, run.xs, run.many)
     run.check(func)
 
-    def f(*xs: Any) -> Any:
-        y = func(*xs)
-        run.outputs(y)
-        return tuple(y) if isinstance(y, list) else y
-
     with run.mode():
-        y, t = F.jvp(f, run.xs, vs)
+        y, t = F.jvp(_tupled(run), run.xs, vs)
     return run.result(y), run.result(t)
 
 
@@ -198,13 +200,8 @@ def jacobian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, 
     make = _strategy("jacobian", strategy, strict, vectorize, "strategy")
     run.check(func)
 
-    def f(*xs: Any) -> Any:
-        y = func(*xs)
-        run.outputs(y)
-        return tuple(y) if isinstance(y, list) else y
-
     with run.mode():
-        return run.result(make(f, tuple(range(len(run.xs))) if run.many else 0)(*run.xs))
+        return run.result(make(_tupled(run), tuple(range(len(run.xs))) if run.many else 0)(*run.xs))
 
 
 def _scalar(run: _Run) -> Callable[..., Any]:

@@ -10,7 +10,9 @@ import numpy as np
 
 from .. import func as F
 from ..core import dtypes as dt
+from ..core.imperative import enable_grad, grad
 from ..core.payload import COMPOSED
+from ..core.shapes import zeros as constant_zeros
 from ..core.sizes import SEEN
 from ..core.tensor import Tensor
 
@@ -52,6 +54,11 @@ def _asking(x: Tensor) -> Tensor:
     return x.detach().requires_grad_()
 
 
+def _change(pair: list[list[Tensor]], eps: float) -> list[np.ndarray]:
+    """The central difference of each output."""
+    return [(a.detach().numpy() - b.detach().numpy()) / (2 * eps) for a, b in zip(*pair, strict=True)]
+
+
 def _numerical(f: Callable[..., list[Tensor]], xs: list[Tensor], k: int, eps: float) -> list[np.ndarray]:
     """For every real coordinate of input k, the change of each output: rows of [coordinates, output]."""
     base = xs[k].detach().numpy()
@@ -65,9 +72,29 @@ def _numerical(f: Callable[..., list[Tensor]], xs: list[Tensor], k: int, eps: fl
                 moved = base.copy()
                 moved[i] += sign * eps * u
                 args = [_asking(Tensor(moved)) if j == k else x for j, x in enumerate(xs)]
-                pair.append([y.detach().numpy().copy() for y in f(*args)])
-            cols.append([(a - b) / (2 * eps) for a, b in zip(*pair, strict=True)])
+                pair.append([y.detach().clone() for y in f(*args)])
+            cols.append(_change(pair, eps))
     return [np.stack([c[j] for c in cols]).reshape(len(cols), -1) for j in range(len(cols[0]))] if cols else []
+
+
+Back = Callable[..., Any]
+
+
+def _backward(f: Callable[..., Any], xs: list[Tensor], k: int) -> tuple[list[Tensor], Back]:
+    """The outputs, and from the number of one and its cotangent that of input k, by ``backward``'s own walk: with leaves and hooks."""
+    leaves = [_asking(x) for x in xs]
+    with enable_grad():
+        ys = f(*leaves)
+
+    def back(j: int, g: Any, batched: bool = False) -> Any:
+        if not ys[j].requires_grad:
+            return constant_zeros((*g.shape[:1], *leaves[k].shape) if batched else leaves[k].shape, leaves[k].dtype)
+        (found,) = grad(
+            ys[j], leaves[k], g, retain_graph=True, is_grads_batched=batched, allow_unused=True, materialize_grads=True
+        )
+        return found
+
+    return ys, back
 
 
 def _analytical(f: Callable[..., Any], xs: list[Tensor], k: int, forward: bool, batched: bool) -> list[np.ndarray]:
@@ -84,7 +111,7 @@ def _analytical(f: Callable[..., Any], xs: list[Tensor], k: int, forward: bool, 
         push = lambda t: F.jvp(one, (x,), (t,))[1]
         outs: Any = F.vmap(push)(Tensor(rows)) if batched else list(zip(*[push(Tensor(r)) for r in rows], strict=True))
         return [(_plain(o) if batched else np.stack([_plain(v) for v in o])).reshape(len(rows), -1) for o in outs]
-    ys, pull = F.vjp(one, x)
+    ys, back = _backward(f, xs, k)
     result = []
     for j, y in enumerate(ys):
         m = y.numel()
@@ -92,12 +119,13 @@ def _analytical(f: Callable[..., Any], xs: list[Tensor], k: int, forward: bool, 
         for u in (1.0, 1j) if y.dtype.category == dt.COMPLEX else (1.0,):
             gs = np.eye(m).reshape(m, *y.shape) * u
 
-            def back(g: Any) -> Any:
-                return pull(tuple(g if i == j else Tensor(np.zeros(v.shape, v.dtype.np)) for i, v in enumerate(ys)))[0]  # noqa: B023
-
             gt = Tensor(gs.astype(y.dtype.np))
             rows = (
-                (_plain(F.vmap(back)(gt)) if batched else np.stack([_plain(back(gt.select(0, i))) for i in range(m)]))
+                (
+                    _plain(back(j, gt, True))
+                    if batched
+                    else np.stack([_plain(back(j, gt.select(0, i))) for i in range(m)])
+                )
                 if m
                 else np.zeros((0, n))
             )
@@ -131,41 +159,61 @@ def _projected(
     base = x.numpy()
     there = [_asking(w) for w in xs]
     pair = [
-        [
-            y.detach().numpy().copy()
-            for y in f(*there[:k], _asking(Tensor(np.asarray(base + s * eps * u))), *there[k + 1 :])
-        ]
+        [y.detach().clone() for y in f(*there[:k], _asking(Tensor(np.asarray(base + s * eps * u))), *there[k + 1 :])]
         for s in (1, -1)
     ]
-    want = [(a - b) / (2 * eps) for a, b in zip(*pair, strict=True)]
+    want = _change(pair, eps)
     if forward:
         if batched:
             got = [_plain(t)[0] for t in F.vmap(lambda t: F.jvp(one, (x,), (t,))[1])(Tensor(u[None]))]
         else:
             got = [_plain(t) for t in F.jvp(one, (x,), (Tensor(u),))[1]]
         return list(zip(got, want, strict=True))
-    ys, pull = F.vjp(one, x)
+    ys, back = _backward(f, xs, k)
     out = []
     for j, y in enumerate(ys):
         v = draw(y)
 
-        def back(g: Any) -> Any:
-            return pull(tuple(g if i == j else Tensor(np.zeros(w.shape, w.dtype.np)) for i, w in enumerate(ys)))[0]  # noqa: B023
-
-        g = _plain(F.vmap(back)(Tensor(v[None])))[0] if batched else _plain(back(Tensor(v)))
+        g = _plain(back(j, Tensor(v[None]), True))[0] if batched else _plain(back(j, Tensor(v)))
         inner = lambda a, b: np.sum(np.conj(a) * b).real
         out.append((inner(g, u), inner(v, want[j])))
     return out
 
 
-def _same_twice(f: Callable[..., Any], xs: list[Tensor], k: int, tol: float) -> None:
-    """Refuse a reverse rule that gives different values for the same cotangents."""
-    first, again = (_analytical(f, xs, k, False, False) for _ in range(2))
+def _same_twice(f: Callable[..., Any], xs: list[Tensor], k: int, tol: float, fast: bool) -> None:
+    """Refuse a reverse rule that gives different values for the same cotangents; `fast`: for ones alone."""
+    if fast:
+        ys, back = _backward(f, xs, k)
+        ones = [Tensor(np.ones(y.shape, y.dtype.np)) for y in ys]
+        first, again = ([_plain(back(j, g)) for j, g in enumerate(ones)] for _ in range(2))
+    else:
+        first, again = (_analytical(f, xs, k, False, False) for _ in range(2))
     for a, b in zip(first, again, strict=True):
         if a.size and np.abs(a - b).max() > tol:
             raise GradcheckError(
                 f"Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different values, "
                 f"although analytical gradient matches numerical gradient. The tolerance for nondeterminism was {tol}."
+            )
+
+
+def _part(a: np.ndarray, b: np.ndarray, rtol: float, atol: float) -> str:
+    """Which part of a complex output is wrong, in words; nothing for a real one."""
+    if b.dtype.kind != "c":
+        return ""
+    part = "real" if np.allclose(a.imag, b.imag, rtol, atol) else "imaginary"
+    return f"While considering the {part} part of complex outputs only, "
+
+
+def _unconnected(f: Callable[..., Any], xs: list[Tensor], eps: float) -> None:
+    """Refuse outputs that do not depend on the inputs as far as the graph knows, and change with them."""
+    ys = f(*[_asking(x) for x in xs])
+    if any(y.requires_grad for y in ys):
+        return
+    for k in range(len(xs)):
+        if any(np.any(j != 0) for j in _numerical(f, xs, k, eps)):
+            raise GradcheckError(
+                f"gradcheck: Numerical gradient for function expected to be zero: no output depends on input {k} as far as the graph "
+                f"knows, but the outputs change with it. Was a value taken out with item(), or a tensor made from one with tensor()?"
             )
 
 
@@ -201,6 +249,8 @@ def gradcheck(
     >>> gradcheck(lambda x: x.sin(), (x,))
     True
     """
+    if not (check_forward_ad or check_backward_ad):
+        raise AssertionError("gradcheck: Expected at least one of check_forward_ad or check_backward_ad to be True")
     func, args = _arguments(func, inputs)
     places = [i for i, a in enumerate(args) if isinstance(a, Tensor) and a.requires_grad]
     if not places:
@@ -214,17 +264,30 @@ def gradcheck(
                 stacklevel=2,
             )
 
+    forms: dict[str, Any] = {}
+
     def f(*vs: Any) -> list[Tensor]:
         full = list(args)
         for i, v in zip(places, vs, strict=True):
             full[i] = v
-        return _outputs(func(*full))
+        ys = _outputs(func(*full))
+        for what in ("shape", "dtype"):
+            now = [getattr(y, what) for y in ys]
+            if forms.setdefault(what, now) != now:
+                raise AssertionError(
+                    f"gradcheck: Expected `func` to return outputs with the same {what} when inputs are perturbed on the order of eps, "
+                    f"got {forms[what]} and {now}"
+                )
+        return ys
 
+    if not f(*[_asking(x) for x in xs]):
+        return True  # nothing to differentiate
     try:
-        modes = [(True, False)] * check_forward_ad + [(False, False)] * check_backward_ad
+        modes = [(False, False)] * check_backward_ad + [(True, False)] * check_forward_ad
         modes += [(False, True)] * check_batched_grad + [(True, True)] * check_batched_forward_grad
         if check_grad_dtypes:
             _check_dtypes(f, xs)
+        _unconnected(f, xs, eps)
         for k in range(len(xs)):
             doubtful = modes
             if fast_mode:  # whatever does not fit along one direction is looked at in all of them
@@ -236,12 +299,12 @@ def gradcheck(
                 for j, (a, b) in enumerate(zip(got, want, strict=True)):
                     if not np.allclose(a, b, rtol, atol):
                         raise GradcheckError(
-                            f"Jacobian {'computed with forward mode ' if forward else ''}mismatch for output {j} with respect to input {places[k]} "
-                            f"({'forward' if forward else 'reverse'} mode{', batched' if batched else ''}): greatest difference "
+                            f"{_part(a, b, rtol, atol)}Jacobian {'computed with forward mode ' if forward else ''}mismatch for output {j} with "
+                            f"respect to input {places[k]} ({'forward' if forward else 'reverse'} mode{', batched' if batched else ''}): greatest difference "
                             f"{np.abs(a - b).max():.3g}\nnumerical:\n{b}\nanalytical:\n{a}"
                         )
-            if check_backward_ad and not fast_mode:
-                _same_twice(f, xs, k, nondet_tol)
+            if check_backward_ad:
+                _same_twice(f, xs, k, nondet_tol, fast_mode)
     except GradcheckError:
         if raise_exception:
             raise

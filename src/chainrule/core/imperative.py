@@ -225,7 +225,7 @@ def _starts(name: str, outputs: Sequence[Tensor], grads: Sequence[Any], create_g
         if isinstance(y, GradientEdge):
             if g is None:
                 raise ChainruleError(
-                    f"{name}: the gradient of a GradientEdge must be given, since its shape is not known"
+                    f"{name}: grad can be implicitly created only for scalar outputs, and the shape of a GradientEdge is not known; pass its gradient"
                 )
             starts.append((node_at(y), g))
             continue
@@ -412,7 +412,7 @@ def grad(
     ys = _many("grad", outputs)[0]
     xs, keys = _many("grad", inputs)
     if not xs:
-        raise ChainruleError("grad: the argument `inputs` cannot be empty")
+        raise ValueError("grad: grad requires non-empty inputs.")
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "grad: Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."

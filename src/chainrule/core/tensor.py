@@ -415,7 +415,16 @@ class Tensor(Methods):
 
             new = memo[id(self)] = view_again(deepcopy(m.base, memo), m.chain)
         else:
-            new = memo[id(self)] = _rebuild(type(self), innermost(self).copy(), self.requires_grad)
+            v = innermost(self)
+            # The memory may have been copied already, as a storage of the same structure.
+            seen = (
+                memo.get("torch", {}).get(v.__array_interface__["data"][0]) if type(v) is ndarray and v.size else None
+            )
+            if seen is not None and v.flags.c_contiguous and v.nbytes == seen.nbytes():
+                v = seen.as_tensor(self.dtype)._value.reshape(v.shape)
+            else:
+                v = v.copy()
+            new = memo[id(self)] = _rebuild(type(self), v, self.requires_grad)
         if self._meta is not None and self._meta.grad is not None:
             new.grad = deepcopy(self._meta.grad, memo)
         if self.__dict__:

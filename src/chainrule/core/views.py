@@ -150,6 +150,29 @@ def pin(x: Tensor) -> Tensor:
     return Tensor(x._value, x._interp, x._aux)
 
 
+def pin_argument(x: Tensor) -> Tensor:
+    """``pin``, for what a transform hands to a function: a result that shows the same memory is copied before it is written to."""
+    y = pin(x)
+    if y._interp is None:
+        m = y._meta = Meta()
+        m.pinned = True
+    return y
+
+
+def given_back(x: Any, taped: bool = False) -> Any:
+    """A result of a transform; where an argument or a tape may hold the memory that it shows, a write to it goes to a copy."""
+    if x.__class__ is not Tensor or x._interp is not None or type(x._value) is not np.ndarray:
+        return x
+    m = x._meta
+    if (taped or x._value.base is not None) and (
+        m is None or not m.chain
+    ):  # without a chain it is derived from nothing
+        x = Tensor(x._value)  # the tape may hold the tensor itself
+        m = x._meta = Meta()
+        m.pinned = True
+    return x
+
+
 def adopt(x: Tensor, new: Tensor) -> None:
     """Rebind the box `x` to the value of `new`."""
     i = new._interp

@@ -221,7 +221,9 @@ def get_device(self: Tensor) -> int:
 def as_subclass(self: Tensor, cls: type) -> Tensor:
     """The same value as an instance of a subclass of Tensor."""
     if not issubclass(cls, Tensor):
-        raise TypeError(f"as_subclass: {cls.__name__} is no subclass of Tensor")
+        raise TypeError(
+            f"as_subclass: Creating a Tensor subclass from a class that does not inherit from Tensor is not possible: {cls.__name__}"
+        )
     t = Tensor.__new__(cls)  # the class's own constructor may well end here
     Tensor.__init__(t, self._value, self._interp, self._aux)
     return t

@@ -74,12 +74,12 @@ class Elementwise(Optimizer):
             self._own_slots = {}
         return self._own_slots
 
-    def scalar(self, name: str, group: dict[str, Any]) -> float:
-        """Where a number of the state starts."""
+    def scalar(self, name: str, group: dict[str, Any]) -> Any:
+        """Where a number of the state starts; a tensor of one if it is differentiated."""
         return 0.0
 
-    def buffers(self, group: dict[str, Any]) -> dict[str, float]:
-        """The tensors of a state, and what they are filled with at first."""
+    def buffers(self, group: dict[str, Any]) -> dict[str, Any]:
+        """The tensors of a state, and what they are filled with at first: a number, or a tensor of one that is differentiated."""
         return {}
 
     def coefficients(self, group: dict[str, Any], s: Any) -> dict[str, Any]:
@@ -119,7 +119,8 @@ class Elementwise(Optimizer):
             wide = dt.get_default_dtype() is dt.float64 and not group.get("fused")
             float_type = dt.float64 if wide else dt.float32
             for k in self.scalars:
-                state.setdefault(k, Tensor(np.array(self.scalar(k, group), float_type.np)))
+                v = self.scalar(k, group)
+                state.setdefault(k, v.clone() if isinstance(v, Tensor) else Tensor(np.array(v, float_type.np)))
             for k, v in fill.items():
                 if state.get(k) is None:
                     state[k] = _full_like(p, v)
@@ -311,8 +312,10 @@ def on_pattern(p: Tensor) -> tuple[Any, Any]:
     return lambda x: values_p(x, pattern=pattern), lambda v: with_values_p.bind(v, pattern=pattern)
 
 
-def _full_like(p: Tensor, fill: float) -> Tensor:
+def _full_like(p: Tensor, fill: Any) -> Tensor:
     """A buffer for a parameter; of a complex one, both parts are filled; of a sparse one, its numbers."""
+    if isinstance(fill, Tensor):
+        return PUBLIC["zeros_like"](p.detach()) + fill
     if has_pattern(p):
         with set_grad_enabled(False):
             v, put = on_pattern(p)

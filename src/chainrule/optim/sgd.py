@@ -55,6 +55,11 @@ class SGD(Elementwise):
         return p - c.lr * (g + c.mu * v if c.nesterov else v), v
 
 
+def started(lr: Any) -> Any:
+    """What a state starts with: the rate as a number, or itself where it is differentiated."""
+    return lr if isinstance(lr, Tensor) and lr.requires_grad else float(lr)
+
+
 class ASGD(Elementwise):
     """``p = (1 - lambd eta) p - eta g`` with a rate that falls, and the mean of p from the step `t0` on."""
 
@@ -75,9 +80,9 @@ class ASGD(Elementwise):
     ) -> None:
         super().__init__(params, options(locals(), "weight_decay"))
 
-    def scalar(self, name: str, group: dict[str, Any]) -> float:
+    def scalar(self, name: str, group: dict[str, Any]) -> Any:
         """The rate starts as `lr`, the weight of the newest in the mean as 1."""
-        return float(group["lr"]) if name == "eta" else float(name == "mu")
+        return started(group["lr"]) if name == "eta" else float(name == "mu")
 
     def buffers(self, group: dict[str, Any]) -> dict[str, float]:
         """The mean of the parameter."""
@@ -123,9 +128,9 @@ class Rprop(Elementwise):
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
         super().__init__(params, kw)
 
-    def buffers(self, group: dict[str, Any]) -> dict[str, float]:
+    def buffers(self, group: dict[str, Any]) -> dict[str, Any]:
         """The gradient before, and the sizes of steps."""
-        return {"prev": 0.0, "step_size": float(group["lr"])}
+        return {"prev": 0.0, "step_size": started(group["lr"])}
 
     def coefficients(self, group: dict[str, Any], s: Any) -> dict[str, Any]:
         """The factors of sizes, and their bounds."""

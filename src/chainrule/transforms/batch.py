@@ -13,7 +13,7 @@ from ..core.payload import COMPOSED, payload_of
 from ..core.shapes import sizes_of
 from ..core.tensor import Tensor
 from ..core.tree import LEAF, broadcast_prefix, flatten, unflatten
-from ..core.views import assign, pin
+from ..core.views import assign, given_back, is_detached, pin_argument, replay, root_of, view_again
 from .common import are_arrays, as_tensor_result, named_as, written_to
 
 
@@ -165,19 +165,12 @@ def _run_vmap(
                 low = x.movedim(d, 0) if d and d % x.ndim else x
                 if COMPOSED:
                     low = payload_of(innermost(low)).mapped(low)
-                low = pin(low)
+                low = pin_argument(low)
                 xs.append(Tensor(low, level))
                 entered.append(low)
         level.function = (func, held)
         out = func(*unflatten(xs[:n], spec), **unflatten(xs[n:], kspec)) if kspec else func(*unflatten(xs, spec))
         ys, yspec = flatten(out)
-        for i, y in enumerate(ys):
-            if not isinstance(y, Tensor):
-                ys[i] = y = as_tensor_result(y)
-            if not isinstance(y, Tensor):
-                raise ValueError(
-                    f"vmap: the function must only return Tensors (in tuples, lists or dicts), got type {type(y)}"
-                )
         if isinstance(out_dims, tuple) and len(out_dims) == 1 and isinstance(out, Tensor):
             out_dims = out_dims[0]
         try:
@@ -186,15 +179,28 @@ def _run_vmap(
             raise ValueError(
                 f"vmap: out_dims={out_dims!r} is not compatible with the structure of `outputs`: {e}"
             ) from None
-        ys = [y if y._interp is level else level.settle(y) for y in ys]
+        for i, (y, d) in enumerate(zip(ys, odims, strict=True)):
+            if d is not None and not isinstance(d, int):
+                raise ValueError(
+                    f"vmap: out_dims must be an int, None or a python collection of ints, one for each output, got {out_dims!r}"
+                )
+            if not isinstance(y, Tensor) and d is not None:
+                ys[i] = y = as_tensor_result(y)
+                if not isinstance(y, Tensor):
+                    raise ValueError(
+                        f"vmap: the function must only return Tensors (in tuples, lists or dicts), got type {type(y)}"
+                    )
+        ys = [y if getattr(y, "_interp", None) is level else level.settle(y) for y in ys]
         same = len(xs) == 1 and xs[0]._value is entered[0]
-        written = [] if same else written_to(level, [*zip(every, dims, strict=True)], xs, entered)
-    for (x, d), new in written:
+        written = [] if same else written_to(level, [*zip(every, dims, xs, strict=True)], xs, entered)
+    for (x, d, box), new in written:
+        if box._interp is not level:  # the same for all examples
+            new = new.expand(size, *new.shape)
         # What the function wrote to a mapped argument (running statistics) shows in the argument.
         assign(x, new.movedim(0, d) if d % x.ndim else new, "vmap")
     results = []
     for y, d in zip(ys, odims, strict=True):
-        batched = y._interp is level
+        batched = getattr(y, "_interp", None) is level
         if d is None:
             if batched:
                 raise ValueError(
@@ -203,6 +209,10 @@ def _run_vmap(
             results.append(y)
             continue
         v = y._value if batched else y.expand(size, *y.shape)
+        if y._meta is not None:
+            v = _shown(v, y, [*zip(every, dims, xs, entered, strict=True)], level)
+        elif batched:
+            v = given_back(v)
         if level.floor >= 0 and batched:
             v = constant(v)
         if dispatch.SETTLE is not None and batched:
@@ -215,3 +225,31 @@ def _run_vmap(
             v = v.movedim(0, d)
         results.append(v)
     return unflatten(results, yspec)
+
+
+class Mapped:
+    """The views that a mapped function takes of one example, as one view of all of them: a link in the chain of a result."""
+
+    def __init__(self, axis: int, size: int, randomness: str, chain: tuple[Any, ...]) -> None:
+        self.axis, self.size, self.randomness, self.chain = axis, size, randomness, chain
+
+    def bind(self, x: Tensor) -> Tensor:
+        """The view of `x`, whose examples lie along an axis; they are in front in the result."""
+        with Batching(self.size, self.randomness) as level:
+            y = replay(Tensor(x.movedim(self.axis, 0), level), self.chain)
+        return y._value if y._value is not x else x.view(x.shape)
+
+
+def _shown(v: Tensor, y: Tensor, inputs: list[Any], level: Any) -> Tensor:
+    """A result; as a view of the input whose memory it shows, where it is one: a write to either is then seen in both."""
+    base = root_of(y)
+    for x, axis, box, low in inputs:
+        if base is not box or low is None or not (x._interp is None or x._interp.kind == "vmap"):
+            continue
+        chain = () if y is box else y._meta.chain  # type: ignore[union-attr]
+        if is_detached(chain) or (y is box and box._value is low):
+            break
+        front = x._meta
+        link: tuple[Any, ...] = (Mapped(axis, level.size, level.randomness, chain), {})
+        return view_again(root_of(x), ((link,) if front is None or front.base is None else (*front.chain, link)))
+    return given_back(v)

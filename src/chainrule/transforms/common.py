@@ -13,7 +13,7 @@ from ..core.dispatch import constant, innermost, leaving
 from ..core.reverse import Leaf, Reverse
 from ..core.shapes import zeros_like_tensor
 from ..core.tensor import Tensor
-from ..core.views import assign, pin
+from ..core.views import assign, given_back, pin_argument
 
 F = TypeVar("F", bound=Callable[..., Any])
 Argnums = int | tuple[int, ...]
@@ -84,14 +84,16 @@ def lift(level: Reverse, name: str, xs: list[Any]) -> list[Tensor]:
     for x in xs:
         if not isinstance(x, Tensor) or innermost(x).dtype.num not in DIFFERENTIABLE:
             need_diff(name, x)
-        out.append(Tensor(pin(x), level, Leaf()))
+        out.append(Tensor(pin_argument(x), level, Leaf()))
     return out
 
 
 def lower(level: Any, x: Any) -> Any:
     """A value of a transform's function as the level below sees it."""
     x = level.settle(x)
-    return below(level, x._value) if isinstance(x, Tensor) and x._interp is level else x
+    if isinstance(x, Tensor) and x._interp is level:
+        return below(level, given_back(x._value, x._interp.kind == "reverse"))  # type: ignore[union-attr]
+    return x
 
 
 def below(level: Any, x: Tensor) -> Tensor:

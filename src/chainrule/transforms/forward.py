@@ -10,7 +10,7 @@ from ..core.forward import Forward, fit_tangent
 from ..core.reverse import Reverse
 from ..core.tensor import Tensor
 from ..core.tree import flatten, tree_map, unflatten
-from ..core.views import pin
+from ..core.views import given_back, pin_argument
 from ..core.walk import reachable
 from ..core.walk_on import walk_forward
 from .common import (
@@ -63,7 +63,7 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = Fa
         if t.shape != x.shape:
             raise RuntimeError(f"jvp: a tangent has shape {list(t.shape)}, but its primal has shape {list(x.shape)}")
     with Forward() as level:
-        duals = [Tensor(pin(x), level, pin(fit_tangent(t, x))) for x, t in zip(xs, ts, strict=True)]
+        duals = [Tensor(pin_argument(x), level, pin_argument(fit_tangent(t, x))) for x, t in zip(xs, ts, strict=True)]
         entered = [d._value for d in duals]
         out = f(*unflatten(duals, spec))
         aux: Any = None
@@ -81,7 +81,9 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = Fa
         if strict and any(y._interp is not level for y in ys):
             raise RuntimeError("jvp: with strict=True, an output is independent of the inputs")
         low = [lower(level, y) for y in ys]
-        ts = [below(level, y._aux) if y._interp is level and y._aux is not None else zeros_of(y) for y in ys]
+        ts = [
+            below(level, given_back(y._aux)) if y._interp is level and y._aux is not None else zeros_of(y) for y in ys
+        ]
         aux = tree_map(lambda a: lower(level, a), aux) if has_aux else None
         written = written_to(level, xs, duals, entered)
     tangent = unflatten([leaving(t, y) for t, y in zip(ts, low, strict=True)], yspec)

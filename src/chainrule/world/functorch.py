@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import warnings
 from typing import Any
 
 from .. import func
@@ -16,7 +18,25 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(name)
     if name == "make_fx":
         return refusal.named("functorch.make_fx", "fx")
-    return getattr(func, name)
+    value = getattr(func, name)
+    return _renamed(name) if callable(value) and name in func.__all__ else value
+
+
+@functools.cache
+def _renamed(name: str) -> Any:
+    """A transform by its old name, which says the new one when it is called."""
+    transform = getattr(func, name)
+
+    @functools.wraps(transform)
+    def call(*args: Any, **kw: Any) -> Any:
+        warnings.warn(
+            f"functorch.{name} is deprecated, as in PyTorch. Please use `torch.{'' if name == 'vmap' else 'func.'}{name}` instead",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return transform(*args, **kw)
+
+    return call
 
 
 def __dir__() -> list[str]:

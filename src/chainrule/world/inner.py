@@ -281,10 +281,10 @@ def _grad_postprocess(inputs: Any, create_graph: bool) -> Any:
 
 
 def _construct_standard_basis_for(tensors: Any, tensor_numels: Any) -> tuple[Tensor, ...]:
-    """Rows of the identity, cut into blocks of columns: one for each tensor."""
+    """Rows of the identity, cut into blocks of columns: one for each tensor, as wide as that has elements."""
     total, at, out = sum(tensor_numels), 0, []
     for t, n in zip(tensors, tensor_numels, strict=True):
-        out.append(PUBLIC["eye"](total, dtype=t.dtype)[:, at : at + n].reshape((total, *t.shape)))
+        out.append(PUBLIC["eye"](total, dtype=t.dtype)[:, at : at + n])
         at += n
     return tuple(out)
 

@@ -73,6 +73,9 @@ class UntypedStorage:
 
     size = __len__ = nbytes
 
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes()
+
     @property
     def device(self) -> Any:
         """The CPU, or the meta device."""
@@ -336,6 +339,9 @@ class TypedStorage:
         return TypedStorage(wrap_storage=self._untyped.clone(), dtype=self.dtype)
 
     __copy__ = clone
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self._untyped.nbytes()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> TypedStorage:
         return TypedStorage(wrap_storage=self._untyped.__deepcopy__(memo), dtype=self.dtype)

@@ -186,7 +186,7 @@ class FractionalMaxPool2d(Module):
         self.register_buffer("_random_samples", _random_samples)
         self.output_size = None if output_size is None else _pair(output_size)
         self.output_ratio = None if output_ratio is None else _pair(output_ratio)
-        _check_fractional(type(self).__name__, self.output_size, self.output_ratio)
+        _check_fractional(type(self).__name__, self.kernel_size, self.output_size, self.output_ratio)
 
     def forward(self, input: Tensor) -> Any:
         """The maxima."""
@@ -211,7 +211,7 @@ class FractionalMaxPool3d(Module):
         self.register_buffer("_random_samples", _random_samples)
         self.output_size = None if output_size is None else _triple(output_size)
         self.output_ratio = None if output_ratio is None else _triple(output_ratio)
-        _check_fractional(type(self).__name__, self.output_size, self.output_ratio)
+        _check_fractional(type(self).__name__, self.kernel_size, self.output_size, self.output_ratio)
 
     def forward(self, input: Tensor) -> Any:
         """The maxima."""
@@ -220,7 +220,9 @@ class FractionalMaxPool3d(Module):
         )
 
 
-def _check_fractional(name: str, size: Any, ratio: Any) -> None:
+def _check_fractional(name: str, kernel: Any, size: Any, ratio: Any) -> None:
+    if any(isinstance(k, int) and k <= 0 for k in kernel):
+        raise ValueError(f"{name}: kernel_size must greater than 0, got {tuple(kernel)}")
     if size is None and ratio is None:
         raise ValueError(f"{name} requires specifying either an output size, or a pooling ratio")
     if size is not None and ratio is not None:

@@ -278,7 +278,7 @@ def fractional_starts_p(u: Any, *, n: int, kernel: int, m: int) -> Any:
     alpha = np.asarray(n - kernel).astype(u.dtype) / np.asarray(m - 1).astype(u.dtype)
     u = u[..., None]
     at = ((np.arange(m).astype(u.dtype) + u) * alpha).astype(np.int64) - (u * alpha).astype(np.int64)
-    at[..., -1] = n - kernel
+    at[..., m - 1 :] = n - kernel
     return at
 
 
@@ -341,8 +341,12 @@ def _fractional(
         out = tuple(int(n * r) for n, r in zip(size, ratio, strict=True))
     else:
         out = spread(name, "output_size", output_size, d)
+    if not isinstance(kernel_size, int) and len(kernel_size) != d:
+        raise RuntimeError(
+            f"{name}: kernel_size must either be a single Int or tuple of Ints, one or {d}, got {kernel_size!r}"
+        )
     kernel = spread(name, "kernel_size", kernel_size, d)
-    if min(kernel) < 1 or min(out) < 1:
+    if min(kernel) < 1 or min(out) < 0:
         raise RuntimeError(
             f"{name}: kernel_size and output_size must be greater than zero, got kernel_size={kernel}, output_size={out}"
         )
@@ -477,6 +481,8 @@ def _max_unpool(d: int, x: Any, indices: Any, kernel_size: Any, stride: Any, pad
     for what, v in (("input", x), ("indices", indices)):
         if not isinstance(v, Tensor):
             raise TypeError(f"{name}: {what} must be a tensor, got {type(v).__name__}")
+    if not isinstance(kernel_size, int) and len(kernel_size) not in (1, d):
+        raise RuntimeError(f"{name}: There should be exactly {d} elements in kernel_size, got {kernel_size!r}")
     k = spread(name, "kernel_size", kernel_size, d)
     s = k if stride is None else spread(name, "stride", stride, d)
     p = spread(name, "padding", padding, d)

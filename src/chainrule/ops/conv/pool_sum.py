@@ -84,7 +84,7 @@ def settings(name: str, d: int, kernel_size: Any, stride: Any, padding: Any, dil
     for what, v in (("kernel_size", k), ("stride", s), ("dilation", e)):
         for v1 in v:
             if v1 <= 0:
-                raise RuntimeError(f"{name}: {what} must be greater than zero, but got {v1}")
+                raise RuntimeError(f"{name}: {what.replace('_', ' ')} should be greater than zero, but got {what}={v1}")
             if v1 >= 2**31:
                 raise RuntimeError(f"{name}: {what}: integer out of range, got {v1}")
     for k1, p1, e1 in zip(k, p, e, strict=True):

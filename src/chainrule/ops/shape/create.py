@@ -51,11 +51,15 @@ def foreign(data: Any) -> Any:
     return np.asarray(data.to_numpy() if hasattr(data, "to_numpy") else data)
 
 
-def _is_foreign(x: Any) -> bool:
+def _is_foreign(x: Any, depth: int = 0) -> bool:
     if isinstance(x, Tensor | np.ndarray | np.generic | bool | int | float | complex | str):
         return False
+    if depth > 64:  # NumPy's most dims
+        raise TypeError("tensor(): self-referential lists are incompatible with tensors (or lists are nested too deep)")
     return (
-        hasattr(x, "__dlpack__") or hasattr(x, "__array__") or (type(x) in (list, tuple) and any(map(_is_foreign, x)))
+        hasattr(x, "__dlpack__")
+        or hasattr(x, "__array__")
+        or (type(x) in (list, tuple) and any(_is_foreign(v, depth + 1) for v in x))
     )
 
 

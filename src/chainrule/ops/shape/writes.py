@@ -102,7 +102,8 @@ def set_(
     m, new = meta(self), meta(y)
     m.base, m.chain, m.views = new.base, new.chain, None
     if new.base is not None:
-        meta(new.base).views.append(weakref.ref(self))  # type: ignore[union-attr]
+        root = meta(new.base)
+        root.views = [*(root.views or ()), weakref.ref(self)]
     adopt(self, y)
     return self
 
