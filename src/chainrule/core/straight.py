@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..kernels.recall import Recall, machine
 from . import dtypes as dt
 from . import walk
 from .derive import vjp_through
@@ -32,6 +33,9 @@ from .watch import WATCHED
 ndarray = np.ndarray
 F = TypeVar("F", bound=Callable[..., Any])
 LIMIT = 1 << 12  # elements of an argument: beyond, ops have kernels, and their calls cost little beside them
+OFTEN = (
+    32  # calls of a plan after which compiled code looks for it, and again after twice as many that it has not found
+)
 MANY = 256  # plans of a function: then they are forgotten
 ONCE, UNFIT = "once", "unfit"
 PAUSED: list[str] = []  # what changes functions from outside, once it was used: then compositions run as they stand
@@ -213,14 +217,14 @@ def _same(a: ndarray, b: ndarray) -> bool:
 class Plan:
     """The code of one function for arguments of one kind: forward, and the cotangents of those that have one."""
 
-    __slots__ = ("at", "backward", "diff", "fits", "forward", "like", "make", "masked", "outs", "spec")
+    __slots__ = ("at", "backward", "calls", "diff", "fits", "forward", "like", "make", "masked", "outs", "spec")
     backward: Any
     masked: list[
         int
     ]  # the inputs whose cotangents a choice makes absent in places: these are said after the cotangents
 
     def __init__(self, f: Any, args: tuple[Any, ...], kw: dict[str, Any], needs: list[bool], at: list[Any]) -> None:
-        self.at = at
+        self.at, self.calls = at, 0
         values = [*args, *kw.values()]
         xs = [values[k] for k in at]
 
@@ -367,6 +371,11 @@ def _array(x: Any) -> Any:
     return x._value if x._interp is None else x._value._value
 
 
+def _held(x: Any) -> tuple[Any, bool] | None:
+    """The array beneath a tensor, and whether there is a tape between; None for what is no tensor."""
+    return (_array(x), x._interp is not None) if x.__class__ is Tensor else None
+
+
 def _bare(v: Any) -> Tensor:
     """A result without a derivative, which the reverse rule reads: what the caller writes to it moves it to other memory."""
     t = Tensor(v)
@@ -427,6 +436,7 @@ def straight(f: F, name: str = "", taped: bool = True, most: int = LIMIT) -> F:
             return
         if len(plans) >= MANY:
             plans.clear()
+            calls.clear()
         if key not in plans:
             plans[key] = ONCE
             return
@@ -435,11 +445,73 @@ def straight(f: F, name: str = "", taped: bool = True, most: int = LIMIT) -> F:
         except Exception:  # whatever a function does that this has no words for: it runs as it stands
             plans[key] = UNFIT
 
+    def noted(plan: Plan, got: Any, given: list[Any], level: Any) -> Any:
+        """The result of a plan on a tape, with its node."""
+        make = plan.make
+        parents = [None if x._interp is None else x._aux for x in given]
+        kept = [pin(x) if x._interp is None else x._value for x in given]
+        y, saved = got
+        node = Node(op, kept, None, parents, {"plan": plan, "saved": saved}, plan.fits)
+        if make is None:
+            return Tensor(Tensor(y), level, node)
+        node.nout, node.rare, node.outs = len(y), True, plan.outs
+        diff = plan.diff
+        return make(
+            [Tensor(Tensor(v), level, Pick(node, k) if k else node) if k in diff else _bare(v) for k, v in enumerate(y)]
+        )
+
+    recall: Any = None
+    calls = Recall()
+    address = calls.address
+
+    def often(plan: Plan, args: Any, kw: Any, level: Any) -> None:
+        """Have calls like this one recognised by compiled code."""
+        nonlocal recall
+        if level is None and any(a.__class__ is Tensor and a._interp is not None for a in (*args, *kw.values())):
+            return  # under no_grad, which is not looked at there
+        if (found := machine(Tensor, Reverse)) is not None:
+            calls.note(
+                dt._default,
+                args,
+                kw,
+                _held,
+                *((plan.forward, True) if level is None and plan.make is None else (plan, False)),
+            )
+            recall = found
+
+    def planned(plan: Plan, args: Any, kw: Any) -> Any:
+        """The result of a plan whose arguments have been recognised; None where that is not for it."""
+        values = (*args, *kw.values()) if kw else args
+        given = [values[k] for k in plan.at]
+        level: Any = None
+        arrays: list[Any] = []
+        for x in given:
+            if x._interp is None:
+                arrays.append(x._value)
+            else:
+                level = x._interp
+                arrays.append(x._value._value)
+        if level is not None and (level.keep_all or not level.alive or level.level <= CUT.get()):
+            return None
+        try:
+            got = plan.forward(*arrays)
+        except Exception:
+            return None
+        if level is None:
+            return plan.make([Tensor(v) for v in got])
+        return noted(plan, got, given, level)
+
     def door(around: Any) -> Any:
         @functools.wraps(around)
         def call(*args: Any, **kw: Any) -> Any:
             if WATCHED.on or PAUSED:
                 return around(*args, **kw)
+            if recall is not None:
+                y = recall(address, dt._default, args, kw)
+                if y.__class__ is Plan:
+                    y = planned(y, args, kw)
+                if y is not None:
+                    return y
             key: list[Any] = [dt._default, tuple(kw)] if kw else [dt._default]
             level: Any = None
             arrays: list[Any] = []
@@ -487,29 +559,17 @@ def straight(f: F, name: str = "", taped: bool = True, most: int = LIMIT) -> F:
                 if plan is not UNFIT:
                     later(known, args, kw, level)
                 return y
+            plan.calls += 1
+            if plan.calls >= OFTEN and not plan.calls & (plan.calls - 1):
+                often(plan, args, kw, level)
             try:
                 got = plan.forward(*arrays)
             except Exception:
                 return around(*args, **kw)  # by the ops; where it is an error, in their words
-            make = plan.make
             if level is None:
-                return Tensor(got) if make is None else make([Tensor(v) for v in got])
+                return Tensor(got) if plan.make is None else plan.make([Tensor(v) for v in got])
             values = (*args, *kw.values()) if kw else args
-            given = [values[k] for k in plan.at]
-            parents = [None if x._interp is None else x._aux for x in given]
-            kept = [pin(x) if x._interp is None else x._value for x in given]
-            y, saved = got
-            node = Node(op, kept, None, parents, {"plan": plan, "saved": saved}, plan.fits)
-            if make is None:
-                return Tensor(Tensor(y), level, node)
-            node.nout, node.rare, node.outs = len(y), True, plan.outs
-            diff = plan.diff
-            return make(
-                [
-                    Tensor(Tensor(v), level, Pick(node, k) if k else node) if k in diff else _bare(v)
-                    for k, v in enumerate(y)
-                ]
-            )
+            return noted(plan, got, [values[k] for k in plan.at], level)
 
         call.straight = call, door, around  # type: ignore[attr-defined]  # itself, since a wrapper takes over attributes
         return call
