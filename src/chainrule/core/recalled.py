@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.recall import Recall, machine
+from ..kernels.recall import PLAIN, Recall, machine
 from .op import Op
 from .reverse import Reverse
 from .tensor import Tensor
@@ -52,8 +52,8 @@ def recalled(p: Op, function: Callable[..., Any]) -> Any:
     return door(function)
 
 
-def _plain(x: Any) -> tuple[Any, bool]:
-    return x._value, False
+def _plain(x: Any) -> tuple[Any, int]:
+    return x._value, PLAIN
 
 
 def _direct(p: Op, args: tuple[Any, ...]) -> Any:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..kernels.recall import Recall, machine
+from ..kernels.recall import PLAIN, TAPED, Recall, machine
 from . import dtypes as dt
 from . import walk
 from .derive import vjp_through
@@ -331,7 +331,12 @@ class Plan:
         keep = "".join(f"{n}, " for n in saved)
         result = f"({', '.join(y._aux for y in ys)},)" if self.make else ys[0]._aux
         result = f"({result}, ({keep}))" if gs else result
-        self.forward = _function(f"forward({head})", first, result, level.names)
+        one = first[0] if len(first) == 1 and not gs and not self.make else None
+        name, _, given = one[1].partition("(") if one else ("", "", "")
+        if one is not None and given == f"{head})" and one[0] == (result,) and name != "asarray":
+            self.forward = level.names[name]  # nothing but this
+        else:
+            self.forward = _function(f"forward({head})", first, result, level.names)
         self.backward = None
         if gs:
             load = [(tuple(saved), "saved", (), True)] if saved else []
@@ -371,9 +376,9 @@ def _array(x: Any) -> Any:
     return x._value if x._interp is None else x._value._value
 
 
-def _held(x: Any) -> tuple[Any, bool] | None:
+def _held(x: Any) -> tuple[Any, int] | None:
     """The array beneath a tensor, and whether there is a tape between; None for what is no tensor."""
-    return (_array(x), x._interp is not None) if x.__class__ is Tensor else None
+    return (_array(x), PLAIN if x._interp is None else TAPED) if x.__class__ is Tensor else None
 
 
 def _bare(v: Any) -> Tensor:

@@ -413,7 +413,30 @@ def _prepare_outside(low: int, high: int, shape: tuple[int, ...]) -> Any:
     return outside
 
 
-_at, _outside = Calls(_prepare_at), Calls(_prepare_outside)
+def _prepare_sums(xd: np.dtype, m: int, n: int, rest: tuple[int, ...]) -> Any:
+    """``y[r] = the sum of g[j] with i[j] = r`` for r below n, of m rows of the shape `rest`, as a function of the arrays."""
+    width = prod(rest)
+    if not (m and n and width) or max(m, n) * width > MOST:
+        raise NotSupported
+    f, zeros = _code("add", _floats(xd)), np.zeros((1, n, width), xd)
+    threads, new, out, size = runtime.pool, np.empty, (n, *rest), _scratch(1, n, width, np.float64).size
+
+    def sums(g: np.ndarray, i: np.ndarray) -> Any:
+        if not i.flags.c_contiguous or not i.flags.aligned:
+            return None
+        y = new(out, xd)
+        done = f(threads(), zeros, i, g, y, new(size), 1, n, m, width, 0, 1, 0)
+        return None if done is False else y
+
+    return sums
+
+
+_at, _outside, _sums = Calls(_prepare_at), Calls(_prepare_outside), Calls(_prepare_sums)
+
+
+def summing(xd: np.dtype, m: int, n: int, rest: tuple[int, ...]) -> Any:
+    """The function of `_prepare_sums`, or None."""
+    return _sums[xd, m, n, rest]
 
 
 def at(what: str, x: np.ndarray, i: np.ndarray, dim: int) -> Any:
@@ -426,4 +449,4 @@ def outside_of(i: np.ndarray, low: int, high: int) -> Any:
     return _outside[low, high, i.shape] if i.dtype == np.int64 else None
 
 
-__all__ = ["LEAST", "Array", "add", "add_rows", "at", "count", "last", "outside", "outside_of", "put", "take"]
+__all__ = ["LEAST", "Array", "add", "add_rows", "at", "count", "last", "outside", "outside_of", "put", "summing", "take"]

@@ -11,7 +11,7 @@ import numpy as np
 
 from . import binding, compiler
 
-DIMS, DESCR, FLAGS, NDIM = 16, 40, 48, 8  # in an ndarray, counted from its data pointer
+DIMS, STRIDES, DESCR, FLAGS, NDIM = 16, 24, 40, 48, 8  # in an ndarray, counted from its data pointer
 
 
 def word(at: int) -> int | None:
@@ -45,10 +45,10 @@ def _layout(tensor: Callable[[], Any]) -> dict[str, int] | None:
         return None
     d = compiler.DATA_OFFSET
     for a in (np.zeros((3, 5)), np.zeros(7, np.float32)):
-        dims = word(id(a) + d + DIMS)
-        if word(id(a) + 8) != id(np.ndarray) or word(id(a) + d + DESCR) != id(a.dtype) or dims is None:
+        dims, strides = word(id(a) + d + DIMS), word(id(a) + d + STRIDES)
+        if word(id(a) + 8) != id(np.ndarray) or word(id(a) + d + DESCR) != id(a.dtype) or not dims or not strides:
             return None
-        if ctypes.c_int.from_address(id(a) + d + NDIM).value != a.ndim or word(dims) != a.shape[0]:
+        if ctypes.c_int.from_address(id(a) + d + NDIM).value != a.ndim or word(dims) != a.shape[0] or word(strides) != a.strides[0]:
             return None
     one, two = [a, d, a], (a, d)
     if (

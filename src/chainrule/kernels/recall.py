@@ -1,7 +1,7 @@
 """What a call comes down to, found in machine code: the arguments are compared with those of calls that are known.
 
-A `Recall` is a short list of calls: plain tensors by their type and shape, tensors of one tape, numbers by their value, other constants by
-identity. ``recall(address, default, args, kw)`` compares the arguments with each and returns None where none is the same. Where there is one
+A `Recall` is a short list of calls: plain tensors by their type and shape, tensors of one tape, numbers and tuples of them by their value, other
+constants by identity. ``recall(address, default, args, kw)`` compares the arguments with each and returns None where none is the same. Where there is one
 it calls the function that belongs to it with the arrays of the tensors, and makes a tensor of the result; or, for a call that is noted with
 `run` False, returns what was noted. Where the function raises, the answer is None: Python finds out why. The list is data, so that one piece of
 code serves all.
@@ -22,7 +22,7 @@ from . import binding, compiler, objects
 
 CAPACITY = 8  # calls in a list
 ARRAYS = 14  # tensors among the arguments
-SAME, PLAIN, INT, FLOAT, TAPED = range(5)
+SAME, PLAIN, INT, FLOAT, TAPED, INTS, LYING = range(7)
 TENSOR, ARRAY, TAPE = range(3)  # in the table of types
 
 IR = """
@@ -30,6 +30,7 @@ IR = """
 @_Py_NoneStruct = external global i8
 @PyLong_Type = external global i8
 @PyFloat_Type = external global i8
+@PyTuple_Type = external global i8
 @PyExc_Exception = external global ptr
 declare i64 @PyLong_AsLongLong(ptr)
 declare i64 @PyLong_AsLongLongAndOverflow(ptr, ptr)
@@ -52,7 +53,7 @@ define internal ptr @fits(ptr %o, ptr %p, ptr %s) {
   %end2 = getelementptr i64, ptr %p, i64 2
   %tya = getelementptr i8, ptr %o, i64 8
   %ty = load ptr, ptr %tya
-  switch i64 %kind, label %no [i64 0, label %same i64 1, label %plain i64 2, label %int i64 3, label %float i64 4, label %taped]
+  switch i64 %kind, label %no [i64 0, label %same i64 1, label %plain i64 2, label %int i64 3, label %float i64 4, label %taped i64 5, label %ints i64 6, label %plain]
 no:
   ret ptr null
 yes:
@@ -80,6 +81,41 @@ float1:
   %bits = bitcast double %d to i64
   %samebits = icmp eq i64 %bits, %want
   br i1 %samebits, label %yes, label %no
+ints:
+  %istuple = icmp eq ptr %ty, @PyTuple_Type
+  %lena = getelementptr i8, ptr %o, i64 16
+  br i1 %istuple, label %ints1, label %no
+ints1:
+  %len = load i64, ptr %lena
+  %samelen = icmp eq i64 %len, %want
+  %item0 = getelementptr i8, ptr %o, i64 24
+  br i1 %samelen, label %ints2, label %no
+ints2:
+  %ik = phi i64 [0, %ints1], [%ik1, %ints4]
+  %iend = icmp eq i64 %ik, %len
+  %iwa = getelementptr i64, ptr %end2, i64 %ik
+  br i1 %iend, label %ints5, label %ints3
+ints3:
+  %ioa = getelementptr ptr, ptr %item0, i64 %ik
+  %io = load ptr, ptr %ioa
+  %iw = load i64, ptr %iwa
+  %itya = getelementptr i8, ptr %io, i64 8
+  %ity = load ptr, ptr %itya
+  %iisint = icmp eq ptr %ity, @PyLong_Type
+  br i1 %iisint, label %ints3a, label %no
+ints3a:
+  %ismall = alloca i32
+  %iv = call i64 @PyLong_AsLongLongAndOverflow(ptr %io, ptr %ismall)
+  %iover = load i32, ptr %ismall
+  %ifits = icmp eq i32 %iover, 0
+  %ieq = icmp eq i64 %iv, %iw
+  %iboth = and i1 %ifits, %ieq
+  br i1 %iboth, label %ints4, label %no
+ints4:
+  %ik1 = add i64 %ik, 1
+  br label %ints2
+ints5:
+  ret ptr %iwa
 plain:
   br label %tensor
 taped:
@@ -160,7 +196,30 @@ found:
   %n1 = add i64 %n, 1
   store i64 %n1, ptr %s
   %end = getelementptr i64, ptr %wanted, i64 %nd
+  %lying = icmp eq i64 %kind, 6
+  br i1 %lying, label %steps, label %good
+good:
   ret ptr %end
+steps:
+  %stridesa = getelementptr i8, ptr %v, i64 STRIDES
+  %strides = load ptr, ptr %stridesa
+  br label %step
+step:
+  %sk = phi i64 [0, %steps], [%sk1, %step2]
+  %sw = getelementptr i64, ptr %end, i64 %sk
+  %sdone = icmp eq i64 %sk, %nd
+  br i1 %sdone, label %lies, label %step1
+lies:
+  ret ptr %sw
+step1:
+  %sma = getelementptr i64, ptr %strides, i64 %sk
+  %sm = load i64, ptr %sma
+  %swv = load i64, ptr %sw
+  %seq = icmp eq i64 %sm, %swv
+  br i1 %seq, label %step2, label %no
+step2:
+  %sk1 = add i64 %sk, 1
+  br label %step
 }
 
 define ptr @recall(ptr %self, ptr %args, i64 %nargs) {
@@ -328,6 +387,7 @@ def machine(tensor: type, tape: type) -> Callable[..., Any] | None:
         ("DESCR", d + objects.DESCR),
         ("NDIM", d + objects.NDIM),
         ("DIMS", d + objects.DIMS),
+        ("STRIDES", d + objects.STRIDES),
     ):
         text = text.replace(f"i64 {word}", f"i64 {at}")
     try:
@@ -356,7 +416,7 @@ class Recall:
         self.held.clear()
 
     def note(self, default: Any, args: Any, kw: Any, array: Callable[[Any], Any], what: Any, run: bool) -> None:
-        """Remember what a call like this comes down to; `array` gives the array of a tensor, or None for what is none."""
+        """Remember what a call like this comes down to; `array` gives the array of a tensor and whether it is PLAIN or TAPED, or LYING, where its strides are looked at too; None for what is no tensor."""
         words: list[int] = [id(default), run, id(what), len(args), len(kw)]
         held: list[Any] = [default, what]
         arrays = 0
@@ -367,14 +427,16 @@ class Recall:
                 held.append(name)
             got = array(v)
             if got is not None:
-                a, taped = got
+                a, kind = got
                 arrays += 1
-                words += [TAPED if taped else PLAIN, id(a.dtype), a.ndim, *a.shape]
+                words += [kind, id(a.dtype), a.ndim, *a.shape, *(a.strides if kind == LYING else ())]
                 held.append(a.dtype)
             elif v.__class__ is int and abs(v) < 1 << 62:
                 words += [INT, v]
             elif v.__class__ is float:
                 words += [FLOAT, *struct.unpack("q", struct.pack("d", v))]
+            elif v.__class__ is tuple and v and all(n.__class__ is int and abs(n) < 1 << 62 for n in v):
+                words += [INTS, len(v), *v]
             elif fixed(v):
                 words += [SAME, id(v)]
                 held.append(v)
