@@ -12,11 +12,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..kernels.recall import LYING, Recall, machine
 from .payload import COMPOSED
-from .reverse import Reverse
+from .recall import LYING, Recall, machine, static
 from .sizes import SEEN
-from .straight import MANY, OFTEN, PAUSED, static
+from .straight import MANY, OFTEN, PAUSED
 from .tensor import Tensor
 from .views import register_view, root_of
 from .watch import WATCHED
@@ -39,7 +38,7 @@ def viewing(f: F) -> F:
         if len(seen) >= MANY:
             seen.clear()
         n = seen[key] = seen.get(key, 0) + 1
-        if n >= OFTEN and not n & (n - 1) and (quick := machine(Tensor, Reverse)) is not None:
+        if n >= OFTEN and not n & (n - 1) and (quick := machine()) is not None:
             calls.note(None, args, kw, _lying, found, False)
             recall = quick
 

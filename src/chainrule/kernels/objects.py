@@ -48,7 +48,11 @@ def _layout(tensor: Callable[[], Any]) -> dict[str, int] | None:
         dims, strides = word(id(a) + d + DIMS), word(id(a) + d + STRIDES)
         if word(id(a) + 8) != id(np.ndarray) or word(id(a) + d + DESCR) != id(a.dtype) or not dims or not strides:
             return None
-        if ctypes.c_int.from_address(id(a) + d + NDIM).value != a.ndim or word(dims) != a.shape[0] or word(strides) != a.strides[0]:
+        if (
+            ctypes.c_int.from_address(id(a) + d + NDIM).value != a.ndim
+            or word(dims) != a.shape[0]
+            or word(strides) != a.strides[0]
+        ):
             return None
     one, two = [a, d, a], (a, d)
     if (

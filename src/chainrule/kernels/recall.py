@@ -1,17 +1,15 @@
 """What a call comes down to, found in machine code: the arguments are compared with those of calls that are known.
 
-A `Recall` is a short list of calls: plain tensors by their type and shape, tensors of one tape, numbers and tuples of them by their value, other
-constants by identity. ``recall(address, default, args, kw)`` compares the arguments with each and returns None where none is the same. Where there is one
-it calls the function that belongs to it with the arrays of the tensors, and makes a tensor of the result; or, for a call that is noted with
-`run` False, returns what was noted. Where the function raises, the answer is None: Python finds out why. The list is data, so that one piece of
-code serves all.
+``recall(address, default, args, kw)`` compares the arguments with each call of a list (:class:`..core.recall.Recall`, which says how calls are
+described) and returns None where none is the same. Where there is one it calls the function that belongs to it with the arrays of the tensors, and
+makes a tensor of the result; or, for a call that is noted not to be run, returns what was noted. Where the function raises, the answer is None:
+Python finds out why. The list is data, so that one piece of code serves all.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
-import struct
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -19,11 +17,6 @@ from typing import Any
 import numpy as np
 
 from . import binding, compiler, objects
-
-CAPACITY = 8  # calls in a list
-ARRAYS = 14  # tensors among the arguments
-SAME, PLAIN, INT, FLOAT, TAPED, INTS, LYING = range(7)
-TENSOR, ARRAY, TAPE = range(3)  # in the table of types
 
 IR = """
 @types = global [3 x ptr] zeroinitializer
@@ -53,7 +46,9 @@ define internal ptr @fits(ptr %o, ptr %p, ptr %s) {
   %end2 = getelementptr i64, ptr %p, i64 2
   %tya = getelementptr i8, ptr %o, i64 8
   %ty = load ptr, ptr %tya
-  switch i64 %kind, label %no [i64 0, label %same i64 1, label %plain i64 2, label %int i64 3, label %float i64 4, label %taped i64 5, label %ints i64 6, label %plain]
+  switch i64 %kind, label %no [
+    i64 0, label %same i64 1, label %plain i64 2, label %int i64 3, label %float i64 4, label %taped i64 5, label %ints i64 6, label %plain
+  ]
 no:
   ret ptr null
 yes:
@@ -397,67 +392,3 @@ def machine(tensor: type, tape: type) -> Callable[..., Any] | None:
     held = (tensor, np.ndarray, tape)
     (ctypes.c_void_p * 3).from_address(linked["types"])[:] = [id(t) for t in held]  # type: ignore[assignment]
     return binding.bind(linked, "recall", "recall", held)
-
-
-class Recall:
-    """The calls of one function that are known, as the code reads them, at `address`."""
-
-    __slots__ = ("address", "at", "held", "list")
-
-    def __init__(self) -> None:
-        self.list = (ctypes.c_int64 * (1 + CAPACITY))()
-        self.address = ctypes.addressof(self.list)
-        self.held: list[Any] = []
-        self.at = 0
-
-    def clear(self) -> None:
-        """Forget all."""
-        self.list[0] = self.at = 0
-        self.held.clear()
-
-    def note(self, default: Any, args: Any, kw: Any, array: Callable[[Any], Any], what: Any, run: bool) -> None:
-        """Remember what a call like this comes down to; `array` gives the array of a tensor and whether it is PLAIN or TAPED, or LYING, where its strides are looked at too; None for what is no tensor."""
-        words: list[int] = [id(default), run, id(what), len(args), len(kw)]
-        held: list[Any] = [default, what]
-        arrays = 0
-        for name, v in [*((None, a) for a in args), *kw.items()]:
-            if name is not None:
-                name = sys.intern(name)
-                words.append(id(name))
-                held.append(name)
-            got = array(v)
-            if got is not None:
-                a, kind = got
-                arrays += 1
-                words += [kind, id(a.dtype), a.ndim, *a.shape, *(a.strides if kind == LYING else ())]
-                held.append(a.dtype)
-            elif v.__class__ is int and abs(v) < 1 << 62:
-                words += [INT, v]
-            elif v.__class__ is float:
-                words += [FLOAT, *struct.unpack("q", struct.pack("d", v))]
-            elif v.__class__ is tuple and v and all(n.__class__ is int and abs(n) < 1 << 62 for n in v):
-                words += [INTS, len(v), *v]
-            elif fixed(v):
-                words += [SAME, id(v)]
-                held.append(v)
-            else:
-                return
-        if arrays > ARRAYS:
-            return
-        entry = (ctypes.c_int64 * len(words))(*words)
-        k = self.at % CAPACITY
-        if k == len(self.held):
-            self.held.append(None)
-        old = self.held[k]
-        self.list[1 + k] = ctypes.addressof(entry)
-        self.held[k] = (entry, held)
-        self.list[0] = len(self.held)
-        self.at += 1
-        del old
-
-
-def fixed(v: Any) -> bool:
-    """Whether an object is what it is for good, so that its identity says all."""
-    if v.__class__ is tuple:
-        return all(map(fixed, v))
-    return v is None or v is ... or isinstance(v, bool | int | float | str | np.dtype)

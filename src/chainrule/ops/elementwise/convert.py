@@ -44,6 +44,8 @@ to_p = pointwise(
     types="none",
     static=True,
 )
+
+
 def _casts(xs: list[Any], kw: dict[str, Any]) -> Any:
     """A conversion that NumPy makes in one call as it should be."""
     old, new = xs[0].dtype, kw["dtype"]

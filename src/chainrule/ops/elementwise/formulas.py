@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes as dt
+from ...core import pulls as pulls
 from ...core.declare import LARGE, pointwise
 from ...core.errors import ZERO
 from ...core.op import Op
+from ...core.recall import MAKE
 from ...core.tensor import Tensor
 from ...core.types import REAL_NUMS
 
@@ -154,6 +156,16 @@ LARGE.update({name: Large(name, boolean=True) for name in "lt le gt ge eq ne isn
 # Of these NumPy makes three calls and more: the compiled loop is quicker at any size.
 for _n in "sign sgn nan_to_num lerp addcmul addcdiv xlogy floor_divide erfinv lgamma i0 i0e i1 i1e polygamma".split():
     LARGE[_n].least = 0
+
+
+def _recognised(tensor: type, tape: type) -> Any:
+    """The code that recognises calls (:mod:`....core.recall`)."""
+    from ...kernels.recall import machine
+
+    return machine(tensor, tape)
+
+
+MAKE.append(_recognised)
 LARGE["clone"] = LargeCopy()
 LARGE["pow"] = LargePower("pow", cost=8)
 

@@ -25,7 +25,12 @@ def _where(c: Any, a: Any, b: Any) -> Any:
 def _quickly(xs: list[Any], kw: dict[str, Any]) -> Any:
     """The loop for large arrays on small ones: it moves the same bits."""
     arrays = [x for x in xs if isinstance(x, np.ndarray)]
-    if len(arrays) < 2 or not all(x.ndim and x.size for x in arrays) or xs[0] is not arrays[0] or xs[0].dtype.kind != "b":
+    if (
+        len(arrays) < 2
+        or not all(x.ndim and x.size for x in arrays)
+        or xs[0] is not arrays[0]
+        or xs[0].dtype.kind != "b"
+    ):
         return None
     d = arrays[1].dtype
     if d not in dt.REALS or d in dt.HALVES or any(x.dtype is not d for x in arrays[2:]):

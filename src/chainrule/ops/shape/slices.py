@@ -570,7 +570,12 @@ def keeps_format(f: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kw: Any) -> Any:
         y = f(*args, **kw)
         for x in args[:2] or (kw.get("input"),):  # of a convolution its weight as well
-            if x.__class__ is Tensor and x._interp is None and type(x._value) is np.ndarray and x._value.flags.c_contiguous:
+            if (
+                x.__class__ is Tensor
+                and x._interp is None
+                and type(x._value) is np.ndarray
+                and x._value.flags.c_contiguous
+            ):
                 continue
             if isinstance(x, Tensor) and x.ndim in (4, 5):
                 a = innermost(x)
