@@ -13,7 +13,7 @@ from .recall import PLAIN, Recall, machine
 from .tensor import Tensor
 
 ndarray = np.ndarray
-LIMIT = 1 << 12  # elements of an argument: beyond, the call costs little beside them
+LIMIT = 1 << 17  # elements of an argument: beyond, the call costs little beside them
 OFTEN = 32  # calls after which one is noted; then after twice as many
 
 
@@ -72,5 +72,7 @@ def _direct(p: Op, args: tuple[Any, ...]) -> Any:
         return None
     if not any(v.ndim for v in vals):
         return None  # NumPy's functions give a scalar
+    if p.large is not None and not p.large.settles and any(v.size >= p.large.least for v in vals):
+        return None
     settled = p.settled(p.direct, vals, {})
     return p.direct if settled is None else settled

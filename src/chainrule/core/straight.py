@@ -31,10 +31,12 @@ from .watch import WATCHED
 
 ndarray = np.ndarray
 F = TypeVar("F", bound=Callable[..., Any])
-LIMIT = 1 << 12  # elements of an argument: beyond, ops have kernels, and their calls cost little beside them
+LIMIT = 1 << 14  # elements of an argument: beyond, calls of ops cost little beside their loops
+FORWARD = 1 << 17  # the same where no derivative is taken, and nothing is kept
 OFTEN = (
     32  # calls of a plan after which compiled code looks for it, and again after twice as many that it has not found
 )
+SMALL = 1 << 12  # elements of a constant
 MANY = 256  # plans of a function: then they are forgotten
 ONCE, UNFIT = "once", "unfit"
 PAUSED: list[str] = []  # what changes functions from outside, once it was used: then compositions run as they stand
@@ -180,10 +182,14 @@ class _Noting(Interpreter):
     @staticmethod
     def _function(op: Op, types: list[Any], low: list[Any]) -> Callable[..., Any]:
         """What runs the op on arrays: its body, where nothing is to be converted."""
+        if (
+            op.large is not None
+            and not op.large.settles
+            and any(isinstance(a, Tensor) and a._value.size >= op.large.least for a in low)
+        ):
+            return _general(op)
         if op.types is None or op.types.promote == "none":
             return op.body
-        if any(isinstance(a, Tensor) and a._value.size > LIMIT for a in low):
-            return _general(op)
         of = types[1:] if op.types.choice else types
         if op.form == "pointwise" and of and all(t is of[0] for t in of) and of[0].num in op.fast:
             numbers = [a for a in low if not isinstance(a, Tensor)]
@@ -299,6 +305,8 @@ class Plan:
         gs: list[Any],
         masks: list[Any],
     ) -> None:
+        if any(c.size > SMALL for c in level.constants):
+            raise _Unfit  # a plan keeps them
         values = [y._value._value for y in ys]
         for k, v in enumerate(values):
             if any(np.may_share_memory(v, a) for a in (*arrays, *level.constants, *values[:k])):
@@ -418,7 +426,7 @@ def _pulled(g: Any, y: Any, *xs: Any, need: Any, plan: Plan, saved: Any) -> Any:
     return vjp_through(plan.spec, g, list(xs), {}, need, masked=True)
 
 
-def straight(f: F, name: str = "", taped: bool = True, most: int = LIMIT) -> F:
+def straight(f: F, name: str = "", taped: bool = True, most: int = FORWARD) -> F:
     """`f`, a composition of ops of tensors and static data, as straight-line code where its arguments are small plain arrays.
 
     What is put around the function later (``out=``, other names of arguments) stands in the way of all other calls alone: see `around`.

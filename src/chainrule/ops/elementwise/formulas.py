@@ -49,6 +49,8 @@ class Large:
     Without a formula it is the one that the kernels have under the name. None where there is no code for the operands.
     """
 
+    settles = True  # whether `special` finds what the call would do
+
     def __init__(
         self, name: str, formula: Callable[..., Any] | None = None, cost: int = 1, boolean: bool = False, least: int = 0
     ) -> None:
@@ -77,10 +79,14 @@ class Large:
         if go is None:
             return None
 
+        def otherwise(*xs: Any) -> Any:
+            y = self(*xs, **static)
+            return body(*xs, **static) if y is None else y
+
         def quick(*xs: Any) -> Any:
             for k in arrays:
                 if not xs[k].flags.c_contiguous:
-                    return body(*xs, **static)
+                    return otherwise(*xs)
             y = go(*xs)
             return body(*xs, **static) if y is None else y
 
@@ -114,6 +120,8 @@ class LargePower(Large):
         n = int(n)
         return self._whole(n)(operands[0]) if 2 <= n <= 4 else None
 
+    settles = False
+
     def special(self, body: Any, xs: list[Any], static: dict[str, Any]) -> Any:
         return None
 
@@ -130,7 +138,7 @@ class LargePower(Large):
 class LargeCopy:
     """A copy of an array of many elements in pooled memory, in rows where that is asked for."""
 
-    least, formula, cost = 1 << 15, None, 1
+    least, formula, cost, settles = 1 << 15, None, 1, False
 
     def special(self, body: Any, xs: list[Any], static: dict[str, Any]) -> Any:
         return None
