@@ -170,7 +170,10 @@ COSTS = {
 LARGE.update({name: Large(name, cost=cost) for cost, names in COSTS.items() for name in names.split()})
 LARGE.update({name: Large(name, boolean=True) for name in "lt le gt ge eq ne isnan isfinite".split()})
 # Of these NumPy makes three calls and more: the compiled loop is quicker at any size.
-for _n in "deg2rad rad2deg copysign clamp clamp_min clamp_max sign sgn nan_to_num lerp addcmul addcdiv xlogy floor_divide erfinv lgamma i0 i0e i1 i1e polygamma".split():
+for _n in (
+    "deg2rad rad2deg copysign clamp clamp_min clamp_max sign sgn nan_to_num lerp addcmul addcdiv xlogy floor_divide "
+    "erfinv lgamma i0 i0e i1 i1e polygamma"
+).split():
     LARGE[_n].least = 0
 
 
