@@ -16,7 +16,7 @@ from ...core.op import Op
 from ...core.registry import public
 from ...core.straight import straight
 from ...core.tensor import Tensor
-from ...core.types import ALL_NUMS, COMPLEX_NUMS, FLOAT_NUMS
+from ...core.types import ALL_NUMS, COMPLEX_NUMS, FLOAT_NUMS, REAL_NUMS
 from .bits import _swapped
 
 
@@ -73,7 +73,7 @@ def _floor_divide(a: Any, b: Any) -> Any:
 
 
 floor_divide_p = pointwise(
-    "floor_divide", _floor_divide, ZERO, ZERO, fast=frozenset(), doc="``input // other``, rounded down."
+    "floor_divide", _floor_divide, ZERO, ZERO, fast=REAL_NUMS, doc="``input // other``, rounded down."
 )
 
 

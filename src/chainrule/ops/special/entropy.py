@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from ...core.declare import pointwise
 from ...core.registry import public
 from ...core.samples import Given, S, sample
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ..elementwise.elementary import log, log1p, slope
 from ..elementwise.select import where
@@ -75,6 +77,7 @@ xlog1py_p = pointwise("xlog1py", scipy_special("xlog1py"), _in_factor, _in_argum
 
 
 @public("special.xlog1py")
+@functools.partial(straight, taped=False)
 def xlog1py(input: Any, other: Any) -> Tensor:
     """``input * log(1 + other)``, and 0 where `input` is 0 (NaN where `other` is NaN)."""
     one_tensor("xlog1py", input=input, other=other)
