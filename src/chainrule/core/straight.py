@@ -510,7 +510,8 @@ def straight(f: F, name: str = "", taped: bool = True, most: int = FORWARD) -> F
         except Exception:
             return None
         if level is None:
-            return plan.make([Tensor(v) for v in got])
+            make: Any = plan.make
+            return make([Tensor(v) for v in got])
         return noted(plan, got, given, level)
 
     def door(around: Any) -> Any:

@@ -62,7 +62,7 @@ class Folds:
             raise NotSupported
         if prod(shape) > MOST:
             own = summed == list(range(ndim - len(summed), ndim))
-            if not self.exact or not own or prod(shape) < ROWS * prod([shape[d] for d in summed]):
+            if not self.exact or not own or prod(shape) < ROWS * prod(tuple([shape[d] for d in summed])):
                 raise NotSupported
         f = self.made.get(dtype)
         if f is None:

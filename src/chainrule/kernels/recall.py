@@ -390,5 +390,5 @@ def machine(tensor: type, tape: type) -> Callable[..., Any] | None:
     except RuntimeError:  # an interpreter that does not export its functions
         return None
     held = (tensor, np.ndarray, tape)
-    (ctypes.c_void_p * 3).from_address(linked["types"])[:] = [id(t) for t in held]  # type: ignore[assignment]
+    (ctypes.c_void_p * 3).from_address(linked["types"])[:] = [id(t) for t in held]
     return binding.bind(linked, "recall", "recall", held)

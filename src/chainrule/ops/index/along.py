@@ -271,10 +271,10 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
         return tuple(Tensor(i) for i in found.T.copy()) if as_tuple else Tensor(found)
     if as_tuple:
         return tuple(Tensor(i) for i in np.nonzero(v if v.ndim else v.reshape(1)))
-    places = v.nonzero() if v.ndim else (v.reshape(1).nonzero()[0],)
-    found = np.empty((len(places[0]), v.ndim), np.int64)
+    at = (v if v.ndim else v.reshape(1)).nonzero()
+    found = np.empty((len(at[0]), v.ndim), np.int64)
     for k in range(v.ndim):
-        found[:, k] = places[k]
+        found[:, k] = at[k]
     return Tensor(found)
 
 

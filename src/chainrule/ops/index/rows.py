@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from ...core import dtypes as dt
 from ...core.batching import lift_rank
 from ...core.declare import op
 from ...core.shapes import zeros
 from ...core.sizes import SEEN
 from ...core.tensor import Tensor
+from ...kernels.indexing import LEAST
 from ..elementwise.select import where_p
 from . import moving
 from .moving import sums, take
@@ -72,7 +74,7 @@ def _taken(xs: list[Any], kw: dict[str, Any]) -> Any:
     """NumPy's own call, where there are no leading axes to be matched."""
     x, i = xs
     axis = x.ndim - kw["r"] - 1
-    if i.ndim != kw["s"] or x.size >= moving.LEAST or not (i.size and x.size):
+    if i.ndim != kw["s"] or x.size >= LEAST or not (i.size and x.size):
         return None
     return lambda x, i: x.take(i, axis)
 
@@ -117,7 +119,7 @@ def _summed(xs: list[Any], kw: dict[str, Any]) -> Any:
     """By one call of compiled code: the sums of `sums`, rounded once."""
     g, i = xs
     n, r, s = kw["n"], kw["r"], kw["s"]
-    if g.ndim != r + s or i.ndim != s or g.dtype not in moving.dt.REALS or g.dtype in moving.dt.HALVES:
+    if g.ndim != r + s or i.ndim != s or g.dtype not in dt.REALS or g.dtype in dt.HALVES:
         return None
     return moving.indexing.summing(g.dtype, i.size, n, g.shape[s:]) if i.dtype == np.int64 else None
 
@@ -151,7 +153,7 @@ def _set_quickly(xs: list[Any], kw: dict[str, Any]) -> Any:
     """One assignment of NumPy's, where there are no leading axes to be matched."""
     x, i, v = xs
     r, s = kw["r"], kw["s"]
-    if x.ndim != r + 1 or i.ndim != s or v.shape != i.shape + x.shape[1:] or x.size >= moving.LEAST:
+    if x.ndim != r + 1 or i.ndim != s or v.shape != i.shape + x.shape[1:] or x.size >= LEAST:
         return None
 
     def put(x: Any, i: Any, v: Any) -> Any:

@@ -125,7 +125,7 @@ def _quickly(name: str) -> Any:
         if not _direct:
             _direct.append(_directly())
         axes_ = tuple([d % x.ndim for d in dims])
-        n = kw.get("n")
+        n: int = kw.get("n", 0)
         size = n if name != "c2r" else n // 2 + 1
         if (
             _direct[0] is None
