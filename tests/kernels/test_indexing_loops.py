@@ -104,3 +104,45 @@ def test_there_is_no_order_of_nothing():
         ordering.sort(np.zeros((3, 0), np.float32), False)
     with pytest.raises(kernels.NotSupported):
         indexing.take(np.zeros((0, 3, 1), np.float32), np.zeros((1, 2, 1), np.int64), 2)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("a, n, b, m", SHAPES)
+def test_extrema_of_what_is_written_to_a_place(a, n, b, m, dtype):
+    x, src = draw((a, n, b), dtype), draw((a, m, b), dtype, 1)
+    src.flat[::7] = np.nan
+    src.flat[3::11] = -np.inf
+    x.flat[::13] = -0.0
+    i = np.random.default_rng(2).integers(0, n, (a, m, b))
+    A, _, B = np.ix_(*map(range, i.shape))
+    for low, fn, worst in ((False, np.maximum, -np.inf), (True, np.minimum, np.inf)):
+        for include in (True, False):
+            want = x.astype(np.float64)
+            if not include:
+                want[A, i, B] = worst
+            with np.errstate(invalid="ignore"):
+                fn.at(want, (A, i, B), src.astype(np.float64))
+            for at in (i, i[::-1, ::-1, ::-1].copy()[::-1, ::-1, ::-1]):
+                got = indexing.extreme(x, at, src, low, include)
+                assert got.dtype == dtype
+                np.testing.assert_array_equal(got.astype(np.float64), want)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 64, 1000])
+def test_places_in_a_sequence_are_found_by_halving_it(n, dtype):
+    x = np.sort(draw(n, dtype).astype(np.float64)).astype(dtype)
+    v = np.concatenate([draw(300, dtype, 1), x, np.array([np.nan, np.inf, -np.inf], dtype)])
+    for right in (False, True):
+        want = np.searchsorted(x.astype(np.float64), v.astype(np.float64), "right" if right else "left")
+        np.testing.assert_array_equal(indexing.bisect(x, v, right), want)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("m, n, rest", [(1, 1, ()), (7, 3, ()), (9, 4, (5,)), (30, 40, (2, 3)), (16, 8, (100,))])
+def test_rows_are_summed_by_one_call(m, n, rest, dtype):
+    g, i = draw((m, *rest), dtype), np.random.default_rng(2).integers(0, n, m)
+    want = np.zeros((n, *rest))
+    np.add.at(want, i, g.astype(np.float64))
+    np.testing.assert_array_equal(indexing.summing(g.dtype, m, n, rest)(g, i), want.astype(dtype))
+    assert indexing.summing(g.dtype, m, n, rest)(g, np.repeat(i, 2)[::2]) is None or m == 1

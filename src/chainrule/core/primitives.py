@@ -21,6 +21,12 @@ def reshape_p(x: Any, *, shape: tuple[int, ...], old: tuple[int, ...]) -> Any:
     return x.reshape(x.shape[: x.ndim - len(old)] + shape)
 
 
+def _reshaped(xs: list[Any], kw: dict[str, Any]) -> Any:
+    shape = xs[0].shape[: xs[0].ndim - len(kw["old"])] + kw["shape"]
+    return lambda x: x.reshape(shape)
+
+
+reshape_p.special = _reshaped
 reshape_p.vjp([lambda g, y, x, *, shape, old: reshape_p(g, shape=old, old=shape)])
 
 
@@ -29,6 +35,15 @@ def permute_p(x: Any, *, dims: tuple[int, ...]) -> Any:
     """The last ``len(dims)`` axes in the order `dims` (negative)."""
     n, k = x.ndim, len(dims)
     return x.transpose((*range(n - k), *[n + d for d in dims]))
+
+
+def _permuted(xs: list[Any], kw: dict[str, Any]) -> Any:
+    n, k = xs[0].ndim, len(kw["dims"])
+    order = (*range(n - k), *[n + d for d in kw["dims"]])
+    return lambda x: x.transpose(order)
+
+
+permute_p.special = _permuted
 
 
 def _inverse(dims: tuple[int, ...]) -> tuple[int, ...]:

@@ -19,6 +19,7 @@ from .declared import show_declaration
 from .dtypes import scalar_type
 from .fast import is_operand
 from .op import Op
+from .recalled import recalled
 from .tensor import Tensor
 from .views import assign, write_out
 
@@ -150,7 +151,7 @@ def pointwise_function(p: Op) -> Callable[..., Any]:
     function.__doc__ = p.__doc__
     function.op = p  # type: ignore[attr-defined]
     function.__signature__ = _FUNCTION_SIGNATURES[n]  # type: ignore[attr-defined]
-    return function
+    return recalled(p, function)
 
 
 def _unary(input: Operand, *, out: Tensor | None = None) -> Tensor: ...  # type: ignore[empty-body]

@@ -17,11 +17,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from . import dtypes as dt
-from . import walk
 from .derive import vjp_through
 from .dispatch import CUT, Interpreter
 from .errors import FLOATING
 from .op import Op
+from .recall import PLAIN, TAPED, Recall, machine, static
 from .reverse import Leaf, Masked, Node, Pick, Reverse
 from .tensor import Tensor
 from .types import as_scalar
@@ -31,18 +31,23 @@ from .watch import WATCHED
 
 ndarray = np.ndarray
 F = TypeVar("F", bound=Callable[..., Any])
-LIMIT = 1 << 12  # elements of an argument: beyond, ops have kernels, and their calls cost little beside them
+LIMIT = 1 << 14  # elements of an argument: beyond, calls of ops cost little beside their loops
+FORWARD = 1 << 17  # the same where no derivative is taken, and nothing is kept
+OFTEN = (
+    32  # calls of a plan after which compiled code looks for it, and again after twice as many that it has not found
+)
+SMALL = 1 << 12  # elements of a constant
 MANY = 256  # plans of a function: then they are forgotten
 ONCE, UNFIT = "once", "unfit"
 PAUSED: list[str] = []  # what changes functions from outside, once it was used: then compositions run as they stand
 
 
-_PLANS: list[dict[Any, Any]] = []  # of each function
+_PLANS: list[Any] = []  # of each function, and of the reverse rules
 
 
 def forget() -> None:
     """Let go of all code: it is noted anew."""
-    for plans in (*_PLANS, _PULLS):
+    for plans in _PLANS:
         plans.clear()
 
 
@@ -194,10 +199,14 @@ class _Noting(Interpreter):
     @staticmethod
     def _function(op: Op, types: list[Any], low: list[Any]) -> Callable[..., Any]:
         """What runs the op on arrays: its body, where nothing is to be converted."""
+        if (
+            op.large is not None
+            and not op.large.settles
+            and any(isinstance(a, Tensor) and a._value.size >= op.large.least for a in low)
+        ):
+            return _general(op)
         if op.types is None or op.types.promote == "none":
             return op.body
-        if any(isinstance(a, Tensor) and a._value.size > LIMIT for a in low):
-            return _general(op)
         of = types[1:] if op.types.choice else types
         if op.form == "pointwise" and of and all(t is of[0] for t in of) and of[0].num in op.fast:
             numbers = [a for a in low if not isinstance(a, Tensor)]
@@ -230,14 +239,14 @@ def _same(a: ndarray, b: ndarray) -> bool:
 class Plan:
     """The code of one function for arguments of one kind: forward, and the cotangents of those that have one."""
 
-    __slots__ = ("at", "backward", "diff", "fits", "forward", "like", "make", "masked", "outs", "spec")
+    __slots__ = ("at", "backward", "calls", "diff", "fits", "forward", "like", "make", "masked", "outs", "spec")
     backward: Any
     masked: list[
         int
     ]  # the inputs whose cotangents a choice makes absent in places: these are said after the cotangents
 
     def __init__(self, f: Any, args: tuple[Any, ...], kw: dict[str, Any], needs: list[bool], at: list[Any]) -> None:
-        self.at = at
+        self.at, self.calls = at, 0
         values = [*args, *kw.values()]
         xs = [values[k] for k in at]
 
@@ -313,6 +322,8 @@ class Plan:
         gs: list[Any],
         masks: list[Any],
     ) -> None:
+        if any(c.size > SMALL for c in level.constants):
+            raise _Unfit  # a plan keeps them
         values = [y._value._value for y in ys]
         for k, v in enumerate(values):
             if any(np.may_share_memory(v, a) for a in (*arrays, *level.constants, *values[:k])):
@@ -345,7 +356,12 @@ class Plan:
         own = [level.own(y._aux, False) for y in ys]
         result = f"({', '.join(own)},)" if self.make else own[0]
         result = f"({result}, ({keep}))" if gs else result
-        self.forward = _function(f"forward({head})", first, result, level.names)
+        one = first[0] if len(first) == 1 and not gs and not self.make else None
+        name, _, given = one[1].partition("(") if one else ("", "", "")
+        if one is not None and given == f"{head})" and one[0] == (result,) and name != "asarray":
+            self.forward = level.names[name]  # nothing but this
+        else:
+            self.forward = _function(f"forward({head})", first, result, level.names)
         self.backward = None
         if gs:
             load = [(tuple(saved), "saved", (), True)] if saved else []
@@ -402,6 +418,11 @@ def _array(x: Any) -> Any:
     return x._value if x._interp is None else x._value._value
 
 
+def _held(x: Any) -> tuple[Any, int] | None:
+    """The array beneath a tensor, and whether there is a tape between; None for what is no tensor."""
+    return (_array(x), PLAIN if x._interp is None else TAPED) if x.__class__ is Tensor else None
+
+
 def _bare(v: Any) -> Tensor:
     """A result without a derivative, which the reverse rule reads: what the caller writes to it moves it to other memory."""
     t = Tensor(v)
@@ -440,7 +461,7 @@ def _pulled(g: Any, y: Any, *xs: Any, need: Any, plan: Plan, saved: Any) -> Any:
     return vjp_through(plan.spec, g, list(xs), {}, need, masked=True)
 
 
-def straight(f: F, name: str = "", taped: bool = True, most: int = LIMIT) -> F:
+def straight(f: F, name: str = "", taped: bool = True, most: int = FORWARD) -> F:
     """`f`, a composition of ops of tensors and static data, as straight-line code where its arguments are small plain arrays.
 
     What is put around the function later (``out=``, other names of arguments) stands in the way of all other calls alone: see `around`.
@@ -448,7 +469,6 @@ def straight(f: F, name: str = "", taped: bool = True, most: int = LIMIT) -> F:
     Unless `taped`, it is code where no derivative is taken: what comes down to one op has a reverse rule that is as short.
     """
     plans: dict[Any, Any] = {}
-    _PLANS.append(plans)
     op = Op(name or f.__name__, None, spec=f, listed=False)
     op.form = "fused"
     op.vjp(_pulled)
@@ -463,6 +483,7 @@ def straight(f: F, name: str = "", taped: bool = True, most: int = LIMIT) -> F:
             return
         if len(plans) >= MANY:
             plans.clear()
+            calls.clear()
         if key not in plans:
             plans[key] = ONCE
             return
@@ -471,11 +492,75 @@ def straight(f: F, name: str = "", taped: bool = True, most: int = LIMIT) -> F:
         except Exception:  # whatever a function does that this has no words for: it runs as it stands
             plans[key] = UNFIT
 
+    def noted(plan: Plan, got: Any, given: list[Any], level: Any) -> Any:
+        """The result of a plan on a tape, with its node."""
+        make = plan.make
+        parents = [None if x._interp is None else x._aux for x in given]
+        kept = [pin(x) if x._interp is None else x._value for x in given]
+        y, saved = got
+        node = Node(op, kept, None, parents, {"plan": plan, "saved": saved}, plan.fits)
+        if make is None:
+            return Tensor(Tensor(y), level, node)
+        node.nout, node.rare, node.outs = len(y), True, plan.outs
+        diff = plan.diff
+        return make(
+            [Tensor(Tensor(v), level, Pick(node, k) if k else node) if k in diff else _bare(v) for k, v in enumerate(y)]
+        )
+
+    recall: Any = None
+    calls = Recall()
+    _PLANS.extend((plans, calls))
+    address = calls.address
+
+    def often(plan: Plan, args: Any, kw: Any, level: Any) -> None:
+        """Have calls like this one recognised by compiled code."""
+        nonlocal recall
+        if level is None and any(a.__class__ is Tensor and a._interp is not None for a in (*args, *kw.values())):
+            return  # under no_grad, which is not looked at there
+        if (found := machine()) is not None:
+            calls.note(
+                dt._default,
+                args,
+                kw,
+                _held,
+                *((plan.forward, True) if level is None and plan.make is None else (plan, False)),
+            )
+            recall = found
+
+    def planned(plan: Plan, args: Any, kw: Any) -> Any:
+        """The result of a plan whose arguments have been recognised; None where that is not for it."""
+        values = (*args, *kw.values()) if kw else args
+        given = [values[k] for k in plan.at]
+        level: Any = None
+        arrays: list[Any] = []
+        for x in given:
+            if x._interp is None:
+                arrays.append(x._value)
+            else:
+                level = x._interp
+                arrays.append(x._value._value)
+        if level is not None and (level.keep_all or not level.alive or level.level <= CUT.get()):
+            return None
+        try:
+            got = plan.forward(*arrays)
+        except Exception:
+            return None
+        if level is None:
+            make: Any = plan.make
+            return make([Tensor(v) for v in got])
+        return noted(plan, got, given, level)
+
     def door(around: Any) -> Any:
         @functools.wraps(around)
         def call(*args: Any, **kw: Any) -> Any:
             if WATCHED.on or PAUSED:
                 return around(*args, **kw)
+            if recall is not None:
+                y = recall(address, dt._default, args, kw)
+                if y.__class__ is Plan:
+                    y = planned(y, args, kw)
+                if y is not None:
+                    return y
             key: list[Any] = [dt._default, tuple(kw)] if kw else [dt._default]
             level: Any = None
             arrays: list[Any] = []
@@ -523,170 +608,19 @@ def straight(f: F, name: str = "", taped: bool = True, most: int = LIMIT) -> F:
                 if plan is not UNFIT:
                     later(known, args, kw, level)
                 return y
+            plan.calls += 1
+            if plan.calls >= OFTEN and not plan.calls & (plan.calls - 1):
+                often(plan, args, kw, level)
             try:
                 got = plan.forward(*arrays)
             except Exception:
                 return around(*args, **kw)  # by the ops; where it is an error, in their words
-            make = plan.make
             if level is None:
-                return Tensor(got) if make is None else make([Tensor(v) for v in got])
+                return Tensor(got) if plan.make is None else plan.make([Tensor(v) for v in got])
             values = (*args, *kw.values()) if kw else args
-            given = [values[k] for k in plan.at]
-            parents = [None if x._interp is None else x._aux for x in given]
-            kept = [pin(x) if x._interp is None else x._value for x in given]
-            y, saved = got
-            node = Node(op, kept, None, parents, {"plan": plan, "saved": saved}, plan.fits)
-            if make is None:
-                return Tensor(Tensor(y), level, node)
-            node.nout, node.rare, node.outs = len(y), True, plan.outs
-            diff = plan.diff
-            return make(
-                [
-                    Tensor(Tensor(v), level, Pick(node, k) if k else node) if k in diff else _bare(v)
-                    for k, v in enumerate(y)
-                ]
-            )
+            return noted(plan, got, [values[k] for k in plan.at], level)
 
         call.straight = call, door, around  # type: ignore[attr-defined]  # itself, since a wrapper takes over attributes
         return call
 
     return door(f)
-
-
-# -- reverse rules ------------------------------------------------------------------------------------------------------
-
-_PULLS: dict[Any, Any] = {}  # code, or a word
-_SIMPLE = (int, bool, str, type(None), np.dtype, type(Ellipsis))
-
-
-def static(v: Any, key: list[Any]) -> bool:
-    """Add static data to a key; False for what is not plain enough."""
-    c = v.__class__
-    if c is float:
-        if v != v:
-            return False
-        key += (c, v or repr(v))
-    elif c in _SIMPLE:
-        key += (c, v)
-    elif c is tuple or c is list:
-        key += (c, len(v))
-        for w in v:
-            if w.__class__ is int:
-                key.append(w)
-            elif not static(w, key):
-                return False
-    elif c is slice:
-        key.append(c)
-        return all(static(w, key) for w in (v.start, v.stop, v.step))
-    else:
-        return False
-    return True
-
-
-def pulled(n: Node, g: Any, live: Any) -> Any:
-    """The cotangents of the inputs of a node by straight-line code, where all that its rule reads are small plain arrays; else None."""
-    op = n.op
-    if op.pull_by_code is None:
-        op.pull_by_code = _ours(op)
-    if not op.pull_by_code or PAUSED:
-        return None
-    key: list[Any] = [op]
-    arrays: list[Any] = []
-    several = n.nout > 0
-    y = n.y
-    given = [*(g if several else (g,)), *(y if y.__class__ is list or y.__class__ is tuple else (y,)), *n.args]
-    for v in given:
-        if v is None:
-            key.append(None)
-        elif isinstance(v, Tensor):
-            if v._interp is not None:
-                return None
-            a = v._value
-            if a.__class__ is not ndarray or a.size > LIMIT:
-                return None
-            arrays.append(a)
-            key += (a.shape, a.dtype.num)
-        elif v.__class__ is float or v.__class__ is int:
-            key += (v.__class__, v or repr(v))
-        else:
-            return None
-    for p in n.parents:
-        key.append(p is not None and (live is None or p in live))
-    if n.kw:
-        for k, v in n.kw.items():
-            key.append(k)
-            if not static(v, key):
-                return None
-    known = tuple(key)
-    plan = _PULLS.get(known)
-    if plan is None or plan is ONCE:
-        if len(_PULLS) >= 4 * MANY:
-            _PULLS.clear()
-        if plan is None:
-            _PULLS[known] = ONCE
-            return None
-        try:
-            plan = _pull_code(n, g, live, arrays)
-        except Exception:  # whatever a rule does that this has no words for
-            plan = UNFIT
-        _PULLS[known] = plan
-    if isinstance(plan, str):
-        return None
-    try:
-        out = plan(*arrays)
-    except Exception:
-        return None  # by the ops; where it is an error, in their words
-    return [v if v is None else Tensor(v) for v in out]
-
-
-def _ours(op: Op) -> bool:
-    """Whether the reverse rule is one of those in the package, which are made of ops: others may compute with what they please."""
-    by_hand = op.pull_rules or [op.vjp_rule or op.jvp_rule or op.spec]
-    rules = by_hand if type(by_hand) is list else [by_hand]
-    names = [getattr(getattr(r, "rule", r), "__module__", "") or "" for r in rules if callable(r)]
-    return op.form != "function" and op.again is None and not op.effect and all(_of_house(m) for m in names)
-
-
-def _of_house(module: str) -> bool:
-    return module.startswith(_PACKAGE) and ".random" not in module and ".recurrent" not in module
-
-
-_PACKAGE = f"{__name__.partition('.')[0]}.ops."
-
-
-def _pull_code(n: Node, g: Any, live: Any, arrays: list[Any]) -> Any:
-    """The reverse rule of a node as a function of the arrays that it reads."""
-    level = _Noting()
-    arrays = [_example(a) for a in arrays]
-    boxes = iter([level.input(a, f"x{k}") for k, a in enumerate(arrays)])
-
-    def boxed(v: Any) -> Any:
-        return next(boxes) if isinstance(v, Tensor) else v
-
-    with level:
-        gs: Any = [boxed(v) for v in g] if n.nout else boxed(g)
-        first = n.nout or 1
-        y = n.y
-        ys: Any = type(y)([boxed(v) for v in y]) if y.__class__ in (list, tuple) else boxed(y)
-        xs = [boxed(x) for x in n.args]
-        need = [p is not None and (live is None or p in live) for p in n.parents]
-        out = n.op.pull(gs, ys, xs, n.kw, need)
-    results = []
-    for v in out:
-        if v is None:
-            results.append("None")
-            continue
-        if type(v) is not Tensor or v._interp is not level:
-            raise _Unfit
-        a = v._value._value
-        others = [*arrays[first:], *level.constants]
-        shared = v._aux.startswith("x") or any(np.may_share_memory(a, b) for b in others)
-        results.append(level.own(v._aux, shared))
-    lines = _needed(level.lines, {_bare_name(r) for r in results})
-    if len(lines) < 2:
-        n.op.pull_by_code = False  # one op is as quick by itself
-    head = ", ".join(f"x{k}" for k in range(len(arrays)))
-    return _function(f"pull({head})", lines, f"({', '.join(results)},)", level.names)
-
-
-walk.STRAIGHT = pulled

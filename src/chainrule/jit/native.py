@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterator
-from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -17,10 +16,10 @@ import numpy as np
 from ..core import dtypes as dt
 from ..core.dispatch import CUT
 from ..core.tensor import Tensor
-from ..kernels import binding, compiler
+from ..kernels import binding, compiler, objects
+from ..kernels.objects import DESCR, DIMS, FLAGS, NDIM
 
 SHORT = 200_000  # element operations below which the GIL is kept
-DIMS, DESCR, FLAGS, NDIM = 16, 40, 48, 8  # in an ndarray, counted from its data pointer
 
 DECLARATIONS = """
 @table = global [{n} x ptr] zeroinitializer
@@ -43,70 +42,9 @@ declare ptr @PyErr_Occurred()
 """
 
 
-def _word(at: int) -> int | None:
-    return ctypes.c_void_p.from_address(at).value
-
-
-def _slot(name: str) -> int | None:
-    """Where a tensor keeps a slot, found by a value that only it can have."""
-    t, mark = Tensor(np.zeros(2)), object()
-    old = getattr(t, name)
-    setattr(t, name, mark)
-    found = [o for o in range(16, Tensor.__basicsize__, 8) if _word(id(t) + o) == id(mark)]
-    setattr(t, name, old)
-    return found[0] if len(found) == 1 else None
-
-
-def _of_function(name: str) -> int | None:
-    """Where a function keeps an attribute: the same place in several of them, and NULL where there is none."""
-
-    def make(i: int) -> Any:
-        return lambda a=i, *, b=i: a
-
-    fs = [make(i + 1000) for i in range(3)]
-    found = [
-        o for o in range(16, FunctionType.__basicsize__, 8) if all(_word(id(f) + o) == id(getattr(f, name)) for f in fs)
-    ]
-    return found[0] if found else None
-
-
-def _layout() -> dict[str, int] | None:
-    """Offsets, or None where something is not where it is expected."""
-    if compiler.DATA_OFFSET is None or compiler.FLAGS_OFFSET != compiler.DATA_OFFSET + FLAGS or not binding.supported():
-        return None
-    d = compiler.DATA_OFFSET
-    for a in (np.zeros((3, 5)), np.zeros(7, np.float32)):
-        dims = _word(id(a) + d + DIMS)
-        if _word(id(a) + 8) != id(np.ndarray) or _word(id(a) + d + DESCR) != id(a.dtype) or dims is None:
-            return None
-        if ctypes.c_int.from_address(id(a) + d + NDIM).value != a.ndim or _word(dims) != a.shape[0]:
-            return None
-    one, two = [a, d, a], (a, d)
-    if (
-        _word(id(one) + 16) != 3
-        or _word(_word(id(one) + 24) or 0) != id(a)
-        or _word(id(two) + 16) != 2
-        or _word(id(two) + 24) != id(a)
-    ):
-        return None
-    cell: Any = (lambda x: lambda: x)(a).__closure__
-    cell = cell[0]
-    if _word(id(cell) + 16) != id(a):
-        return None
-    out = {"value": _slot("_value"), "interp": _slot("_interp"), "code": _of_function("__code__"), "defaults": _of_function("__defaults__"),
-           "kwdefaults": _of_function("__kwdefaults__")}  # fmt: skip
-    return None if None in out.values() else out  # type: ignore[return-value]
-
-
-_LAYOUT: Any = ()
-
-
 def layout() -> dict[str, int] | None:
-    """`_layout`, looked for once."""
-    global _LAYOUT
-    if _LAYOUT == ():
-        _LAYOUT = _layout()
-    return _LAYOUT
+    """Offsets, or None where something is not where it is expected."""
+    return objects.layout(lambda: Tensor(np.zeros(2)))
 
 
 class Writer:

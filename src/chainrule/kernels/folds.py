@@ -13,25 +13,30 @@ import numpy as np
 
 from . import compiler, math, runtime
 from .calls import Calls, NotSupported, kernel_type, prod
-from .lang import DType, Kernel, Value, f64
+from .lang import DType, Kernel, Value, compute_type, f64
 
 Fold = Callable[[str, Callable[[Value], Value]], Value]
 MOST = 1 << 12  # entries: beyond, the loops over vectors of :mod:`.sums` are faster
+ROWS = 16  # of so many even where rows are long
 
 
 class Folds:
     """``f(x)``: what `body` makes of every sequence; ``body(k, n, first, fold, *scalars)``, where ``fold(kind, term)`` goes through the entries.
 
-    `narrow`: not for float64, where double precision has no range or digits to spare.
+    `narrow`: not for float64, where double precision has no range or digits to spare. `exact`: nothing is rounded, so that the type of the
+    entries will do, and rows of any length.
     """
 
-    def __init__(self, name: str, body: Callable[..., Value], scalars: int = 0, narrow: bool = False) -> None:
-        self.name, self.body, self.scalars, self.narrow = name, body, scalars, narrow
+    def __init__(
+        self, name: str, body: Callable[..., Value], scalars: int = 0, narrow: bool = False, exact: bool = False
+    ) -> None:
+        self.name, self.body, self.scalars, self.narrow, self.exact = name, body, scalars, narrow, exact
         self.made: dict[DType, Callable[..., Any]] = {}
         self.calls = Calls(self.prepare)
 
     def build(self, dtype: DType) -> Kernel:
-        k = Kernel(f"fold_{self.name}_{dtype}", f64)
+        own = compute_type(dtype) if self.exact else f64
+        k = Kernel(f"fold_{self.name}_{dtype}", own)
         x, y = k.array("x", dtype), k.array("y", dtype)
         rows, n = k.size("rows"), k.size("n")
         scalars = [k.scalar(f"c{i}") for i in range(self.scalars)]
@@ -39,12 +44,12 @@ class Folds:
             base = row * n
 
             def fold(kind: str, term: Callable[[Value], Value]) -> Value:
-                acc = k.acc(kind, wide=f64)
-                with k.reducing(n, [acc], unroll=1) as j:
+                acc = k.acc(kind, wide=own)
+                with k.reducing(n, [acc], unroll=4 if self.exact else 1) as j:
                     acc.add(term(x[base + j]))
                 return acc.total()
 
-            y[row] = self.body(k, n.to(f64), x[base], fold, *scalars)
+            y[row] = self.body(k, n.to(own), x[base], fold, *scalars)
         return k
 
     def prepare(
@@ -53,8 +58,12 @@ class Folds:
         """The function of arrays of one type and shape."""
         dtype, ndim = kernel_type(xd), len(shape)
         summed = sorted(d % ndim for d in dim)
-        if not prod(shape) or prod(shape) > MOST or not summed or (self.narrow and dtype is f64):
+        if not prod(shape) or not summed or (self.narrow and dtype is f64):
             raise NotSupported
+        if prod(shape) > MOST:
+            own = summed == list(range(ndim - len(summed), ndim))
+            if not self.exact or not own or prod(shape) < ROWS * prod(tuple([shape[d] for d in summed])):
+                raise NotSupported
         f = self.made.get(dtype)
         if f is None:
             f = self.made[dtype] = compiler.compile_kernel(self.build(dtype))
@@ -111,8 +120,8 @@ def _with_nan(k: Kernel, fold: Fold, y: Value) -> Value:
     return k.select(bad.ne(bad), bad, y)
 
 
-largest = Folds("largest", lambda k, n, first, fold: _with_nan(k, fold, fold("max", lambda v: v)))
-smallest = Folds("smallest", lambda k, n, first, fold: _with_nan(k, fold, -fold("max", lambda v: -v)))
+largest = Folds("largest", lambda k, n, first, fold: _with_nan(k, fold, fold("max", lambda v: v)), exact=True)
+smallest = Folds("smallest", lambda k, n, first, fold: _with_nan(k, fold, -fold("max", lambda v: -v)), exact=True)
 total = Folds("sum", lambda k, n, first, fold: fold("add", lambda v: v), narrow=True)
 greatest = Folds("abs_max", lambda k, n, first, fold: _with_nan(k, fold, fold("max", abs)))
 mean = Folds("mean", lambda k, n, first, fold: fold("add", lambda v: v) / n)

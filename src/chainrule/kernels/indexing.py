@@ -121,6 +121,56 @@ def build_put(name: str) -> Kernel:
     return k
 
 
+def build_extreme(name: str, low: bool, include: bool) -> Kernel:
+    """`y`, which holds what is compared with, raised (lowered, if `low`) to ``src[a, j, b]`` at ``[a, i[a, j, b], b]``; NaN wins.
+
+    Unless `include`, what was there before does not count where anything is written.
+    """
+    t = BY_NAME[name]
+    k = Kernel(f"extreme_{'low' if low else 'high'}{'' if include else '_alone'}_{name}", f64 if t.size == 8 else f32)
+    i, src, y = k.strided("i", i64), k.array("src", t), k.array("y", t)
+    rows, n, m, width, ia, ij, ib = _sizes(k)
+
+    def work(a: Value, first: Value, columns: Value, part: Value) -> None:
+        def each(do: Callable[[Value, Value], None]) -> None:
+            with k.loop(0, m) as j, k.loop(first, first + columns) as b:
+                do((a * n + i[a * ia + j * ij + b * ib]) * width + b, (a * m + j) * width + b)
+
+        def begin(at: Value, of: Value) -> None:
+            y[at] = src[of]
+
+        def compare(at: Value, of: Value) -> None:
+            old, new = y[at], src[of]
+            better = (new < old if low else new > old) | new.ne(new)
+            y[at] = k.select(better, new, old)
+
+        if not include:
+            each(begin)
+        each(compare)
+
+    _owned(k, rows, width, work, m * k.minimum(width, TILE) * 2)
+    return k
+
+
+def build_bisect(name: str, right: bool) -> Kernel:
+    """How many entries of a sequence of n lie before each of m values, by halving it as often as `turns` says."""
+    t = BY_NAME[name]
+    k = Kernel(f"bisect_{'right' if right else 'left'}_{name}", f64 if t.size == 8 else f32)
+    x, v, y = k.array("x", t), k.array("v", t), k.array("y", i64)
+    n, m, turns = k.size("n"), k.size("m"), k.size("turns")
+    with k.grid((m + 255) // 256, cost=turns * 2048) as g, k.loop(g * 256, k.minimum(g * 256 + 256, m)) as e:
+        low, high, value = k.var(i64, 0), k.var(i64, n), v[e]
+        with k.loop(0, turns):
+            middle = (low.get() + high.get()) // 2
+            entry = x[k.minimum(middle, n - 1)]
+            after = ((entry > value if right else entry >= value) ^ True) & (low.get() < high.get())
+            begin, end = k.select(after, middle + 1, low.get()), k.select(after, high.get(), middle)
+            low.set(begin)
+            high.set(end)
+        y[e] = low.get()
+    return k
+
+
 def build_last() -> Kernel:
     """``y[a, j, b]``: is no later index of the column the same; `memory` is n entries of a tile for each part."""
     k = Kernel("last_each", f64)
@@ -215,6 +265,8 @@ BUILDERS: dict[str, Callable[..., Kernel]] = {
     "take": build_take,
     "add": build_add,
     "put": build_put,
+    "extreme": build_extreme,
+    "bisect": build_bisect,
     "last": build_last,
     "order": build_order,
     "count": build_count,
@@ -307,6 +359,29 @@ def put(x: np.ndarray, i: np.ndarray, src: np.ndarray) -> np.ndarray:
     return y
 
 
+def extreme(x: np.ndarray, i: np.ndarray, src: np.ndarray, low: bool, include: bool) -> np.ndarray:
+    """`x` raised, or lowered, to ``src[a, j, b]`` at ``[a, i[a, j, b], b]``."""
+    _plain(x, src)
+    rows, n, width = x.shape
+    if not x.size or not src.size or x.dtype != src.dtype:
+        raise NotSupported
+    f, y = _code("extreme", _floats(x.dtype), low, include), empty(x.shape, x.dtype)
+    steps = _steps(i, src.shape)
+    np.copyto(y, x)
+    f(runtime.pool(), i, src, y, rows, n, src.shape[1], width, *steps)
+    return y
+
+
+def bisect(x: np.ndarray, v: np.ndarray, right: bool) -> np.ndarray:
+    """Where each value belongs in a sequence, which is halved whether or not it is sorted."""
+    _plain(x, v)
+    if not x.size or not v.size or x.dtype != v.dtype:
+        raise NotSupported
+    f, y = _code("bisect", _floats(x.dtype), right), empty(v.shape, np.int64)
+    f(runtime.pool(), x, v, y, x.size, v.size, x.size.bit_length())
+    return y
+
+
 def last(i: np.ndarray, n: int) -> np.ndarray:
     """Where no later index of the column is the same, for an index into n entries of ``[a, m, b]``."""
     rows, m, width = i.shape
@@ -356,9 +431,9 @@ MOST = LEAST  # entries
 
 
 def _prepare_at(what: str, xd: np.dtype, shape: tuple[int, ...], own: tuple[int, ...], dim: int) -> Any:
-    """ "take", "put" or "add" along `dim` of arrays of a shape by contiguous indices of the shape `own`, as a function of the arrays.
+    """ "take", "put", "add" or "extreme" (" low", " alone") along `dim` of arrays of a shape by contiguous indices of the shape `own`.
 
-    It gives None where the arrays do not lie as they must.
+    It is a function of the arrays, and gives None where the arrays do not lie as they must.
     """
     d = dim % len(shape)
     if len(own) != len(shape) or shape[:d] != own[:d] or shape[d + 1 :] != own[d + 1 :] or 0 in shape or 0 in own:
@@ -389,6 +464,16 @@ def _prepare_at(what: str, xd: np.dtype, shape: tuple[int, ...], own: tuple[int,
             return None if f(threads(), i, src, y, *sizes) is False else y
 
         return put
+    if what.startswith("extreme"):
+        g = _code("extreme", _floats(xd), "low" in what, "alone" not in what)
+
+        def extreme(x: np.ndarray, i: np.ndarray, src: np.ndarray) -> Any:
+            if not i.flags.c_contiguous or not i.flags.aligned:
+                return None
+            y = x.copy()
+            return None if g(threads(), i, src, y, *sizes) is False else y
+
+        return extreme
     f = _code("add", _floats(xd))
 
     def add(x: np.ndarray, i: np.ndarray, src: np.ndarray) -> Any:
@@ -413,7 +498,30 @@ def _prepare_outside(low: int, high: int, shape: tuple[int, ...]) -> Any:
     return outside
 
 
-_at, _outside = Calls(_prepare_at), Calls(_prepare_outside)
+def _prepare_sums(xd: np.dtype, m: int, n: int, rest: tuple[int, ...]) -> Any:
+    """``y[r] = the sum of g[j] with i[j] = r`` for r below n, of m rows of the shape `rest`, as a function of the arrays."""
+    width = prod(rest)
+    if not (m and n and width) or max(m, n) * width > MOST:
+        raise NotSupported
+    f, zeros = _code("add", _floats(xd)), np.zeros((1, n, width), xd)
+    threads, new, out, size = runtime.pool, np.empty, (n, *rest), _scratch(1, n, width, np.float64).size
+
+    def sums(g: np.ndarray, i: np.ndarray) -> Any:
+        if not i.flags.c_contiguous or not i.flags.aligned:
+            return None
+        y = new(out, xd)
+        done = f(threads(), zeros, i, g, y, new(size), 1, n, m, width, 0, 1, 0)
+        return None if done is False else y
+
+    return sums
+
+
+_at, _outside, _sums = Calls(_prepare_at), Calls(_prepare_outside), Calls(_prepare_sums)
+
+
+def summing(xd: np.dtype, m: int, n: int, rest: tuple[int, ...]) -> Any:
+    """The function of `_prepare_sums`, or None."""
+    return _sums[xd, m, n, rest]
 
 
 def at(what: str, x: np.ndarray, i: np.ndarray, dim: int) -> Any:
@@ -426,4 +534,19 @@ def outside_of(i: np.ndarray, low: int, high: int) -> Any:
     return _outside[low, high, i.shape] if i.dtype == np.int64 else None
 
 
-__all__ = ["LEAST", "Array", "add", "add_rows", "at", "count", "last", "outside", "outside_of", "put", "take"]
+__all__ = [
+    "LEAST",
+    "Array",
+    "add",
+    "add_rows",
+    "at",
+    "bisect",
+    "count",
+    "extreme",
+    "last",
+    "outside",
+    "outside_of",
+    "put",
+    "summing",
+    "take",
+]

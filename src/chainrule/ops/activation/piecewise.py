@@ -308,6 +308,9 @@ def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
     return _threshold(input, threshold, value)
 
 
+_not_in_place = threshold
+
+
 def _threshold(input: Tensor, at: Any, value: Any) -> Tensor:
     return where(input <= at, value, input) if varies(at, value) else threshold_p.bind(input, at=at, value=value)
 
@@ -315,6 +318,8 @@ def _threshold(input: Tensor, at: Any, value: Any) -> Tensor:
 @public("nn.functional.threshold", out=False)
 def functional_threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """``input`` where it is above the threshold, else ``value``."""
+    if not inplace:
+        return _not_in_place(input, threshold, value)
     need_real("threshold", input)
     return finish("threshold", input, _threshold(input, threshold, value), inplace)
 

@@ -7,14 +7,17 @@ The NumPy formula is the specification and what runs on small or strided arrays,
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from ...core import dtypes as dt
+from ...core import pulls as pulls
 from ...core.declare import LARGE, pointwise
 from ...core.errors import ZERO
 from ...core.op import Op
+from ...core.recall import MAKE
 from ...core.tensor import Tensor
 from ...core.types import REAL_NUMS
 
@@ -47,6 +50,8 @@ class Large:
     Without a formula it is the one that the kernels have under the name. None where there is no code for the operands.
     """
 
+    settles = True  # whether `special` finds what the call would do
+
     def __init__(
         self, name: str, formula: Callable[..., Any] | None = None, cost: int = 1, boolean: bool = False, least: int = 0
     ) -> None:
@@ -68,21 +73,32 @@ class Large:
         arrays = [k for k, x in enumerate(xs) if type(x) is np.ndarray and x.ndim]
         if not all(type(v) in (int, float, bool) for v in static.values()):
             return None
-        if not arrays or max(xs[k].size for k in arrays) < self.least or not self._takes(xs):
+        if not arrays or not self._takes(xs) or not self._enough([xs[k].shape for k in arrays]):
             return None
         f = self.made.get(key)
         go = (self._make(key, static) if f is None else f).at(*xs)
         if go is None:
             return None
 
+        def otherwise(*xs: Any) -> Any:
+            y = self(*xs, **static)
+            return body(*xs, **static) if y is None else y
+
         def quick(*xs: Any) -> Any:
             for k in arrays:
                 if not xs[k].flags.c_contiguous:
-                    return body(*xs, **static)
+                    return otherwise(*xs)
             y = go(*xs)
             return body(*xs, **static) if y is None else y
 
         return quick
+
+    def _enough(self, shapes: list[tuple[int, ...]]) -> bool:
+        """Whether there are as many elements as a loop is worth; what only moves and adds numbers counts those of the result."""
+        least = self.least
+        if any(prod(s) >= least for s in shapes):
+            return True
+        return self.cost == 1 and prod(map(prod, shapes)) >= least and prod(np.broadcast_shapes(*shapes)) >= least
 
     def _takes(self, xs: list[Any]) -> bool:
         """Whether the operands are what `__call__` is asked with: of one real type, beside numbers and, first, truth values."""
@@ -112,6 +128,8 @@ class LargePower(Large):
         n = int(n)
         return self._whole(n)(operands[0]) if 2 <= n <= 4 else None
 
+    settles = False
+
     def special(self, body: Any, xs: list[Any], static: dict[str, Any]) -> Any:
         return None
 
@@ -128,7 +146,7 @@ class LargePower(Large):
 class LargeCopy:
     """A copy of an array of many elements in pooled memory, in rows where that is asked for."""
 
-    least, formula, cost = 1 << 15, None, 1
+    least, formula, cost, settles = 1 << 15, None, 1, False
 
     def special(self, body: Any, xs: list[Any], static: dict[str, Any]) -> Any:
         return None
@@ -152,9 +170,25 @@ COSTS = {
 LARGE.update({name: Large(name, cost=cost) for cost, names in COSTS.items() for name in names.split()})
 LARGE.update({name: Large(name, boolean=True) for name in "lt le gt ge eq ne isnan isfinite".split()})
 # Of these NumPy makes three calls and more: the compiled loop is quicker at any size.
-for _n in "sign sgn nan_to_num lerp addcmul addcdiv xlogy floor_divide erfinv lgamma i0 i0e i1 i1e polygamma".split():
+for _n in (
+    "deg2rad rad2deg copysign clamp clamp_min clamp_max sign sgn nan_to_num lerp addcmul addcdiv xlogy floor_divide "
+    "erfinv lgamma i0 i0e i1 i1e polygamma"
+).split():
     LARGE[_n].least = 0
+
+
+def _recognised(tensor: type, tape: type) -> Any:
+    """The code that recognises calls (:mod:`....core.recall`)."""
+    from ...kernels.recall import machine
+
+    return machine(tensor, tape)
+
+
+MAKE.append(_recognised)
 LARGE["clone"] = LargeCopy()
+LARGE["logical_and"] = Large("logical_and_real", lambda k, a, b: a.ne(0.0) & b.ne(0.0), boolean=True)
+LARGE["logical_or"] = Large("logical_or_real", lambda k, a, b: a.ne(0.0) | b.ne(0.0), boolean=True)
+LARGE["logical_and"].least = LARGE["logical_or"].least = COSTLY_LEAST  # NumPy converts both
 LARGE["pow"] = LargePower("pow", cost=8)
 
 
@@ -193,6 +227,19 @@ def compiled(
         f = made[key] = Kernel("_".join([name, *_named(static)]), lambda k, *values: kernel(k, *values, **static), cost)
         return f
 
+    spread: dict[Any, Any] = {}
+
+    def loops(key: Any, static: dict[str, Any]) -> Any:
+        """The same formula for operands in any layout, and broadcast."""
+        f = spread.get(key)
+        if f is None:
+            from ...kernels.elementwise import Elementwise
+
+            f = spread[key] = Elementwise(
+                "_".join([name, "spread", *_named(static)]), lambda k, *values: kernel(k, *values, **static), cost
+            )
+        return f
+
     def body(*xs: Any, **static: Any) -> Any:
         x = xs[0]
         key = tuple(static.items()) if static else ()
@@ -204,7 +251,10 @@ def compiled(
         try:
             return f(*xs)
         except NotSupported:
-            # A cotangent that is one number spread over an array is worth a copy; what broadcasts is left to NumPy.
+            y = loops(key, static)(*xs) if all(type(v) is np.ndarray and v.dtype is x.dtype for v in xs) else None
+            if y is not None:
+                return y
+            # What has no such loop is worth a copy where all are of one shape; the rest is left to NumPy.
             try:
                 if all(v.shape == x.shape for v in xs):
                     return f(*[np.ascontiguousarray(v).reshape(v.shape) for v in xs])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from cmath import isfinite
 from typing import Any
 
@@ -13,8 +14,9 @@ from ...core.dispatch import innermost
 from ...core.errors import ZERO
 from ...core.op import Op
 from ...core.registry import public
+from ...core.straight import straight
 from ...core.tensor import Tensor
-from ...core.types import ALL_NUMS, COMPLEX_NUMS, FLOAT_NUMS
+from ...core.types import ALL_NUMS, COMPLEX_NUMS, FLOAT_NUMS, REAL_NUMS
 from .bits import _swapped
 
 
@@ -71,7 +73,7 @@ def _floor_divide(a: Any, b: Any) -> Any:
 
 
 floor_divide_p = pointwise(
-    "floor_divide", _floor_divide, ZERO, ZERO, fast=frozenset(), doc="``input // other``, rounded down."
+    "floor_divide", _floor_divide, ZERO, ZERO, fast=REAL_NUMS, doc="``input // other``, rounded down."
 )
 
 
@@ -119,6 +121,7 @@ def _is_bool(x: Any) -> bool:
 
 
 @public("add", methods="add", inplace="add_")
+@functools.partial(straight, taped=False)
 def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """``input + alpha * other``.
 
@@ -141,6 +144,7 @@ def _check_alpha(name: str, a: Any, b: Any, alpha: Any) -> None:
 
 
 @public("sub subtract", methods="sub subtract", inplace="sub_ subtract_")
+@functools.partial(straight, taped=False)
 def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """``input - alpha * other``."""
     for x in (input, other):

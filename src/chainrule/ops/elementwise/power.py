@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from ...core import dtypes as dt
 from ...core.declare import pointwise
 from ...core.registry import public
 from ...core.samples import Given, S, sample
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ...core.types import COMPLEX_NUMS, FLOAT_NUMS
 from .elementary import log, sqrt
@@ -124,6 +126,7 @@ def _power(a: Any, b: Any) -> Tensor:
 
 
 @public("pow", methods="pow", inplace="pow_")
+@functools.partial(straight, taped=False)
 def pow(input: Any, exponent: Any) -> Tensor:
     """``input ** exponent``; 0 ** 0 is 1 (NaN for a complex tensor as exponent), and its derivatives are 0."""
     if not isinstance(input, Tensor) and not isinstance(exponent, Tensor):

@@ -6,6 +6,7 @@ from typing import Any
 
 from ...core import dtypes as dt
 from ...core.op import Op
+from ...core.recalled import recalled
 from ...core.registry import check_out, public
 from ...core.shapes import zeros_like_tensor
 from ...core.tensor import Tensor
@@ -45,7 +46,7 @@ def _checked(p: Op, takes: str) -> Any:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = p.__doc__
     function.op = p  # type: ignore[attr-defined]
-    return function
+    return recalled(p, function)
 
 
 def zeros_like(x: Any) -> Any:

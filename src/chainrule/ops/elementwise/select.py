@@ -18,9 +18,52 @@ def _mask_like(c: Any, g: Any) -> Any:
     return c if c.shape == g.shape else c.expand(*g.shape)
 
 
+def _where(c: Any, a: Any, b: Any) -> Any:
+    return np.where(c, a, b)
+
+
+def _quickly(xs: list[Any], kw: dict[str, Any]) -> Any:
+    """The loop for large arrays on small ones: it moves the same bits."""
+    arrays = [x for x in xs if isinstance(x, np.ndarray)]
+    if (
+        len(arrays) < 2
+        or not all(x.ndim and x.size for x in arrays)
+        or xs[0] is not arrays[0]
+        or xs[0].dtype.kind != "b"
+    ):
+        return None
+    d = arrays[1].dtype
+    if d not in dt.REALS or d in dt.HALVES or any(x.dtype is not d for x in arrays[2:]):
+        return None
+    go = LOOP[0].at(*xs) if LOOP else _loop().at(*xs)
+    if go is None:
+        return None
+    first = [k for k, x in enumerate(xs) if isinstance(x, np.ndarray)]
+
+    def quick(*xs: Any) -> Any:
+        for k in first:
+            if not xs[k].flags.c_contiguous:
+                return np.where(*xs)
+        y = go(*xs)
+        return np.where(*xs) if y is None else y
+
+    return quick
+
+
+LOOP: list[Any] = []
+
+
+def _loop() -> Any:
+    from ...kernels.elementwise import FORMULAS, Elementwise
+
+    LOOP.append(Elementwise("where", FORMULAS["where"], 1))
+    return LOOP[0]
+
+
+_where.special = _quickly  # type: ignore[attr-defined]
 where_p = pointwise(
     "where",
-    lambda c, a, b: np.where(c, a, b),
+    _where,
     None,
     lambda t, y, c, a, b: where_p.bind(c, t, 0),
     lambda t, y, c, a, b: where_p.bind(c, 0, t),

@@ -15,6 +15,7 @@ from ...core.samples import Given, S, sample
 from ...core.shapes import broadcast_shapes, constant, wrap_dim, zeros
 from ...core.straight import straight
 from ...core.tensor import Tensor
+from ...kernels import indexing
 from ..elementwise.select import where, where_p
 from ..shape.in_each import in_each, same_size, whole_nest
 from .gather import check_range_p, gather
@@ -197,6 +198,16 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements of `input` where the mask holds, in one dim."""
     if mask.dtype is not dt.bool_:
         raise RuntimeError(f"masked_select: expected BoolTensor for mask, got {mask.dtype}")
+    if input._interp is None and mask._interp is None and input.__class__ is Tensor and mask.__class__ is Tensor:
+        x, m = input._value, mask._value
+        if (
+            type(x) is np.ndarray
+            and type(m) is np.ndarray
+            and x.shape == m.shape
+            and m.ndim
+            and x.size < indexing.LEAST
+        ):
+            return Tensor(x[m])
     if input.shape == mask.shape:
         return input[mask] if mask.ndim else input.reshape(1)[mask.reshape(1)]
     shape = broadcast_shapes(input.shape, mask.shape, what="masked_select")
@@ -260,8 +271,11 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
         return tuple(Tensor(i) for i in found.T.copy()) if as_tuple else Tensor(found)
     if as_tuple:
         return tuple(Tensor(i) for i in np.nonzero(v if v.ndim else v.reshape(1)))
-    found = np.argwhere(v)
-    return Tensor(found.reshape(len(found), v.ndim).astype(np.int64))
+    at = (v if v.ndim else v.reshape(1)).nonzero()
+    found = np.empty((len(at[0]), v.ndim), np.int64)
+    for k in range(v.ndim):
+        found[:, k] = at[k]
+    return Tensor(found)
 
 
 @public("argwhere", methods="argwhere", out=False)
@@ -318,6 +332,10 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
 # -- tables -----------------------------------------------------------------------------------------------------------
 
 
+_least: Any = np.minimum.reduce
+_most: Any = np.maximum.reduce
+
+
 def _classes(tensor: Tensor) -> int:
     """One more than the largest class; under vmap every example must have the same number, as rows of one result do."""
     v = values(tensor, "one_hot without num_classes")
@@ -339,6 +357,13 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """Zeros with a one at the class's place in a new last dim."""
     if tensor.dtype is not dt.int64:
         raise RuntimeError(f"one_hot is only applicable to index tensor of type LongTensor, got {tensor.dtype}")
+    v = tensor._value
+    if tensor.__class__ is Tensor and tensor._interp is None and type(v) is np.ndarray and v.size:
+        n = int(_most(v, None)) + 1 if num_classes == -1 else num_classes
+        if _least(v, None) >= 0 and n > 0 and (num_classes == -1 or _most(v, None) < n):
+            y = np.zeros((v.size, n), np.int64)
+            y.reshape(-1)[v.reshape(-1) + np.arange(0, v.size * n, n)] = 1
+            return Tensor(y.reshape((*v.shape, n)))
     if num_classes == -1:
         if tensor.numel() == 0:
             raise RuntimeError("one_hot: can not infer total number of classes from empty tensor; pass num_classes")

@@ -203,7 +203,7 @@ class Plan:
 _TENSOR, _WHOLE, _NEW, _DOTS, _INT = range(5)
 
 
-def _coded(key: Any) -> tuple[list[int], list[Tensor]] | None:
+def _coded(key: Any) -> tuple[tuple[int, ...], list[Tensor]] | None:
     """An index with tensors of numbers in it as numbers and these tensors; None for others, and for what is not plain."""
     pattern: list[int] = []
     tensors: list[Tensor] = []
@@ -228,7 +228,7 @@ def _coded(key: Any) -> tuple[list[int], list[Tensor]] | None:
             pattern += (_INT, k)
         else:
             return None
-    return (pattern, tensors) if tensors else None
+    return (tuple(pattern), tensors) if tensors else None
 
 
 def _decoded(pattern: Any, tensors: Any) -> tuple[Any, ...]:
@@ -255,6 +255,13 @@ def _written(x: Tensor, value: Tensor, accumulate: bool, pattern: Any, *tensors:
     return _rewritten(x, _decoded(pattern, tensors), value, accumulate)
 
 
+@straight
+def _by_number(x: Tensor, i: Tensor) -> Tensor:
+    """``x[i]``: rows by number."""
+    n = x.shape[0]
+    return take_rows_p.bind(x, wrap_index_p.bind(i, n=n, dim=0), r=x.ndim - 1, s=i.ndim, n=n)
+
+
 def _getitem(self: Tensor, key: Any) -> Tensor:
     """``x[key]``: ints, slices, None, Ellipsis, boolean masks and index tensors, mixed."""
     if type(key) is int and self.ndim:
@@ -267,8 +274,7 @@ def _getitem(self: Tensor, key: Any) -> Tensor:
         and key.ndim
         and self.ndim
     ):
-        n = self.shape[0]  # rows by number: no view to be taken before
-        return take_rows_p.bind(self, wrap_index_p.bind(key, n=n, dim=0), r=self.ndim - 1, s=key.ndim, n=n)
+        return _by_number(self, key)  # no view to be taken before
     if SEEN and self.is_nested:
         from ...payloads.nested.public_forms import index_nested
 

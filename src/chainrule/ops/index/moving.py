@@ -129,7 +129,7 @@ def _flat(i: Any, dim: int, shape: tuple[int, ...]) -> Any:
     return np.broadcast_to(flat, i.shape).reshape(-1) if flat.shape != i.shape else flat.reshape(-1)
 
 
-def _folded(x: Any, i: Any, dim: int) -> tuple[Any, Any]:
+def folded(x: Any, i: Any, dim: int) -> tuple[Any, Any]:
     """An array and an index of the same other axes as ``[a, n, b]``; NotSupported for others."""
     d = dim % x.ndim
     if x.shape[:d] != i.shape[:d] or x.shape[d + 1 :] != i.shape[d + 1 :]:
@@ -159,7 +159,7 @@ def gather(x: Any, i: Any, dim: int) -> Any:
     """``y[a][b] = x[i[a][b]][b]`` for dim 0, and so on."""
     if i.size >= LEAST:
         try:
-            a, at = _folded(x, i, dim)
+            a, at = folded(x, i, dim)
             return indexing.take(a, at, at.shape[1]).reshape(i.shape)
         except NotSupported:
             pass
@@ -174,7 +174,7 @@ def scatter_add(x: Any, i: Any, src: Any, dim: int) -> Any:
             return y
     if i.size >= LEAST and x.dtype in dt.REALS and src.dtype == x.dtype:
         try:
-            a, at = _folded(x, i, dim)
+            a, at = folded(x, i, dim)
             return indexing.add(a, at, np.ascontiguousarray(src).reshape(at.shape)).reshape(x.shape)
         except NotSupported:
             pass
@@ -191,7 +191,7 @@ def scatter(x: Any, i: Any, src: Any, dim: int) -> Any:
     """`x` with `src`, which has the shape of `i`, written to the places that gather would read."""
     if i.size >= LEAST:
         try:
-            a, at = _folded(x, i, dim)
+            a, at = folded(x, i, dim)
             return indexing.put(a, at, np.ascontiguousarray(src).reshape(at.shape)).reshape(x.shape)
         except NotSupported:
             pass

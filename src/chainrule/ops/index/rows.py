@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from ...core import dtypes as dt
 from ...core.batching import lift_rank
 from ...core.declare import op
 from ...core.shapes import zeros
 from ...core.sizes import SEEN
 from ...core.tensor import Tensor
+from ...kernels.indexing import LEAST
 from ..elementwise.select import where_p
 from . import moving
 from .moving import sums, take
@@ -68,6 +70,18 @@ take_rows_p = op(
 take_rows_p.__doc__ = "Rows `i` of the `n` rows of `x`."
 
 
+def _taken(xs: list[Any], kw: dict[str, Any]) -> Any:
+    """NumPy's own call, where there are no leading axes to be matched."""
+    x, i = xs
+    axis = x.ndim - kw["r"] - 1
+    if i.ndim != kw["s"] or x.size >= LEAST or not (i.size and x.size):
+        return None
+    return lambda x, i: x.take(i, axis)
+
+
+take_rows_p.special = _taken
+
+
 def _flat_rows(i: Any, lead: tuple[int, ...], s: int, n: int) -> Any:
     """Numbers of rows, `n` for each entry of the leading axes, as numbers in one big list."""
     if lead:
@@ -101,6 +115,30 @@ add_rows_p = op(
 add_rows_p.__doc__ = "Zeros of n rows with `g` added at rows `i`: the transpose of taking rows."
 
 
+def _summed(xs: list[Any], kw: dict[str, Any]) -> Any:
+    """By one call of compiled code: the sums of `sums`, rounded once."""
+    g, i = xs
+    n, r, s = kw["n"], kw["r"], kw["s"]
+    if g.ndim != r + s or i.ndim != s or g.dtype not in dt.REALS or g.dtype in dt.HALVES:
+        return None
+    return moving.indexing.summing(g.dtype, i.size, n, g.shape[s:]) if i.dtype == np.int64 else None
+
+
+def _add_quickly(xs: list[Any], kw: dict[str, Any]) -> Any:
+    go = _summed(xs, kw)
+    if go is None:
+        return None
+
+    def add(g: Any, i: Any) -> Any:
+        y = go(g, i)
+        return _add(g, i, **kw) if y is None else y
+
+    return add
+
+
+add_rows_p.special = _add_quickly
+
+
 def _set(x: Any, i: Any, v: Any, *, r: int, s: int) -> Any:
     lx, li, lv = _lead(x, r + 1), _lead(i, s), _lead(v, r + s)
     lead = lx if lx == li == lv else np.broadcast_shapes(lx, li, lv)
@@ -111,11 +149,27 @@ def _set(x: Any, i: Any, v: Any, *, r: int, s: int) -> Any:
     return out
 
 
+def _set_quickly(xs: list[Any], kw: dict[str, Any]) -> Any:
+    """One assignment of NumPy's, where there are no leading axes to be matched."""
+    x, i, v = xs
+    r, s = kw["r"], kw["s"]
+    if x.ndim != r + 1 or i.ndim != s or v.shape != i.shape + x.shape[1:] or x.size >= LEAST:
+        return None
+
+    def put(x: Any, i: Any, v: Any) -> Any:
+        y = x.copy()
+        y[i] = v
+        return y
+
+    return put
+
+
 set_rows_p = op(
     "set_rows",
     batch=lambda size, xs, flags, *, r, s: set_rows_p.bind(*_aligned(size, xs, flags, [r + 1, s, r + s]), r=r, s=s),
     moves=True,
 )(_set)
+set_rows_p.special = _set_quickly
 set_rows_p.__doc__ = "`x` with rows `i` replaced by `v`; of repeated rows the last wins."
 
 take_rows_p.jvp([lambda t, y, x, i, **kw: take_rows_p(t, i, **kw), None])

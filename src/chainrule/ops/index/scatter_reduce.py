@@ -21,6 +21,7 @@ from ..elementwise.select import where
 from ..linalg.matmul import rounded_once
 from ..shape.in_each import whole_nest
 from ..shape.slices import cat
+from . import moving
 from .along import _source, _vector
 from .gather import at_least_1d, check_index, check_range_p, gather_p, scatter_add_p
 from .rows import add_rows_p
@@ -33,6 +34,12 @@ def _extremum(name: str, fn: Any) -> Any:
     def p(x: Any, i: Any, src: Any, *, dim: int, include: bool) -> Any:
         if not i.size:
             return x.copy()
+        try:
+            a, at_ = moving.folded(x, i, dim)
+            own = np.ascontiguousarray(src if src.shape == i.shape else src[tuple(slice(0, m) for m in i.shape)])
+            return moving.indexing.extreme(a, at_, own.reshape(at_.shape), fn is np.minimum, include).reshape(x.shape)
+        except moving.NotSupported:
+            pass
         n = i.ndim
         grid: list[Any] = [np.arange(m).reshape([-1 if k == a else 1 for k in range(n)]) for a, m in enumerate(i.shape)]
         grid[dim] = i
@@ -42,6 +49,15 @@ def _extremum(name: str, fn: Any) -> Any:
             out[at] = _worst(x.dtype, fn)
         fn.at(out, at, src[tuple(slice(0, m) for m in i.shape)])
         return out
+
+    def special(xs: list[Any], kw: dict[str, Any]) -> Any:
+        """One call of compiled code for arrays that lie as they should."""
+        what = f"extreme{' low' if fn is np.minimum else ''}{'' if kw['include'] else ' alone'}"
+        if xs[0].dtype not in dt.REALS or xs[0].dtype in dt.HALVES:
+            return None
+        return moving.quickly(lambda *vals: p.body(*vals[:-1], **kw), what, xs, kw["dim"])
+
+    p.special = special
 
     def share(y: Any, x: Any, i: Any, src: Any, dim: int, include: bool, like: Any) -> tuple[Any, Any, Any]:
         """How much each place and each source element takes part, and how many do."""

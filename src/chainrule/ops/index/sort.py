@@ -16,6 +16,8 @@ from ...core.shapes import constant, wrap_dim, zeros
 from ...core.sizes import is_ragged
 from ...core.straight import straight
 from ...core.tensor import Tensor
+from ...fallback import NotSupported
+from ...kernels import indexing
 from ...kernels.ordering import LEAST
 from ..shape.in_each import nest_like, whole_nest
 from .gather import check_range_p, gather_p, scatter_p
@@ -265,6 +267,11 @@ def unique_consecutive(
 def searchsorted_p(seq: Any, v: Any, *, right: bool) -> Any:
     """How many entries of each sorted sequence lie before each value."""
     n = seq.shape[-1]
+    if seq.ndim == 1:
+        try:
+            return indexing.bisect(np.ascontiguousarray(seq), np.ascontiguousarray(v), right)
+        except NotSupported:
+            pass
     # NumPy's search is fast but sorts NaN last and remembers the value before; PyTorch's halves whatever it is given.
     if seq.ndim == 1 and n <= v.size and (seq[1:] >= seq[:-1]).all():
         return np.searchsorted(seq, v, "right" if right else "left").astype(np.int64)

@@ -62,19 +62,20 @@ def _sign(p: tuple[int, ...]) -> int:
 
 
 def _by_inverse(a: Any, *es: Any) -> Any:
-    """``C_0`` or ``C_1`` from determinant and inverse, where all matrices are far from singular; else None."""
+    """``C_0`` or ``C_1`` from determinant and inverse, and which matrices are far enough from singular for that; or None."""
     try:
         inv = np.linalg.inv(a)
     except np.linalg.LinAlgError:
         return None
     size = np.abs(a).sum(-2).max(-1) * np.abs(inv).sum(-2).max(-1)
-    if not (size < 1e4).all():
+    near = ~(size < 1e4)
+    if near.all():
         return None
     t, det = np.swapaxes(inv, -1, -2), np.linalg.det(a)[..., None, None]
     if not es:
-        return det * t
+        return det * t, near
     w = inv @ es[0]
-    return det * (np.trace(w, axis1=-2, axis2=-1)[..., None, None] * t - np.swapaxes(w @ inv, -1, -2))
+    return det * (np.trace(w, axis1=-2, axis2=-1)[..., None, None] * t - np.swapaxes(w @ inv, -1, -2)), near
 
 
 def _cofactors(a: Any, *es: Any) -> Any:
@@ -85,7 +86,20 @@ def _cofactors(a: Any, *es: Any) -> Any:
     if n == 0 or k >= n or 0 in lead:
         return np.zeros((*lead, n, n), d)
     if k <= 1 and (quick := _by_inverse(a.astype(wide, copy=False), *es)) is not None:
-        return quick.astype(d, copy=False)
+        y, near = quick[0].astype(d, copy=False), quick[1]
+        if near.any():  # each matrix by its own way
+            at = np.broadcast_to(near, lead)
+            y = np.array(np.broadcast_to(y, (*lead, n, n)))
+            y[at] = _by_singular_values(*[np.broadcast_to(x, (*lead, n, n))[at] for x in (a, *es)])
+        return y
+    return _by_singular_values(a, *es)
+
+
+def _by_singular_values(a: Any, *es: Any) -> Any:
+    """``C_k(a, e_1 .. e_k)`` of any matrices."""
+    k, n, d = len(es), a.shape[-1], a.dtype
+    wide = np.result_type(d, np.float64)
+    lead = np.broadcast_shapes(a.shape[:-2], *[e.shape[:-2] for e in es])
     finite = np.isfinite(a).all(axis=(-2, -1), keepdims=True)  # LAPACK does not come back from an infinity
     u, s, vh = np.linalg.svd(np.where(finite, a.astype(wide, copy=False), 0))
     uh, v = np.conj(np.swapaxes(u, -1, -2)), np.conj(np.swapaxes(vh, -1, -2))

@@ -23,7 +23,7 @@ from ..activation.smooth import log_sigmoid_p
 from ..elementwise.select import where
 from ..index.gather import gather
 from ..linalg.matmul import linear
-from ..reduce.adding import total
+from ..reduce.adding import add, total
 from ..reduce.reductions import _soft, log_softmax_p
 from ..shape.in_each import all_dense, nest_like, whole_nest
 from .elements import REDUCTIONS, reduced, reduction_of
@@ -95,7 +95,7 @@ def _likely(xs: list[Any], kw: dict[str, Any]) -> Any:
     def quick(x: Any, t: Any) -> Any:
         if outside(t) != 0:
             return likelihood_p.body(x, t, **kw)
-        y = total(-x.take(rows + t), (-1,))
+        y = add(-x.take(rows + t), 0)
         return y / n if how == "mean" else y
 
     return quick

@@ -92,7 +92,7 @@ def product(x: Any, dim: tuple[int, ...], keepdim: bool = False) -> Any:
 
 def folded(f: Any, x: Any, dim: tuple[int, ...], keepdim: bool, *scalars: float) -> Any:
     """The compiled fold (:mod:`..kernels.folds`) for arrays like `x`, where there is one."""
-    if x.size > kernels.folds.MOST or type(x) is not np.ndarray or x.dtype not in FOLDED:
+    if (x.size > kernels.folds.MOST and not f.exact) or type(x) is not np.ndarray or x.dtype not in FOLDED:
         return None
     return f.at(x, dim, keepdim, *scalars)
 

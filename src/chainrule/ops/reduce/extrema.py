@@ -67,8 +67,13 @@ FILL = (
 
 
 def _over_dims(name: str, fn: Any) -> Any:
-    p = evenly(name, fn)
     fold = kernels.folds.largest if name == "amax" else kernels.folds.smallest
+
+    def best(x: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
+        go = folded(fold, x, axis, keepdims) if x.size > kernels.folds.MOST else None
+        return fn(x, axis=axis, keepdims=keepdims) if go is None else go(x)
+
+    p = evenly(name, best)
     p.special = lambda xs, kw: folded(fold, xs[0], kw["dim"], kw["keepdim"])
 
     def public_form(input: Tensor, dim: Any = (), keepdim: bool = False, *, fill: Any = None) -> Tensor:

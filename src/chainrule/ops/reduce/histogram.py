@@ -243,6 +243,19 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         raise NotImplementedError(f"bincount: not implemented for input of {input.dtype}, only for integers")
     if minlength < 0:
         raise RuntimeError(f"bincount: minlength should be >= 0, got {minlength}")
+    v = input._value
+    if (
+        weights is None
+        and input.__class__ is Tensor
+        and input._interp is None
+        and type(v) is np.ndarray
+        and v.ndim == 1
+        and 0 < v.size < kernels.indexing.LEAST
+    ):
+        try:
+            return Tensor(np.bincount(v, None, minlength))
+        except (TypeError, ValueError):  # a number below 0, or a type that it does not take
+            pass
     v = values(input, "bincount, whose length depends on the largest entry,")
     v = getattr(v, "rows", v)  # of the components of a nest all together
     if input.ndim != 1 or (v.size and v.min() < 0):

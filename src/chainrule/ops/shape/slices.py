@@ -42,6 +42,12 @@ def slice_p(x: Any, *, key: tuple[Any, ...], old: tuple[int, ...]) -> Any:
     return x[(..., *key)]
 
 
+def _sliced(xs: list[Any], kw: dict[str, Any]) -> Any:
+    key = (..., *kw["key"])
+    return lambda x: x[key]
+
+
+slice_p.special = _sliced
 slice_p.vjp([lambda g, y, x, *, key, old: unslice_p(g, key=key, old=old)])
 
 
@@ -564,6 +570,13 @@ def keeps_format(f: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kw: Any) -> Any:
         y = f(*args, **kw)
         for x in args[:2] or (kw.get("input"),):  # of a convolution its weight as well
+            if (
+                x.__class__ is Tensor
+                and x._interp is None
+                and type(x._value) is np.ndarray
+                and x._value.flags.c_contiguous
+            ):
+                continue
             if isinstance(x, Tensor) and x.ndim in (4, 5):
                 a = innermost(x)
                 if type(a) is np.ndarray and a.ndim == x.ndim and not a.flags.c_contiguous:

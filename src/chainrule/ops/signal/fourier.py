@@ -99,6 +99,57 @@ def _c2r_adjoint(g: Tensor, dims: Dims, norm: str, n: int) -> Tensor:
     return mirrored_p(r2c_p(g, dims=dims, norm=norm, n=n, onesided=True), dim=dims[-1], n=n, times=2.0)
 
 
+def _directly() -> Any:
+    """The transforms beneath ``scipy.fft``, which look at nothing; None where they are not where they were."""
+    try:
+        from scipy.fft._pocketfft import pypocketfft as direct
+
+        x = np.arange(6, dtype=np.float32).reshape(2, 3)
+        z = direct.r2c(x, (1,), True, 0, None, 1)
+        same = np.array_equal(direct.c2c(x, (0,), False, 2, None, 1)[1], np.float32(0.5) * (x[0] - x[1]))
+        return direct if same and np.allclose(direct.c2r(z, (1,), 3, False, 2, None, 1), x) else None
+    except Exception:  # they are not public: whatever goes wrong, there is scipy.fft
+        return None
+
+
+_direct: list[Any] = []
+_WIDE = tuple(np.dtype(t) for t in ("float32", "float64", "complex64", "complex128"))
+_FACTORS = {"none": 0, "root": 1, "all": 2}
+
+
+def _quickly(name: str) -> Any:
+    """The special body of a transform: one call for arrays whose sizes are those of the transform."""
+
+    def special(xs: list[Any], kw: dict[str, Any]) -> Any:
+        (x,), dims = xs, kw["dims"]
+        if not _direct:
+            _direct.append(_directly())
+        axes_ = tuple([d % x.ndim for d in dims])
+        n: int = kw.get("n", 0)
+        size = n if name != "c2r" else n // 2 + 1
+        if (
+            _direct[0] is None
+            or x.dtype not in _WIDE
+            or x.size > SMALL
+            or not x.size
+            or len(set(axes_)) < len(axes_)
+            or (name != "c2c" and x.shape[axes_[-1]] != size)
+        ):
+            return None
+        both = name == "r2c" and not kw["onesided"]
+        f = getattr(_direct[0], "c2c" if both else name)
+        scale = _FACTORS[kw["norm"]]
+        if name == "c2r":
+            return lambda x: f(x, axes_, n, False, scale, None, 1)
+        forward = kw.get("forward", True)
+        return lambda x: f(x, axes_, forward, scale, None, 1)
+
+    return special
+
+
+SMALL = 1 << 12  # entries: beyond, the call costs nothing beside the transform
+for _p, _name in ((c2c_p, "c2c"), (r2c_p, "r2c"), (c2r_p, "c2r")):
+    _p.special = _quickly(_name)
 c2c_p.vjp([lambda g, y, x, *, dims, norm, forward: c2c_p(g, dims=dims, norm=norm, forward=not forward)])
 r2c_p.vjp([lambda g, y, x, *, dims, norm, n, onesided: _r2c_adjoint(g, dims, norm, n, onesided)])
 c2r_p.vjp([lambda g, y, x, *, dims, norm, n: _c2r_adjoint(g, dims, norm, n)])

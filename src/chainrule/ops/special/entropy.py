@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -11,6 +12,7 @@ from ...core.declare import pointwise
 from ...core.op import Op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
+from ...core.straight import straight
 from ...core.tensor import Tensor
 from ...core.types import FLOAT_NUMS
 from ..elementwise.elementary import km, log1p, slope
@@ -105,6 +107,7 @@ xlog1py_p = pointwise("xlog1py", scipy_special("xlog1py"), _in_factor, _in_argum
 
 
 @public("special.xlog1py")
+@functools.partial(straight, taped=False)
 def xlog1py(input: Any, other: Any) -> Tensor:
     """``input * log(1 + other)``, and 0 where `input` is 0 (NaN where `other` is NaN)."""
     one_tensor("xlog1py", input=input, other=other)
