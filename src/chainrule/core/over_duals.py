@@ -15,7 +15,7 @@ from .tensor import Tensor
 
 def dual_level(ts: Any) -> Any:
     """The innermost level of dual numbers that one of the tensors belongs to; None where there is none."""
-    found = None
+    found: Any = None
     for t in ts:
         i = getattr(t, "_interp", None)
         if i is not None and i.fades and (found is None or i.level > found.level):
@@ -25,7 +25,7 @@ def dual_level(ts: Any) -> Any:
 
 def _parts(level: Any, t: Any) -> tuple[Any, Any]:
     """Primal and tangent of a tensor, or of anything else."""
-    return (t._value, t._aux if level.alive else None) if getattr(t, "_interp", None) is level else (t, None)
+    return (t._value, t._aux if level.alive else None) if level is getattr(t, "_interp", 0) else (t, None)
 
 
 @contextlib.contextmanager
