@@ -25,7 +25,9 @@ def dual_level(ts: Any) -> Any:
 
 def _parts(level: Any, t: Any) -> tuple[Any, Any]:
     """Primal and tangent of a tensor, or of anything else."""
-    return (t._value, t._aux if level.alive else None) if level is getattr(t, "_interp", 0) else (t, None)
+    if not isinstance(t, Tensor) or t._interp is not level:
+        return t, None
+    return t._value, t._aux if level.alive else None
 
 
 @contextlib.contextmanager
