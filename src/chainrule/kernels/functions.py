@@ -139,7 +139,7 @@ def logaddexp(k: Kernel, a: Value, b: Value) -> Value:
 def _exp2_minus(k: Kernel, d: Value) -> Value:
     """2**-d for d >= 0; what rounding takes from d log(2) is put back, for e**-x makes x times as much of it"""
     log2 = numbers.log(2.0) if d.dtype is f64 else 0.6931471824645996
-    d = k.minimum(d, k.const(2000.0, d.dtype))  # type: ignore[arg-type]
+    d = k.minimum(d, _const(k, 2000.0, d))
     x = d * log2
     lost = k.fma(d, log2, -x) + d * (2.3190468138462996e-17 if d.dtype is f64 else -1.904654299957768e-09)
     y = exp(k, -x)
