@@ -25,9 +25,9 @@ def dual_level(ts: Any) -> Any:
 
 def _parts(level: Any, t: Any) -> tuple[Any, Any]:
     """Primal and tangent of a tensor, or of anything else."""
-    if not isinstance(t, Tensor) or t._interp is not level:
+    if not isinstance(t, Tensor) or (i := t._interp) is None or i is not level:
         return t, None
-    return t._value, t._aux if level.alive else None
+    return t._value, t._aux if i.alive else None
 
 
 @contextlib.contextmanager
