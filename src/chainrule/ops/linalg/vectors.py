@@ -9,7 +9,9 @@ import numpy as np
 from ...core import dtypes as dt
 from ...core.declare import LARGE, op
 from ...core.dispatch import innermost
+from ...core.op import OPS
 from ...core.shapes import sizes_of
+from ...core.short import kept_arrays
 from ...core.types import FLOAT_NUMS
 
 
@@ -46,9 +48,14 @@ def _sum_of_outer(u: Any, v: Any) -> Any:
     return product(_rows(u).mT, _rows(v))
 
 
-@op("matvec", core="(m,n),(n)->(m)", linear="each", quick=_plain(2, 1, np.dot))
+multiply = np.multiply
+
+
+@op("matvec", core="(m,n),(n)->(m)", linear="each", quick=_plain(2, 1, np.ndarray.dot))
 def matvec_p(a: Any, x: Any) -> Any:
     """``y_i = sum_j a_ij x_j`` over the last axes."""
+    if a.ndim == 2 and x.ndim > 1:  # one matrix: the vectors are the rows of another
+        return OPS["matmul"].body(x, a.T)
     return _wide(lambda a, x: np.matmul(a, x[..., None])[..., 0], a, x)
 
 
@@ -60,9 +67,27 @@ matvec_p.vjp(
 )
 
 
-@op("vecmat", core="(n),(n,k)->(k)", linear="each", quick=_plain(1, 2, np.dot))
+def _small_matvec(n: Any, g: Any) -> Any:
+    """Both cotangents of a small matrix times a vector, in arrays."""
+    xs = kept_arrays(n)
+    if xs is None or g.ndim != 1:
+        return None
+    (a, x), (pa, px) = xs, n.parents
+    if pa is not None and (x.ndim != 1 or x.dtype is not g.dtype):
+        return None
+    if px is not None and (a.ndim != 2 or a.dtype is not g.dtype):
+        return None
+    return None if pa is None else multiply.outer(g, x), None if px is None else g.dot(a)
+
+
+matvec_p.straight = matvec_p.pull_rules, _small_matvec
+
+
+@op("vecmat", core="(n),(n,k)->(k)", linear="each", quick=_plain(1, 2, np.ndarray.dot))
 def vecmat_p(x: Any, a: Any) -> Any:
     """``y_j = sum_i x_i a_ij`` over the last axes."""
+    if a.ndim == 2 and x.ndim > 1:  # one matrix: the vectors are the rows of another
+        return OPS["matmul"].body(x, a)
     return _wide(lambda x, a: np.matmul(x[..., None, :], a)[..., 0, :], x, a)
 
 
@@ -72,6 +97,22 @@ vecmat_p.vjp(
         lambda g, y, x, a: _sum_of_outer(_conj(x), g) if _summed(a, g, x) else outer_p.bind(_conj(x), g),
     ]
 )
+
+
+def _small_vecmat(n: Any, g: Any) -> Any:
+    """Both cotangents of a vector times a small matrix, in arrays."""
+    xs = kept_arrays(n)
+    if xs is None or g.ndim != 1:
+        return None
+    (x, a), (px, pa) = xs, n.parents
+    if px is not None and (a.ndim != 2 or a.dtype is not g.dtype):
+        return None
+    if pa is not None and (x.ndim != 1 or x.dtype is not g.dtype):
+        return None
+    return None if px is None else a.dot(g), None if pa is None else multiply.outer(x, g)
+
+
+vecmat_p.straight = vecmat_p.pull_rules, _small_vecmat
 
 
 def _outer(x: Any, y: Any) -> Any:
@@ -90,7 +131,7 @@ def outer_p(x: Any, y: Any) -> Any:
 outer_p.vjp([lambda g, z, x, y: matvec_p.bind(g, _conj(y)), lambda g, z, x, y: vecmat_p.bind(_conj(x), g)])
 
 
-@op("dot", core="(n),(n)->()", linear="each", quick=_plain(1, 1, np.dot))
+@op("dot", core="(n),(n)->()", linear="each", quick=_plain(1, 1, np.ndarray.dot))
 def dot_p(x: Any, y: Any) -> Any:
     """``sum_i x_i y_i`` over the last axis."""
     return _wide(lambda x, y: np.matmul(x[..., None, :], y[..., :, None])[..., 0, 0], x, y)
