@@ -20,7 +20,7 @@ from .errors import FLOATING, ZERO, GraphFreedError, see
 from .reverse import Leaf, Masked, Node, Pick, Reverse
 from .shapes import sizes_of, zeros, zeros_like_tensor
 from .short import Lean, short_rule
-from .sizes import SEEN, is_ragged
+from .sizes import SEEN, first_ragged, has_ragged, is_ragged
 from .tensor import Tensor
 from .types import COMPLEX_NUMS, REAL_NUMS
 from .views import meta
@@ -283,7 +283,7 @@ def _quickly(
         if noted is None or noted[0] is not op.pull_rules:
             noted = short_rule(op)
         short = noted[2] if lean else noted[1]
-        if short is None or (n.raw if lean else n.args) is None:
+        if short is None or (n.raw if lean else n.args) is None or (SEEN and _is_ragged(n)):
             break
         parents = n.parents
         p = parents[0]
@@ -362,6 +362,14 @@ def _quickly(
         n, v = p, out
     grads[n] = given if v is first else _boxed(v)
     return n
+
+
+def _is_ragged(n: Any) -> bool:
+    """Whether ragged sizes are among what the node's op was told, or among those of its inputs."""
+    op = n.op
+    return (bool(op.sizes) and first_ragged(op.sizes, n.kw) is not None) or any(
+        f is not None and has_ragged(f[0]) for f in n.fits
+    )
 
 
 def _fitted(v: Any, fit: Any) -> Any:
