@@ -104,6 +104,7 @@ def noter(op: Op, fn: Callable[..., Any], nums: frozenset[int], least: int, numb
 
     if not op.differentiable:
         return lambda i, a, b: i.run_binary(op, a, b)
+
     def noted(i: Any, a: Any, b: Any) -> Any:
         if i.open <= CUT.get() or WATCHED.on:
             return i.run_binary(op, a, b)
