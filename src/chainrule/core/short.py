@@ -69,7 +69,11 @@ class _Noting(Interpreter):
         if type(y) is not Tensor or y._value.dtype not in _KINDS:
             raise _Unfit(op.name)
         name = f"v{len(self.lines)}"
-        self.lines.append(f"{name} = {self.name('f', body)}({', '.join(words)})")
+        call = self.name("f", body)
+        below = None if kw else getattr(body, "below", None)
+        if below is not None and words[0] not in self.names:  # an array, and no number
+            call = f"({self.name('f', below[0])} if {words[0]}.size < {below[1]} else {call})"
+        self.lines.append(f"{name} = {call}({', '.join(words)})")
         return Tensor(y, self, name)
 
     def refusal(self, what: str) -> Exception:

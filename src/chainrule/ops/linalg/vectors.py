@@ -11,7 +11,6 @@ from ...core.declare import LARGE, op
 from ...core.dispatch import innermost
 from ...core.op import OPS
 from ...core.shapes import sizes_of
-from ...core.short import kept_arrays
 from ...core.types import FLOAT_NUMS
 
 
@@ -48,7 +47,7 @@ def _sum_of_outer(u: Any, v: Any) -> Any:
     return product(_rows(u).mT, _rows(v))
 
 
-multiply = np.multiply
+multiply, ndarray = np.multiply, np.ndarray
 
 
 @op("matvec", core="(m,n),(n)->(m)", linear="each", quick=_plain(2, 1, np.ndarray.dot))
@@ -69,15 +68,21 @@ matvec_p.vjp(
 
 def _small_matvec(n: Any, g: Any) -> Any:
     """Both cotangents of a small matrix times a vector, in arrays."""
-    xs = kept_arrays(n)
-    if xs is None or g.ndim != 1:
+    if g.ndim != 1:
         return None
-    (a, x), (pa, px) = xs, n.parents
-    if pa is not None and (x.ndim != 1 or x.dtype is not g.dtype):
-        return None
-    if px is not None and (a.ndim != 2 or a.dtype is not g.dtype):
-        return None
-    return None if pa is None else multiply.outer(g, x), None if px is None else g.dot(a)
+    (a, x), (pa, px) = n.args, n.parents
+    ga = gx = None
+    if px is not None:
+        a = a._value
+        if a.__class__ is not ndarray or a.ndim != 2 or a.dtype is not g.dtype:
+            return None
+        gx = g.dot(a)
+    if pa is not None:
+        x = x._value
+        if x.__class__ is not ndarray or x.ndim != 1 or x.dtype is not g.dtype:
+            return None
+        ga = multiply.outer(g, x)
+    return ga, gx
 
 
 matvec_p.straight = matvec_p.pull_rules, _small_matvec
@@ -101,15 +106,21 @@ vecmat_p.vjp(
 
 def _small_vecmat(n: Any, g: Any) -> Any:
     """Both cotangents of a vector times a small matrix, in arrays."""
-    xs = kept_arrays(n)
-    if xs is None or g.ndim != 1:
+    if g.ndim != 1:
         return None
-    (x, a), (px, pa) = xs, n.parents
-    if px is not None and (a.ndim != 2 or a.dtype is not g.dtype):
-        return None
-    if pa is not None and (x.ndim != 1 or x.dtype is not g.dtype):
-        return None
-    return None if px is None else a.dot(g), None if pa is None else multiply.outer(x, g)
+    (x, a), (px, pa) = n.args, n.parents
+    ga = gx = None
+    if px is not None:
+        a = a._value
+        if a.__class__ is not ndarray or a.ndim != 2 or a.dtype is not g.dtype:
+            return None
+        gx = a.dot(g)
+    if pa is not None:
+        x = x._value
+        if x.__class__ is not ndarray or x.ndim != 1 or x.dtype is not g.dtype:
+            return None
+        ga = multiply.outer(x, g)
+    return gx, ga
 
 
 vecmat_p.straight = vecmat_p.pull_rules, _small_vecmat
