@@ -27,6 +27,7 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "numbers": lambda x: (2.0 / (1.0 + (-x).exp()) - 3).sum(),
     "outer": lambda x: cr.outer(x, x.cos()).tanh().sum(),
     "rows": lambda x: (x.reshape(2, 2) @ W[:2] + B).sigmoid().sum(),
+    "numbers beside vectors": lambda x: (x.sum() * B + x.prod() / X + X[:1] * x.exp() + (W + x[0]) @ B * x.amax()).sum(),
     "what chooses": lambda x: cr.where(x > 0.5, x.log(), x * x).sum(),
     "what has no slope": lambda x: (x.floor() + x.sign() * x).sum(),
 }
@@ -69,7 +70,7 @@ def test_all_ways_to_a_gradient(name: str, long_way: Any) -> None:
         y = x * 1.0
         return cr.autograd.grad(f(y), y)[0]
 
-    many = cr.stack([X, X * 0.5, X + 0.1])
+    many = cr.stack([X, X * 0.5, X + 0.1, X * X])  # as many as one has elements: what is not aligned still broadcasts
     ways: list[Callable[[], Any]] = [
         lambda: grad(f)(X),
         backward,
@@ -87,6 +88,11 @@ def test_all_ways_to_a_gradient(name: str, long_way: Any) -> None:
     want = grad(f)(X).numpy()
     for way in ways[1:7]:
         np.testing.assert_array_equal(way().numpy(), want)
+    each = cr.stack([grad(f)(row) for row in many]).numpy()
+    for way in ways[7:9]:
+        np.testing.assert_allclose(way().numpy(), each, rtol=1e-12)
+    weighed = cr.stack([grad(lambda w, x=row: f(w * x))(X) for row in many]).numpy()
+    np.testing.assert_allclose(ways[9]().numpy(), weighed, rtol=1e-12)
     e = 1e-6
     slopes = [(f(X + e * d) - f(X - e * d)).item() / (2 * e) for d in cr.eye(4, dtype=cr.float64)]
     np.testing.assert_allclose(want, slopes, rtol=1e-6, atol=1e-8)

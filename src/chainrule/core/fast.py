@@ -68,7 +68,7 @@ def noter(op: Op, fn: Callable[..., Any], nums: frozenset[int], least: int, numb
             if vb.__class__ is ndarray:
                 na, nb = va.ndim - ra, vb.ndim - rb
                 if core is None:
-                    fit = (na >= nb or not rb) and (nb >= na or not ra)
+                    fit = (nb >= na or not rb) and (na >= nb or not ra)  # aligned from the end
                 else:
                     fit = na == core[0] and nb == core[1]
                 fit = fit and vb.dtype is d and vb.size < least and va.size < least
