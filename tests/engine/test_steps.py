@@ -163,3 +163,15 @@ def test_levels_that_ended_and_modes() -> None:
         assert not (x * 2.0).requires_grad and not (W @ x).requires_grad and not x.exp().requires_grad
     with cr.no_grad():
         np.testing.assert_array_equal(grad(lambda v: (v * v).sum())(X).numpy(), 2 * X.numpy())
+
+
+def test_what_does_not_lead_to_what_is_asked_for_is_not_freed() -> None:
+    x, other = _leaf(), _leaf()
+    y = (x.sin() * 2.0).exp()
+    assert cr.autograd.grad(y.sum(), other, allow_unused=True) == (None,)
+    v = (y * y).detach().requires_grad_()
+    cr.autograd.grad(((v + y).tanh() * v).sum(), v)
+    cr.autograd.grad((v * y).sum(), v)
+    cr.autograd.grad(y.sum(), x)  # its graph is whole
+    with pytest.raises(RuntimeError, match="second time"):
+        cr.autograd.grad(y.sum(), x)

@@ -70,11 +70,12 @@ def quickly(
     alone: set[Node] | None,
     free: bool,
     skipped: list[Node] | None,
+    visited: list[Node] | None = None,
 ) -> Any:
     """Nodes one after the other whose rule is straight-line code on small arrays. The first that is something else is handed back.
 
     With `live`, `todo` is the list of nodes in their order, else a heap. The nodes of `inner` are handed back. With `alone`, the nodes whose
-    cotangents are wanted, it goes on only as long as there is one way on, and what is reached is wanted.
+    cotangents are wanted, it goes on only as long as there is one way on, and notes whom it `visited`: whether the way leads anywhere is not known.
     """
     given = grads[n]
     v = first = given._value
@@ -118,7 +119,9 @@ def quickly(
             out = out[at]
             if out is None:
                 break
-        if free:
+        if visited is not None:
+            visited.append(n)
+        elif free:
             if lean:
                 n.raw = n.kept = None
             elif n.y is not None or n.args[0].__class__ is Tensor:
@@ -203,20 +206,21 @@ def _boxed(v: Any) -> Tensor:
     return g
 
 
-def _one_way(parents: Any, keep: set[Node]) -> bool:
-    """Whether one node at most is to be visited next, and leaves beside it are to be kept."""
-    ways = None
-    for p in parents:
-        if p is None:
-            continue
-        if p.__class__ is Leaf:
-            if p not in keep or p.hooks is not None:
-                return False
-        elif ways is None or ways is p:
-            ways = p
+def _one_way(parents: Any, wanted: set[Node]) -> bool:
+    """Whether two inputs are one, or both leaves whose cotangents are wanted: of other ways nothing is known yet."""
+    p, q = parents
+    if p.__class__ is Leaf and q.__class__ is Leaf:
+        return p in wanted and q in wanted and p.hooks is q.hooks is None
+    return p is q
+
+
+def let_go(nodes: list[Node]) -> None:
+    """Let go of what nodes kept that were visited."""
+    for n in nodes:
+        if n.__class__ is Lean:
+            n.raw = n.kept = None  # type: ignore[attr-defined]
         else:
-            return False
-    return True
+            n.release()
 
 
 def _all_live(parents: Any, live: set[Node]) -> bool:

@@ -18,7 +18,7 @@ from .dispatch import BLOCKED, CUT
 from .errors import ZERO, GraphFreedError, see
 from .reverse import Leaf, Masked, Node, Pick, Reverse
 from .shapes import zeros, zeros_like_tensor
-from .steps import FUSE_SIZE, quickly, shortly
+from .steps import FUSE_SIZE, let_go, quickly, shortly
 from .steps import fit_cotangent as fit_cotangent
 from .tensor import Tensor
 from .types import COMPLEX_NUMS
@@ -80,6 +80,7 @@ def walk_back(
     live: set[Node] | None = None
     plain = rewrap is None and not WATCHED.on
     quick = plain and due is None and early is None and not stop
+    visited: list[Node] = []
     inner: set[Node] | None = None  # nodes to keep that are no leaves
     if wanted is not None:
         keep = set(wanted)
@@ -87,9 +88,11 @@ def walk_back(
         if quick and len(starts) == 1 and (g := starts[0][1]).__class__ is Tensor:
             n = starts[0][0]
             grads[n] = g
-            n = quickly(n, grads, todo, None, inner, keep, free, skipped)
+            n = quickly(n, grads, todo, None, inner, keep, free, skipped, visited)
             starts = [] if n is None else [(n, grads.pop(n))]
         todo, live = _towards([n for n, _ in starts], keep, stop, due)
+        if free and visited and (not starts or starts[0][0] in live):
+            let_go(visited)
     for n, g in starts:
         prev = grads.get(n)
         if g.__class__ is Masked:
