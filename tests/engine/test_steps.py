@@ -27,7 +27,9 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "numbers": lambda x: (2.0 / (1.0 + (-x).exp()) - 3).sum(),
     "outer": lambda x: cr.outer(x, x.cos()).tanh().sum(),
     "rows": lambda x: (x.reshape(2, 2) @ W[:2] + B).sigmoid().sum(),
-    "numbers beside vectors": lambda x: (x.sum() * B + x.prod() / X + X[:1] * x.exp() + (W + x[0]) @ B * x.amax()).sum(),
+    "numbers beside vectors": lambda x: (
+        x.sum() * B + x.prod() / X + X[:1] * x.exp() + (W + x[0]) @ B * x.amax()
+    ).sum(),
     "what chooses": lambda x: cr.where(x > 0.5, x.log(), x * x).sum(),
     "what has no slope": lambda x: (x.floor() + x.sign() * x).sum(),
 }

@@ -218,7 +218,7 @@ def let_go(nodes: list[Node]) -> None:
     """Let go of what nodes kept that were visited."""
     for n in nodes:
         if n.__class__ is Lean:
-            n.raw = n.kept = None  # type: ignore[attr-defined]
+            n.raw = n.kept = None
         else:
             n.release()
 
