@@ -9,7 +9,7 @@ import pytest
 
 import chainrule
 import chainrule.numpy as cnp
-from chainrule.core import walk
+from chainrule.core import steps
 from chainrule.core.op import OPS
 from chainrule.core.short import Lean, short_rule
 from chainrule.core.tensor import Tensor
@@ -39,7 +39,7 @@ def long_way(f: Any) -> Any:
         from chainrule.interop.numpy import direct
 
         with pytest.MonkeyPatch.context() as m:
-            m.setattr(walk, "SMALL", 0)
+            m.setattr(steps, "SMALL", 0)
             m.setattr(direct, "SMALL", 0)
             return f(*args)
 

@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from ..core.op import OPS, Op
+from ..core.watch import WATCHED
 
 
 class FunctionEvent:
@@ -156,6 +157,7 @@ class profile:
     def __enter__(self) -> profile:
         if self.enabled:
             self._token = _ACTIVE.set((self.function_events, None))
+            WATCHED.on += 1  # ops then run one by one
             if not profile._count:
                 for op in OPS.values():
                     op.__dict__["run"] = _timed(op, type(op).run.__get__(op))
@@ -167,6 +169,7 @@ class profile:
     def __exit__(self, *exc: Any) -> None:
         if self.enabled:
             _ACTIVE.reset(self._token)
+            WATCHED.on -= 1
             profile._count -= 1
             if not profile._count:
                 for op in OPS.values():

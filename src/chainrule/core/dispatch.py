@@ -93,6 +93,7 @@ class Interpreter:
     # What few levels change has its default here: making a level is on the way of every transform.
     alive = True
     level: float = 0
+    open = -2.0  # the level, of one that records by nodes alone, while it does: what is asked on the shortest way
     touched: list[weakref.ref[Tensor]] | None = None
     since: dict[int, float] | None = None  # the levels that these were of
     imperative: Interpreter | None = None
@@ -113,7 +114,7 @@ class Interpreter:
         STACK.reset(self._token)
         if CUT.get() != self.floor:
             CUT.set(self.floor)
-        self.alive = False
+        self.alive, self.open = False, -2.0
         if self.leaves is not None:
             self._rehome()
         above = self.imperative

@@ -73,6 +73,7 @@ class Op:
     direct: Any = None
     # ``special(arrays, static) -> function of the arrays``, the body for arrays of these shapes and types, or None: what it asks of them is known then.
     special: Any = None
+    results: int | None = None  # of an op of one input, once it has run on a tape: 1, or 0 for several
     several = False  # whether a pointwise op has more than two operands, or static data
     plain: Any = None  # the body of a pointwise op that takes arrays of real floats as they are
     short: Any = None  # the reverse rules, and what computes them on small arrays (see `short.py`)

@@ -38,7 +38,7 @@ def pulled(n: Node, g: Any, live: Any) -> Any:
         op.pull_by_code = _ours(op)
     if not op.pull_by_code or PAUSED:
         return None
-    key: list[Any] = [op]
+    key: list[Any] = [op, id(op.pull_rules)]  # others may have come in their place
     arrays: list[Any] = []
     several = n.nout > 0
     y = n.y

@@ -225,6 +225,8 @@ class Reverse(Interpreter):
     def run(self, op: Op, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
         if not self.alive:
             self.check(op.name)
+        if len(args) == 1 and self.open > CUT.get() and (y := self._run_one(op, args[0], kw)) is not None:
+            return y
         low: list[Any] = []
         parents: list[Any] = []
         marks: list[bool] = []
@@ -245,6 +247,8 @@ class Reverse(Interpreter):
         need = tuple(marks)
         keep_y, keep_x = (True, None) if self.keep_all else op._keeps.get(need) or op.keeps(need)
         several = type(y) is tuple
+        if op.results is None and len(low) == 1:
+            op.results = 0 if several else 1
         if op.view:
             _hold(low[0], y)
         yv = None if several or y._interp is not None else y._value
@@ -297,6 +301,25 @@ class Reverse(Interpreter):
             else:
                 out.append(Tensor(v, self, Pick(node, k) if k else node))
         return tuple(out)
+
+    def _run_one(self, op: Op, x: Any, kw: dict[str, Any]) -> Any:
+        """An op of one tensor with one result, where nobody looks on; None of all else."""
+        low = x._value
+        if op.results != 1 or WATCHED.on or SEEN or op.view or op.effect or not op.differentiable:
+            return None
+        i = low._interp
+        y = op.run((low,), kw) if i is None else op.bind(low, **kw)
+        if type(y) is tuple:
+            op.results = 0
+            return None
+        keep_y, keep_x = op.keep_one or op.keeps_one()
+        if i is None:
+            a, b = low._value, y._value
+            fit = None if a.dtype is b.dtype and a.shape == b.shape else (a.shape, dt.FROM_NP[a.dtype])
+        else:
+            fit = _fit(low, y)
+        kept = (low if keep_x else None,)
+        return Tensor(y, self, Node(op, kept, y if keep_y else None, (x._aux,), kw, (fit,)))
 
     def run_unary(self, op: Op, x: Tensor) -> Any:
         if not self.alive:
@@ -424,7 +447,7 @@ def _hold(x: Tensor, y: Any) -> None:
 
 
 EAGER = Reverse()
-EAGER.level = 0.0
+EAGER.level = EAGER.open = 0.0
 
 
 def imperative() -> Reverse:
@@ -435,7 +458,7 @@ def imperative() -> Reverse:
     top = stack[-1]
     if top.imperative is None:
         r = Reverse()
-        r.level = top.level + 0.5
+        r.level = r.open = top.level + 0.5
         top.imperative = r
     return top.imperative  # type: ignore[return-value]
 

@@ -69,7 +69,11 @@ class _Noting(Interpreter):
         if type(y) is not Tensor or y._value.dtype not in _KINDS:
             raise _Unfit(op.name)
         name = f"v{len(self.lines)}"
-        self.lines.append(f"{name} = {self.name('f', body)}({', '.join(words)})")
+        call = self.name("f", body)
+        below = None if kw else getattr(body, "below", None)
+        if below is not None and words[0] not in self.names:  # an array, and no number
+            call = f"({self.name('f', below[0])} if {words[0]}.size < {below[1]} else {call})"
+        self.lines.append(f"{name} = {call}({', '.join(words)})")
         return Tensor(y, self, name)
 
     def refusal(self, what: str) -> Exception:
@@ -135,14 +139,33 @@ class Lean(Node):
         self.kept = value
 
 
-def _written(op: Op, rules: Any, lean: bool = False) -> Short:
-    """``short(node, g, array of g)``: the cotangents of the inputs, or None where the node has something else than small real arrays.
+def kept_arrays(n: Any) -> Any:
+    """What a node keeps of its inputs, as arrays and numbers; None where something else is among them."""
+    if n.__class__ is Lean:
+        return n.raw
+    out: list[Any] = []
+    for x in n.args:
+        if x.__class__ is Tensor:
+            x = x._value
+            if x.__class__ is not ndarray:
+                return None
+        elif x is not None and x.__class__ is not float and x.__class__ is not int:
+            return None
+        out.append(x)
+    return out
 
-    Of a lean node, which keeps arrays of one type and numbers: ``short(node, array of g)``, in arrays; the one of an op of one input by itself.
+
+def _written(op: Op, rules: Any, lean: bool = False) -> Short:
+    """``short(node, array of g)``: the cotangents of the inputs in arrays, or None where the node has something else than small real arrays.
+
+    That of an op of one input is by itself. A lean node keeps arrays of one type and numbers, others keep tensors.
     """
     names: dict[str, Any] = {"__name__": __name__, "ndarray": ndarray, "Tensor": Tensor, "asarray": np.asarray}
-    head = ["def short(n, gv):", "    d = gv.dtype"] + (["    parents = n.parents"] if len(rules) > 1 else [])
-    text = head if lean else ["def short(n, g, gv):", "    d, xs, parents = gv.dtype, n.args, n.parents"]
+    text = ["def short(n, gv):", "    d = gv.dtype"]
+    if len(rules) > 1:
+        text.append("    parents = n.parents")
+    if not lean:
+        text.append("    xs = n.args")
     out = []
     for i, rule in enumerate(rules):
         out.append(f"r{i}")
@@ -182,11 +205,8 @@ def _written(op: Op, rules: Any, lean: bool = False) -> Short:
             text.append(pad + _replaced(line, "g", "gv"))
         names.update({rename[k]: v for k, v in called.items()})
         array = f"({result} if {result}.__class__ is ndarray else asarray({result}))"
-        if result == "g":
-            text.append(f"{pad}r{i} = {'gv' if lean else 'g'}")
-        else:
-            text.append(f"{pad}r{i} = {array if lean else f'Tensor{array}'}")
-    text.append(f"    return {out[0]}" if lean and len(out) == 1 else f"    return ({', '.join(out)},)")
+        text.append(f"{pad}r{i} = {'gv' if result == 'g' else array}")
+    text.append(f"    return {out[0]}" if len(out) == 1 else f"    return ({', '.join(out)},)")
     exec(compile("\n".join(text), f"<short rule of {op.name}>", "exec"), names)
     return names["short"]
 
@@ -204,7 +224,7 @@ def short_rule(op: Op) -> tuple[Any, Short | None, Short | None]:
     made: Short | None = None
     lean: Short | None = None
     if op.straight is not None and op.straight[0] is rules:
-        lean = op.straight[1]
+        made = lean = op.straight[1]
     elif op.form == "pointwise" and op.conjugated and type(rules) is list and 1 <= len(rules) <= 2:
         try:
             with np.errstate(all="ignore"):

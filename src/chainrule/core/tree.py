@@ -113,6 +113,10 @@ class Spec:
         self.leaves = leaves
         self.order = order  # the keys of a dict as it had them, which is no part of the shape
 
+    def flat(self) -> bool:
+        """Whether all that the container holds is a leaf."""
+        return len(self.children) == self.leaves == self.children.count(LEAF)
+
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
@@ -211,7 +215,7 @@ def unflatten(leaves: list[Any] | tuple[Any, ...], spec: Spec) -> Any:
         raise ValueError(f"unflatten: {len(leaves)} leaves for a tree of shape {spec}, which has {spec.leaves}")
     if spec.kind is None:
         return leaves[0]
-    if spec.kind is tuple and len(spec.children) == spec.leaves == spec.children.count(LEAF):
+    if spec.kind is tuple and spec.flat():
         return tuple(leaves)
     return _unflatten(spec, iter(leaves))
 

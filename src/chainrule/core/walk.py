@@ -14,58 +14,21 @@ from numpy import ndarray
 
 from . import dispatch
 from . import dtypes as dt
-from .dispatch import BLOCKED, CUT, constant, innermost
-from .errors import FLOATING, ZERO, GraphFreedError, see
+from .dispatch import BLOCKED, CUT, constant
+from .errors import ZERO, GraphFreedError, see
 from .reverse import Leaf, Masked, Node, Pick, Reverse
-from .shapes import sizes_of, zeros
-from .short import Lean, short_rule
-from .sizes import SEEN, is_ragged
+from .shapes import zeros
+from .steps import FUSE_SIZE, let_go, quickly, shortly
+from .steps import fit_cotangent as fit_cotangent
 from .tensor import Tensor
-from .types import COMPLEX_NUMS, REAL_NUMS
+from .types import COMPLEX_NUMS
 from .watch import WATCHED, WATCHERS
 
 _by_seq = operator.attrgetter("seq")
-SMALL = (
-    1 << 14
-)  # elements below which a rule runs as straight-line code: beyond, ops have kernels, and their calls cost nothing beside them
-
 # A pointwise rule on large arrays as one loop: ``FUSE(op, which, rule, g, y, xs, kw)``, or None; set by ops/elementwise/fusing.py.
 FUSE: Any = None
-FUSE_SIZE = 1 << 12
 # Reverse rules of other ops on small arrays as straight-line code: ``STRAIGHT(node, g, live)``, or None; set by straight.py.
 STRAIGHT: Any = None
-
-
-def fit_cotangent(g: Tensor, shape: tuple[int, ...], d: dt.DType) -> Tensor:
-    """The cotangent brought back to its input's space: realness, type, and a sum over what was broadcast."""
-    gd = dt.FROM_NP[innermost(g).dtype]
-    if gd is d and sizes_of(g) == shape:
-        # A ragged size that is the same in all components equals an int, but a gradient has the structure of its input.
-        return g if not SEEN or [*map(is_ragged, sizes_of(g))] == [*map(is_ragged, shape)] else g.reshape(shape)
-    if gd is not d:
-        if gd.category == dt.COMPLEX and d.category != dt.COMPLEX:
-            g = g.real
-        if d.np.itemsize >= g.dtype.np.itemsize or sizes_of(g) == shape:
-            g = g.to(d)
-    gs = g.shape
-    if gs != shape:
-        extra = len(gs) - len(shape)
-        # Dims of size 1 first: only then may the nesting dim of ragged components be one of the others.
-        ones = tuple(k - len(shape) for k, n in enumerate(shape) if n == 1 and gs[k + extra] != 1)
-        if ones and extra > 0 and not g.is_nested:
-            g = g.sum((*range(extra), *[k + len(gs) for k in ones]), True).reshape(shape)  # in one sum, rounded once
-        else:
-            if ones:
-                g = g.sum(ones, True)
-            if extra > 0:
-                g = g.sum(tuple(range(extra)))
-        if tuple(g.shape) != shape:
-            g = g.expand(*shape)
-        if gd is not d and g.dtype is not d:  # a wider type is summed before it is rounded
-            g = g.to(d)
-    if SEEN and [*map(is_ragged, sizes_of(g))] != [*map(is_ragged, shape)]:
-        g = g.reshape(shape)
-    return g
 
 
 def reachable(starts: Iterable[Node]) -> list[Node]:
@@ -115,9 +78,21 @@ def walk_back(
     result: dict[Node, Any] = {}
     keep: set[Node] | None = None
     live: set[Node] | None = None
+    plain = rewrap is None and not WATCHED.on
+    quick = plain and due is None and early is None and not stop
+    visited: list[Node] = []
+    inner: set[Node] | None = None  # nodes to keep that are no leaves
     if wanted is not None:
         keep = set(wanted)
+        inner = {n for n in keep if type(n) is not Leaf} or None
+        if quick and len(starts) == 1 and (g := starts[0][1]).__class__ is Tensor:
+            n = starts[0][0]
+            grads[n] = g
+            n = quickly(n, grads, todo, None, inner, keep, free, skipped, visited)
+            starts = [] if n is None else [(n, grads.pop(n))]
         todo, live = _towards([n for n, _ in starts], keep, stop, due)
+        if free and visited and (not starts or starts[0][0] in live):
+            let_go(visited)
     for n, g in starts:
         prev = grads.get(n)
         if g.__class__ is Masked:
@@ -134,15 +109,12 @@ def walk_back(
     if due is not None and live is None:
         for n in due:
             heappush(todo, (-n.seq, n))
-    plain = rewrap is None and not WATCHED.on
-    quick = plain and keep is None and free and skipped is None and due is None and early is None
     while todo:
         n = heappop(todo)[1] if live is None else todo.pop()
-        if quick and not masks:
-            special = _quickly(n, grads, todo)
-            if special is None:
+        if quick and not masks and (g := grads.get(n)) is not None and g._interp is None:
+            n = quickly(n, grads, todo, live, inner, None, free, skipped)
+            if n is None:
                 continue
-            n = special
         g = grads.pop(n, None)
         if g is None and n not in others:
             if due is None or n not in due:
@@ -177,7 +149,7 @@ def walk_back(
                 g = _run_before(n, g)
         rules = op.pull_rules
         if rules is not None and plain and not masks and n.args is not None:
-            gs = _shortly(n, g, rules, live)
+            gs = shortly(n, g, rules, live)
             if gs is None and op.pull_by_code is not False and STRAIGHT is not None:
                 gs = STRAIGHT(n, g, live)
             if gs is None:
@@ -251,179 +223,15 @@ def walk_back(
 def walk_lean(n: Any, g: Tensor) -> dict[Node, Any]:
     """`walk_back` from one lean node to the leaves, with little to set up."""
     grads: dict[Node, Any] = {n: g}
-    heap: list[tuple[int, Node]] = []
+    todo: list[Any] = []
     while not WATCHED.on:
-        n = _quickly(n, grads, heap)
+        n = quickly(n, grads, todo, None, None, None, True, None)
         if n is not None:
             break
-        if not heap:
+        if not todo:
             return grads
-        n = heappop(heap)[1]
+        n = heappop(todo)[1]
     return walk_back(list(grads.items()))
-
-
-def _quickly(n: Any, grads: dict[Node, Any], heap: list[tuple[int, Node]]) -> Node | None:
-    """The common case: nodes of one result with a rule for each input, that nobody looks at. The first that is none of these is handed back."""
-    g = v = None  # the cotangent of the node: a tensor, its array, or both
-    while True:
-        if v is None:
-            g = grads.get(n)
-            if g is None:
-                break  # the cotangents of its results lie elsewhere
-            v = g._value
-        small = type(v) is ndarray and v.size < SMALL and v.dtype.num in REAL_NUMS
-        if small and n.__class__ is Lean:
-            if g is not None:
-                del grads[n]
-                g = None
-            n, v = _along(n, v, grads, heap)
-            if n is None:
-                return None
-        lean = n.__class__ is Lean
-        args = n.raw if lean else n.args
-        if args is None or n.rare:
-            break
-        op = n.op
-        rules = op.pull_rules
-        if rules is None:
-            break
-        gs: Any = None
-        if small and not lean:
-            noted = op.short
-            if noted is None or noted[0] is not rules:
-                noted = short_rule(op)
-            if (short := noted[1]) is not None:
-                try:
-                    gs = short(n, g if g is not None else Tensor(v), v)
-                except FLOATING:
-                    gs = None  # by the rules, whose ops know what to do
-        if gs is None:
-            if g is None:
-                g = Tensor(v)
-            gs = _by_rules(n, g, rules, None)
-            for gi in gs:
-                if gi.__class__ is Masked:  # by the general way: it is computed once more
-                    grads[n] = g
-                    return n
-        if n.__class__ is Lean:
-            n.raw = n.kept = None
-        elif n.y is not None or args[0].__class__ is Tensor:
-            n.args = n.y = None
-        else:
-            n.release()
-        grads.pop(n, None)
-        last: Any = None
-        for p, gi, fit in zip(n.parents, gs, n.fits, strict=False):
-            if p is None or gi is None:
-                continue
-            if fit is not None and not (type(w := gi._value) is ndarray and w.shape == fit[0] and w.dtype is fit[1].np):
-                gi = fit_cotangent(gi, *fit)
-            prev = grads.get(p)
-            if prev is not None:
-                grads[p] = prev + gi
-                continue
-            grads[p] = gi
-            if type(p) is not Leaf or p.hooks is not None:
-                if last is not None:
-                    heappush(heap, (-last.seq, last))
-                last = p
-        if last is None:
-            return None
-        if heap and -heap[0][0] > last.seq:
-            heappush(heap, (-last.seq, last))
-            return None
-        n, g, v = last, None, None
-    if v is not None:
-        grads[n] = Tensor(v) if g is None else g
-    return n
-
-
-def _along(n: Any, v: Any, grads: dict[Node, Any], heap: list[tuple[int, Node]]) -> tuple[Any, Any]:
-    """Lean nodes, from `n` with the cotangent `v` on, in arrays alone. The node that goes by another way and its cotangent are handed back, if there is one."""
-    top = -heap[0][0] if heap else -1
-    while n.__class__ is Lean:
-        op = n.op
-        noted = op.short
-        if noted is None or noted[0] is not op.pull_rules:
-            noted = short_rule(op)
-        short = noted[2]
-        if short is None or n.raw is None or n.rare:
-            break
-        try:
-            out = short(n, v)
-        except FLOATING:
-            break  # by the rules, whose ops know what to do
-        if out is None:
-            break
-        n.raw = n.kept = None
-        if out.__class__ is not tuple:
-            p = n.parents[0]
-            if n.fits[0] is None and p.__class__ is Lean and p.seq > top and p not in grads:
-                # Nothing that was made later is left: this is all that comes together for the next node.
-                n, v = p, out
-                continue
-            out = (out,)
-        last: Any = None
-        for p, w, fit in zip(n.parents, out, n.fits, strict=False):
-            if p is None or w is None:
-                continue
-            if fit is not None and not (w.shape == fit[0] and w.dtype is fit[1].np):
-                w = fit_cotangent(Tensor(w), *fit)._value
-            if p is last:
-                v = _sum(Tensor(v), w)._value
-            elif (prev := grads.get(p)) is not None:
-                grads[p] = _sum(prev, w)
-            elif p.__class__ is Leaf and p.hooks is None:
-                grads[p] = Tensor(w)
-            else:
-                if last is not None:
-                    grads[last] = Tensor(v)
-                    heappush(heap, (-last.seq, last))
-                last, v = p, w
-        if last is None:
-            return None, None
-        top = -heap[0][0] if heap else -1
-        if top > last.seq:
-            grads[last] = Tensor(v)
-            heappush(heap, (-last.seq, last))
-            return None, None
-        n = last
-    return n, v
-
-
-def _sum(g: Tensor, w: Any) -> Tensor:
-    """A cotangent and an array that adds to it."""
-    v = g._value
-    if v.__class__ is ndarray and v.dtype is w.dtype and v.ndim and v.shape == w.shape:
-        try:
-            return Tensor(v + w)
-        except FLOATING:
-            pass  # by the op, which knows what to do
-    return g + Tensor(w)
-
-
-def _shortly(n: Node, g: Any, rules: Any, live: set[Node] | None) -> Any:
-    """The cotangents of the inputs of a pointwise op by straight-line code on small real arrays; None where there is none for them."""
-    op = n.op
-    if op.form != "pointwise" or n.__class__ is Lean or g._interp is not None:
-        return None
-    v = g._value
-    if type(v) is not ndarray or v.size >= FUSE_SIZE or v.dtype.num not in REAL_NUMS:
-        return None
-    noted = op.short
-    if noted is None or noted[0] is not rules:
-        noted = short_rule(op)
-    short = noted[1]
-    if short is None:
-        return None
-    if live is not None and len(n.parents) > 1:
-        for p in n.parents:
-            if p is not None and p not in live:
-                return None
-    try:
-        return short(n, g, v)
-    except FLOATING:
-        return None  # by the rules, whose ops know what to do
 
 
 def _towards(

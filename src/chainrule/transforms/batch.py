@@ -46,6 +46,10 @@ def _batch_size(dims: list[Any], leaves: list[Any]) -> int:
     return size
 
 
+def _is_dim(d: Any) -> bool:
+    return d is None or d.__class__ is int
+
+
 def vmap(
     func: Callable[..., Any],
     in_dims: Any = 0,
@@ -90,6 +94,8 @@ def vmap(
                 if not isinstance(x, Tensor):
                     _refuse_leaf(x, in_d)
             dims = [in_d] * len(leaves)
+        elif type(in_d) is tuple and len(in_d) == len(args) == len(leaves) and all(map(_is_dim, in_d)) and spec.flat():
+            dims = list(in_d)  # tensors beside each other: the common case
         else:
             try:
                 dims = broadcast_prefix(in_d, args)

@@ -46,6 +46,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         if not isinstance(x, Tensor) and are_arrays(leaves):
             return door().pullback(vjp, f, primals, has_aux)
     with Reverse() as level:
+        level.open = level.level
         xs = lift(level, "vjp", leaves)
         inputs, like = [x._aux for x in xs], [x._value for x in xs]
         out = f(*unflatten(xs, spec))
@@ -155,6 +156,7 @@ def _gradient(
             if not isinstance(x, Tensor) and are_arrays(leaves):
                 return door().gradient(_gradient, f, argnums, nums, has_aux, args, kw)
     with Reverse() as level:
+        level.open = level.level
         xs = lift(level, "grad", leaves)
         # The function may write to its arguments: what they are now is noted here.
         if one:

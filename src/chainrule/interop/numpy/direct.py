@@ -18,9 +18,9 @@ from ...core.errors import FLOATING
 from ...core.op import Op
 from ...core.reverse import Reverse, _count
 from ...core.short import Lean, short_rule
+from ...core.steps import SMALL
 from ...core.types import REAL_NUMS
 from ...core.views import meta
-from ...core.walk import SMALL
 from ...core.watch import WATCHED
 from ...ops.linalg.matmul import matmul_p
 from ...ops.reduce.reductions import ALL_DIMS, sum_p

@@ -17,10 +17,11 @@ from ...core.dispatch import leaving
 from ...core.reverse import Leaf, Reverse
 from ...core.shapes import unit
 from ...core.short import Lean
+from ...core.steps import SMALL
 from ...core.tensor import Tensor
 from ...core.tree import flatten, tree_map, unflatten
 from ...core.types import REAL_NUMS
-from ...core.walk import SMALL, walk_back, walk_lean
+from ...core.walk import walk_back, walk_lean
 from ...transforms.common import lower
 from ...transforms.reverse import scalar_of
 from .value import Array, as_constant, check_array, entered, wrap

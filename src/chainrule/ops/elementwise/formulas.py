@@ -283,6 +283,7 @@ def compiled(
 
     body.__name__ = name
     body.special = special  # type: ignore[attr-defined]
+    body.below = None if () in ready else (plain, least)  # type: ignore[attr-defined]  # what runs on fewer elements than that
     body.kernel = kernel  # type: ignore[attr-defined]  # for whoever renders the op into a loop of his own
     return body
 

@@ -18,6 +18,7 @@ from ...core.primitives import permute_p
 from ...core.registry import public
 from ...core.samples import S, sample
 from ...core.shapes import broadcast_shapes, sizes_of
+from ...core.short import kept_arrays
 from ...core.sizes import is_ragged
 from ...core.straight import straight
 from ...core.tensor import Tensor
@@ -88,7 +89,7 @@ def times(a: Any, b: Any, c: Any = None) -> Any:
 def _two(a: Any, b: Any) -> Any:
     """The product of two matrices of one float type, by the shortest way."""
     if a.ndim == 2 and b.ndim == 2 and a.dtype is b.dtype and a.dtype.num in FLOAT_NUMS:
-        return np.dot(a, b) if a.size < LONG else times(a, b)
+        return a.dot(b) if a.size < LONG else times(a, b)
     return None
 
 
@@ -208,11 +209,13 @@ def _matmul_gb(g: Any, y: Any, a: Any, b: Any) -> Any:
 
 def _small(n: Any, g: Any) -> Any:
     """Both cotangents of a product of small matrices, in arrays."""
-    (a, b), (pa, pb) = n.raw, n.parents
-    if max(g.shape) >= LONG:
+    xs = kept_arrays(n)
+    if xs is None or g.ndim != 2 or max(g.shape) >= LONG:
         return None
-    if g.dtype is not (b if a is None else a).dtype:
-        return None
+    (a, b), (pa, pb) = xs, n.parents
+    for x in xs:
+        if x is not None and (x.dtype is not g.dtype or x.ndim != 2 or x.size >= TALL):
+            return None
     return None if pa is None else g.dot(b.T), None if pb is None else a.T.dot(g)
 
 
@@ -238,7 +241,12 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     """
     if not isinstance(other, Tensor) or not isinstance(input, Tensor):
         raise TypeError(f"matmul: expected two tensors, got {type(input).__name__} and {type(other).__name__}")
-    va, vb = flat_array(input), flat_array(other)
+    ia, ib = input._interp, other._interp
+    # The arrays whose shapes are the tensors' own: of plain ones and those on one tape at once.
+    va = input._value if ia is None else input._value._value if ia.kind == "reverse" else None
+    vb = other._value if ib is None else other._value._value if ib.kind == "reverse" else None
+    if va.__class__ is not np.ndarray or vb.__class__ is not np.ndarray:
+        va, vb = flat_array(input), flat_array(other)
     if va is not None and vb is not None and va.dtype is vb.dtype:
         na, nb = va.ndim, vb.ndim
         if na == nb == 2:

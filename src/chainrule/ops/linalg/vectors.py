@@ -9,6 +9,7 @@ import numpy as np
 from ...core import dtypes as dt
 from ...core.declare import LARGE, op
 from ...core.dispatch import innermost
+from ...core.op import OPS
 from ...core.shapes import sizes_of
 from ...core.types import FLOAT_NUMS
 from .long_sums import LONG, in_parts, is_long
@@ -47,6 +48,9 @@ def _sum_of_outer(u: Any, v: Any) -> Any:
     return product(_rows(u).mT, _rows(v))
 
 
+multiply, ndarray = np.multiply, np.ndarray
+
+
 def _by_vector(a: Any, x: Any) -> Any:
     """``a x`` of one matrix and one vector."""
     return in_parts(a, x[:, None])[:, 0] if len(x) >= LONG and is_long(a, x[:, None]) else np.dot(a, x)
@@ -55,6 +59,8 @@ def _by_vector(a: Any, x: Any) -> Any:
 @op("matvec", core="(m,n),(n)->(m)", linear="each", quick=_plain(2, 1, _by_vector))
 def matvec_p(a: Any, x: Any) -> Any:
     """``y_i = sum_j a_ij x_j`` over the last axes."""
+    if a.ndim == 2 and x.ndim > 1:  # one matrix: the vectors are the rows of another
+        return OPS["matmul"].body(x, a.T)
     return _wide(lambda a, x: np.matmul(a, x[..., None])[..., 0], a, x)
 
 
@@ -66,6 +72,28 @@ matvec_p.vjp(
 )
 
 
+def _small_matvec(n: Any, g: Any) -> Any:
+    """Both cotangents of a small matrix times a vector, in arrays."""
+    if g.ndim != 1 or len(g) >= LONG:
+        return None
+    (a, x), (pa, px) = n.args, n.parents
+    ga = gx = None
+    if px is not None:
+        a = a._value
+        if a.__class__ is not ndarray or a.ndim != 2 or a.dtype is not g.dtype:
+            return None
+        gx = g.dot(a)
+    if pa is not None:
+        x = x._value
+        if x.__class__ is not ndarray or x.ndim != 1 or x.dtype is not g.dtype:
+            return None
+        ga = multiply.outer(g, x)
+    return ga, gx
+
+
+matvec_p.straight = matvec_p.pull_rules, _small_matvec
+
+
 def _vector_by(x: Any, a: Any) -> Any:
     """``x a`` of one vector and one matrix."""
     return in_parts(x[None], a)[0] if len(x) >= LONG and is_long(x[None], a) else np.dot(x, a)
@@ -74,6 +102,8 @@ def _vector_by(x: Any, a: Any) -> Any:
 @op("vecmat", core="(n),(n,k)->(k)", linear="each", quick=_plain(1, 2, _vector_by))
 def vecmat_p(x: Any, a: Any) -> Any:
     """``y_j = sum_i x_i a_ij`` over the last axes."""
+    if a.ndim == 2 and x.ndim > 1:  # one matrix: the vectors are the rows of another
+        return OPS["matmul"].body(x, a)
     return _wide(lambda x, a: np.matmul(x[..., None, :], a)[..., 0, :], x, a)
 
 
@@ -83,6 +113,28 @@ vecmat_p.vjp(
         lambda g, y, x, a: _sum_of_outer(_conj(x), g) if _summed(a, g, x) else outer_p.bind(_conj(x), g),
     ]
 )
+
+
+def _small_vecmat(n: Any, g: Any) -> Any:
+    """Both cotangents of a vector times a small matrix, in arrays."""
+    if g.ndim != 1 or len(g) >= LONG:
+        return None
+    (x, a), (px, pa) = n.args, n.parents
+    ga = gx = None
+    if px is not None:
+        a = a._value
+        if a.__class__ is not ndarray or a.ndim != 2 or a.dtype is not g.dtype:
+            return None
+        gx = a.dot(g)
+    if pa is not None:
+        x = x._value
+        if x.__class__ is not ndarray or x.ndim != 1 or x.dtype is not g.dtype:
+            return None
+        ga = multiply.outer(x, g)
+    return gx, ga
+
+
+vecmat_p.straight = vecmat_p.pull_rules, _small_vecmat
 
 
 def _outer(x: Any, y: Any) -> Any:
@@ -101,7 +153,7 @@ def outer_p(x: Any, y: Any) -> Any:
 outer_p.vjp([lambda g, z, x, y: matvec_p.bind(g, _conj(y)), lambda g, z, x, y: vecmat_p.bind(_conj(x), g)])
 
 
-@op("dot", core="(n),(n)->()", linear="each", quick=_plain(1, 1, np.dot))
+@op("dot", core="(n),(n)->()", linear="each", quick=_plain(1, 1, np.ndarray.dot))
 def dot_p(x: Any, y: Any) -> Any:
     """``sum_i x_i y_i`` over the last axis."""
     return _wide(lambda x, y: np.matmul(x[..., None, :], y[..., :, None])[..., 0, 0], x, y)
