@@ -92,7 +92,7 @@ def lower(level: Any, x: Any) -> Any:
     """A value of a transform's function as the level below sees it."""
     x = level.settle(x)
     if isinstance(x, Tensor) and x._interp is level:
-        return given_back(x._value, x._interp.kind == "reverse")  # type: ignore[union-attr]
+        return given_back(x._value, x._interp.kind == "reverse")
     return x
 
 
