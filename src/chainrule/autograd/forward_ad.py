@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ..core import dispatch
 from ..core.forward import Forward, fit_tangent
 from ..core.tensor import Tensor
-from ..core.views import pin_argument
+from ..core.views import pin
 
 
 class Dual(Forward):
@@ -87,7 +87,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     for what, x in (("primal", tensor), ("tangent", tangent)):
         if x.dtype.category < 2:
             raise ValueError(f"make_dual: Expected {what} to be floating point or complex, but got: {x.dtype}")
-    return Tensor(pin_argument(tensor), _level(level, "make_dual"), pin_argument(fit_tangent(tangent, tensor)))
+    return Tensor(pin(tensor, True), _level(level, "make_dual"), pin(fit_tangent(tangent, tensor), True))
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
