@@ -182,6 +182,8 @@ def as_nested_tensor(
     if isinstance(ts, Tensor):
         if ts.is_nested:
             return ts if dtype is None else ts.to(dtype)
+        if ts.ndim < 2:
+            raise RuntimeError(f"as_nested_tensor: Expected tensor argument to have dim() > 1, got {ts.ndim}")
         ts = ts.unbind(0)
     parts = list(_listed(ts))
     with _no_collection():

@@ -157,3 +157,29 @@ def test_a_copy_of_a_structure_shares_memory_as_the_structure_does() -> None:
     assert cr.equal(cr.tensor(w[1][0].tolist()), q[3] + 1) and cr.equal(w[3], q[3] + 1)
     assert cr.equal(cr.tensor(w[1][1].tolist()), (b - 1).view(6)) and cr.equal(a.view(6), q[3])
     assert a.storage().__sizeof__() - cr.rand(0).storage().__sizeof__() == 24
+
+
+def test_tensors_that_are_exchanged_keep_their_families() -> None:
+    a, b = cr.zeros(3), cr.ones(3)
+    of_a, of_b = a[1:], b[:2]
+    cr.utils.swap_tensors(a, b)
+    assert a.tolist() == [1, 1, 1] and of_a._base is b and of_b._base is a
+    a.fill_(5)
+    b.fill_(7)
+    assert of_b.tolist() == [5, 5] and of_a.tolist() == [7, 7]
+    v = a[1:]
+    cr.utils.swap_tensors(v, a)  # a view and its base
+    assert a._base is v and v.shape == (3,)
+    v.fill_(2)
+    assert a.tolist() == [2, 2] and of_b.tolist() == [2, 2] and of_b._base is v
+    assert copy.deepcopy([v, a])[1].tolist() == [2, 2]
+
+
+def test_loading_into_a_module_without_data_says_that_it_does_nothing() -> None:
+    with cr.device("meta"):
+        model = cr.nn.Linear(3, 5)
+    given = cr.nn.Linear(3, 5).state_dict()
+    with pytest.warns(UserWarning, match="for (weight|bias): copying from a non-meta parameter"):
+        model.load_state_dict(given)
+    model.load_state_dict(given, assign=True)
+    assert cr.equal(model.weight, given["weight"])

@@ -10,7 +10,7 @@ from ..core import dispatch
 from ..core.forward import Forward, fit_tangent
 from ..core.primitives import alias
 from ..core.tensor import Tensor
-from ..core.views import pin_argument
+from ..core.views import pin
 
 
 class Dual(Forward):
@@ -99,7 +99,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         lv.given += [weakref.ref(n) for n in _nodes(given)]
     if tensor.requires_grad:
         tensor = alias(tensor)  # the dual number is a variable beside its primal
-    return Tensor(pin_argument(tensor), lv, pin_argument(given))
+    return Tensor(pin(tensor, True), lv, pin(given, True))
 
 
 def _nodes(x: Tensor) -> list[Any]:

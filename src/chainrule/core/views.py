@@ -138,24 +138,23 @@ def _strip(x: Tensor) -> Tensor:
     return detach_p.bind(x)
 
 
-def pin(x: Tensor) -> Tensor:
-    """A private tensor with the value x has now; later writes to x leave it alone."""
-    if x._interp is None:
-        m = x._meta
-        if m is not None and m.base is not None:
-            m = meta(m.base)
-        elif m is None:
-            m = x._meta = Meta()
-        m.pinned = True
-    return Tensor(x._value, x._interp, x._aux)
+def pin(x: Tensor, shown: bool = False) -> Tensor:
+    """A private tensor with the value x has now; later writes to x leave it alone.
 
-
-def pin_argument(x: Tensor) -> Tensor:
-    """``pin``, for what a transform hands to a function: a result that shows the same memory is copied before it is written to."""
-    y = pin(x)
-    if y._interp is None:
-        m = y._meta = Meta()
-        m.pinned = True
+    `shown`: a function gets it, and a result of that may show the same memory, which is copied before it is written to.
+    """
+    if x._interp is not None:
+        return Tensor(x._value, x._interp, x._aux)
+    m = x._meta
+    if m is not None and m.base is not None:
+        m = meta(m.base)
+    elif m is None:
+        m = x._meta = Meta()
+    m.pinned = True
+    y = Tensor(x._value, None, x._aux)
+    if shown:
+        y._meta = Meta()
+        y._meta.pinned = True
     return y
 
 

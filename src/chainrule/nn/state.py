@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -151,6 +152,12 @@ class State:
                 f"but received {type(new)}"
             )
         lazy = is_lazy(x)
+        if not lazy and not by_assignment and x.is_meta and not new.is_meta:
+            warnings.warn(
+                f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current model, which "
+                f"does nothing; pass assign=True to put the given tensor in its place, or make the module's with to_empty() first",
+                stacklevel=2,
+            )
         known = not lazy and True  # the shape of one that has none raises
         if known and x.ndim == 0 and new.ndim == 1 and new.numel() == 1:
             new = new[0]  # as very old states have it

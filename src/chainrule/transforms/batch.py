@@ -13,7 +13,7 @@ from ..core.payload import COMPOSED, payload_of
 from ..core.shapes import sizes_of
 from ..core.tensor import Tensor
 from ..core.tree import LEAF, broadcast_prefix, flatten, unflatten
-from ..core.views import assign, given_back, is_detached, pin_argument, replay, root_of, view_again
+from ..core.views import assign, given_back, is_detached, pin, replay, root_of, view_again
 from .common import are_arrays, as_tensor_result, named_as, written_to
 
 
@@ -171,7 +171,7 @@ def _run_vmap(
                 low = x.movedim(d, 0) if d and d % x.ndim else x
                 if COMPOSED:
                     low = payload_of(innermost(low)).mapped(low)
-                low = pin_argument(low)
+                low = pin(low, True)
                 xs.append(Tensor(low, level))
                 entered.append(low)
         level.function = (func, held)

@@ -13,7 +13,7 @@ from ..core.dispatch import constant, innermost, leaving
 from ..core.reverse import Leaf, Reverse
 from ..core.shapes import zeros_like_tensor
 from ..core.tensor import Tensor
-from ..core.views import assign, given_back, pin_argument
+from ..core.views import assign, given_back, pin
 
 F = TypeVar("F", bound=Callable[..., Any])
 Argnums = int | tuple[int, ...]
@@ -84,7 +84,7 @@ def lift(level: Reverse, name: str, xs: list[Any]) -> list[Tensor]:
     for x in xs:
         if not isinstance(x, Tensor) or innermost(x).dtype.num not in DIFFERENTIABLE:
             need_diff(name, x)
-        out.append(Tensor(pin_argument(x), level, Leaf()))
+        out.append(Tensor(pin(x, True), level, Leaf()))
     return out
 
 

@@ -10,7 +10,7 @@ from ..core.forward import Forward, fit_tangent
 from ..core.reverse import Reverse
 from ..core.tensor import Tensor
 from ..core.tree import flatten, tree_map, unflatten
-from ..core.views import given_back, pin_argument
+from ..core.views import given_back, pin
 from ..core.walk import reachable
 from ..core.walk_on import walk_forward
 from .common import (
@@ -63,7 +63,7 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = Fa
         if t.shape != x.shape:
             raise RuntimeError(f"jvp: a tangent has shape {list(t.shape)}, but its primal has shape {list(x.shape)}")
     with Forward() as level:
-        duals = [Tensor(pin_argument(x), level, pin_argument(fit_tangent(t, x))) for x, t in zip(xs, ts, strict=True)]
+        duals = [Tensor(pin(x, True), level, pin(fit_tangent(t, x), True)) for x, t in zip(xs, ts, strict=True)]
         entered = [d._value for d in duals]
         out = f(*unflatten(duals, spec))
         aux: Any = None

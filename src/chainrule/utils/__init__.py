@@ -21,6 +21,21 @@ def swap_tensors(t1: Any, t2: Any) -> None:
         t.__dict__.update(new)
         if getattr(t._aux, "owner", None) is not None:  # a leaf knows the tensor it belongs to
             t._aux.owner = weakref.ref(t)
+    _swap_families(t1, t2)
+
+
+def _swap_families(t1: Any, t2: Any) -> None:
+    """Bases and views know each other by what they are now."""
+    other = {id(t1): t2, id(t2): t1}
+    for t in (t1, t2):
+        if t._meta is not None and t._meta.base is not None:
+            t._meta.base = other.get(id(t._meta.base), t._meta.base)
+    roots = {id(r): r for t in (t1, t2) for r in (t, t._meta and t._meta.base) if r is not None and r._meta is not None}
+    for root in roots.values():
+        views = [other.get(id(v), v) for w in root._meta.views or () if (v := w()) is not None]
+        root._meta.views = [weakref.ref(v) for v in views] or None
+        for v in views:
+            v._meta.base = root
 
 
 def set_module(obj: Any, mod: str) -> None:
