@@ -123,6 +123,11 @@ OPTIMISERS: dict[str, Any] = {
     "AMSGrad": lambda p: optim.Adam(p, lr=0.01, amsgrad=True, weight_decay=0.1),
     "Adam, rate a tensor": lambda p: optim.Adam(p, lr=chainrule.tensor(0.01)),
     "AdamW": lambda p: optim.AdamW(p, lr=0.01),
+    "RAdam": lambda p: optim.RAdam(p, lr=0.01),
+    "RAdam, scaled": lambda p: optim.RAdam(p, lr=0.01, betas=(0.9, 0.5)),
+    "RAdam, soon scaled": lambda p: optim.RAdam(p, lr=0.01, betas=(0.9, 0.9)),
+    "ASGD": lambda p: optim.ASGD(p, lr=0.1, lambd=0.1),
+    "ASGD, averages": lambda p: optim.ASGD(p, lr=0.1, lambd=0.1, t0=1),
     "NAdam": lambda p: optim.NAdam(p, lr=0.01),
     "SGD": lambda p: optim.SGD(p, lr=0.1),
     "momentum": lambda p: optim.SGD(p, lr=0.1, momentum=0.9, dampening=0.1, maximize=True),
@@ -145,10 +150,9 @@ def test_compiled_steps_leave_what_the_steps_leave(net: Any, optimiser: str, how
         np.testing.assert_allclose(ours[k], v, rtol=1e-10, atol=1e-10 * np.abs(v).max(), err_msg=k)
 
 
-@pytest.mark.parametrize("kind", ["RAdam", "ASGD", "LBFGS"])
-def test_a_step_that_looks_at_numbers_is_refused_and_leaves_nothing(kind: str) -> None:
+def test_a_step_that_looks_at_numbers_is_refused_and_leaves_nothing() -> None:
     p = nn.Parameter(chainrule.ones(3))
-    o = getattr(optim, kind)([p])
+    o = optim.LBFGS([p])
 
     def step() -> Tensor:
         def loss() -> Tensor:

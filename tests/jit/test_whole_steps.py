@@ -87,21 +87,32 @@ def _step(net: Any, optimizer: Any) -> Any:
     return step
 
 
-def test_whoever_holds_the_memory_of_a_parameter_sees_the_step() -> None:
+HOLDERS: dict[str, Any] = {
+    "an array": lambda t: t.detach().numpy(),
+    "a part of an array": lambda t: t.detach().numpy()[1],
+    "a view": lambda t: t.detach().view(-1),
+    "a row": lambda t: t.data[0],
+    "data": lambda t: t.data,
+    "a buffer": lambda t: memoryview(t.detach().numpy()),
+    "a tensor of the array": lambda t: cr.from_numpy(t.detach().numpy()),
+}
+
+
+@pytest.mark.parametrize("of", ["weight", "state"])
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_whoever_holds_the_memory_sees_the_step(holder: str, of: str) -> None:
     net, optimizer, data = _network()
     step = cr.jit(_step(net, optimizer))
     for _ in range(3):
         step(*data)
-    p, q = net[2].weight, net[0].weight
-    seen, view, flat, kept, box = p.detach().numpy(), p.data[0], p.detach().view(-1), p.detach().clone(), q.data
-    step(*data)
-    assert not np.array_equal(kept.numpy(), p.detach().numpy())
-    assert np.array_equal(seen, p.detach().numpy())
-    assert view.equal(p.detach()[0]) and flat.equal(p.detach().view(-1)) and box.equal(q.detach())
-    state = optimizer.state[p]["exp_avg"]
-    view = state[1]
-    step(*data)
-    assert view.equal(state[1]) and np.array_equal(seen, p.detach().numpy())
+    p = net[2].weight
+    t = p if of == "weight" else optimizer.state[p]["exp_avg"]
+    kept, held = t.detach().clone(), HOLDERS[holder](t)
+    for _ in range(2):
+        step(*data)
+        assert not kept.equal(t.detach())
+        now = HOLDERS[holder](t)
+        assert np.array_equal(np.asarray(held), np.asarray(now))
 
 
 def test_what_was_saved_before_a_step_stays() -> None:

@@ -33,15 +33,24 @@ def _stripped(y: Tensor) -> Tensor:
     return y
 
 
+def _is_free(x: Tensor) -> bool:
+    """Whether a plain tensor's memory is nobody's but its own and that of its views."""
+    m = x._meta
+    return x._interp is None and (m is None or (m.base is None and not m.pinned))
+
+
 def call(r: Any, leaves: list[Any]) -> Any:
     """What the function returns, from its recording, after what it writes."""
     given = [x for x in leaves if isinstance(x, Tensor)]
     boxes = _boxes(r, given)
+    free = [x for x in (*given, *boxes) if _is_free(x)] if r.spent else []
     ys = r.program(*given, *boxes, *r.foreign)
     now = {id(b): t for b, t in zip(r.boxes, boxes, strict=True) if t is not b}
     results = [_stripped(y) if p else y for y, p in zip(ys, r.plain([*given, *boxes, *r.foreign]), strict=True)]
-    if r.spent:
-        release(r, results, given)
+    if r.spent and release(r, results, given):
+        for x in free:  # nobody keeps what the call's node kept
+            if x._meta is not None:
+                x._meta.pinned = False
     del ys  # whoever holds a result holds what a walk back from it needs
     for target, what, k in r.writes:
         x: Any = given[target] if isinstance(target, int) else now.get(id(target), target)

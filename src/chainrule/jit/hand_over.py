@@ -92,8 +92,8 @@ def is_spent(y: Tensor) -> bool:
     return False
 
 
-def release(r: Any, results: list[Any], given: list[Any]) -> None:
-    """Free the node of a call of which every result that it made is spent, or loses its derivative where it is written."""
+def release(r: Any, results: list[Any], given: list[Any]) -> bool:
+    """Free the node of a call of which every result that it made is spent, or loses its derivative where it is written; whether it is."""
     cut = {
         k
         for target, what, k in r.writes
@@ -103,10 +103,11 @@ def release(r: Any, results: list[Any], given: list[Any]) -> None:
     for k, y in enumerate(results):
         if (n := _node(y)) is not None:
             if k not in r.spent and k not in cut:
-                return
+                return False
             nodes[id(n)] = n
     for n in nodes.values():
         n.release()
+    return True
 
 
 def _is_leaf(x: Any) -> bool:

@@ -227,11 +227,14 @@ class RAdam(Elementwise):
         left = 1 - b2**n
         most = 2 / (1 - b2) - 1
         length = most - 2 * n * b2**n / left
-        scaled = length > 5
+        scaled: Any = length > 5
         rate = group["lr"] / (1 - b1**n)
-        if scaled:
-            rate = rate * (left * (length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length)) ** 0.5
-        return means(group) | decay(group, group["decoupled_weight_decay"]) | {"scaled": bool(scaled), "rate": rate}
+        scale = left * (length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length)
+        if isinstance(scaled, Tensor):  # of a step that is being recorded
+            rate = PUBLIC["where"](scaled, rate * PUBLIC["relu"](scale) ** 0.5, rate)
+        else:
+            scaled, rate = bool(scaled), rate * scale**0.5 if scaled else rate
+        return means(group) | decay(group, group["decoupled_weight_decay"]) | {"scaled": scaled, "rate": rate}
 
     @staticmethod
     def rule(xp: Functions, c: Any, p: Any, g: Any, m: Any, v: Any) -> tuple[Any, ...]:
@@ -239,6 +242,8 @@ class RAdam(Elementwise):
         p, g = decayed(c, p, g)
         m = c.b1 * m + c.a1 * g
         v = c.b2 * v + c.a2 * (g * g)
+        if isinstance(c.scaled, Tensor):
+            return p - c.rate * xp.where(c.scaled, m / (xp.sqrt(v) + c.eps), m), m, v
         return p - c.rate * (m / (xp.sqrt(v) + c.eps) if c.scaled else m), m, v
 
 

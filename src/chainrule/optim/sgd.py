@@ -90,11 +90,13 @@ class ASGD(Elementwise):
 
     def coefficients(self, group: dict[str, Any], s: Any) -> dict[str, Any]:
         """The rate and weight that the last step left, and those for the next one."""
-        eta, mu = (v if isinstance(v, Tensor) else float(v) for v in (s.eta, s.mu))
+        eta, mu = map(times, (s.eta, s.mu))
         now = decay(group) | {"eta": eta, "keep": 1 - group["lambd"] * eta, "mu": mu, "averages": mu != 1}
         s.step = s.step + 1
         n, lr = times(s.step), group["lr"]
-        s.eta, s.mu = lr / (1 + group["lambd"] * lr * n) ** group["alpha"], 1 / max(1.0, n - group["t0"])
+        since = n - group["t0"]
+        s.eta = lr / (1 + group["lambd"] * lr * n) ** group["alpha"]
+        s.mu = 1 / (since.clamp(min=1.0) if isinstance(since, Tensor) else max(1.0, since))
         if not isinstance(s.eta, Tensor):  # numbers of the default type, whatever type the state has: as PyTorch's
             s.eta, s.mu = map(get_default_dtype().np.type, (s.eta, s.mu))
         return now
@@ -105,6 +107,8 @@ class ASGD(Elementwise):
         if c.decays:
             g = g + c.decay * p
         p = p * c.keep - c.eta * g
+        if isinstance(c.averages, Tensor):  # of a step that is being recorded
+            return p, xp.where(c.averages, mean + (p - mean) * c.mu, p)
         return p, mean + (p - mean) * c.mu if c.averages else p
 
 
