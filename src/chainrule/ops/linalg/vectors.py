@@ -9,7 +9,6 @@ import numpy as np
 from ...core import dtypes as dt
 from ...core.declare import LARGE, op
 from ...core.dispatch import innermost
-from ...core.op import OPS
 from ...core.shapes import sizes_of
 from ...core.types import FLOAT_NUMS
 
@@ -53,8 +52,6 @@ multiply, ndarray = np.multiply, np.ndarray
 @op("matvec", core="(m,n),(n)->(m)", linear="each", quick=_plain(2, 1, np.ndarray.dot))
 def matvec_p(a: Any, x: Any) -> Any:
     """``y_i = sum_j a_ij x_j`` over the last axes."""
-    if a.ndim == 2 and x.ndim > 1:  # one matrix: the vectors are the rows of another
-        return OPS["matmul"].body(x, a.T)
     return _wide(lambda a, x: np.matmul(a, x[..., None])[..., 0], a, x)
 
 
@@ -91,8 +88,6 @@ matvec_p.straight = matvec_p.pull_rules, _small_matvec
 @op("vecmat", core="(n),(n,k)->(k)", linear="each", quick=_plain(1, 2, np.ndarray.dot))
 def vecmat_p(x: Any, a: Any) -> Any:
     """``y_j = sum_i x_i a_ij`` over the last axes."""
-    if a.ndim == 2 and x.ndim > 1:  # one matrix: the vectors are the rows of another
-        return OPS["matmul"].body(x, a)
     return _wide(lambda x, a: np.matmul(x[..., None, :], a)[..., 0, :], x, a)
 
 
