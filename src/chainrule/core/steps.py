@@ -19,9 +19,8 @@ from .reverse import Leaf, Node
 from .shapes import sizes_of
 from .short import Lean, short_rule
 from .sizes import SEEN, first_ragged, has_ragged, is_ragged
-from .tensor import Tensor
+from .tensor import Meta, Tensor
 from .types import REAL_NUMS
-from .views import meta
 
 # Elements below which a rule runs as straight-line code: beyond, ops have kernels, and their calls cost nothing beside them.
 SMALL = 1 << 14
@@ -126,7 +125,7 @@ def quickly(
                 n.raw = n.kept = None
             elif n.y is not None or n.args[0].__class__ is Tensor:
                 n.args = n.y = None
-            else:
+            elif len(parents) > 1 or n.args[0] is not None:
                 n.release()
         fit = n.fits
         if at == 2:
@@ -161,8 +160,8 @@ def quickly(
                 if skipped is not None and op.none_is_zero:
                     skipped.append(p)
                 return None
-        elif fit[at] is not None:
-            out = _fitted(out, fit[at])
+        elif (f := fit[at]) is not None and (out.shape != f[0] or out.dtype is not f[1].np):
+            out = _fitted(out, f)
         if p.__class__ is Leaf or (todo if live is None else not todo or todo[-1] is not p or p in grads):
             if p.__class__ is Leaf or live is not None or p in grads or -todo[0][0] > p.seq:
                 _add(grads, p, given if out is first else _boxed(out), todo, live)
@@ -202,7 +201,8 @@ def _boxed(v: Any) -> Tensor:
     """A cotangent as a tensor; what shows other memory shares it with somebody."""
     g = Tensor(v)
     if v.base is not None:
-        meta(g).pinned = True
+        g._meta = Meta()
+        g._meta.pinned = True
     return g
 
 

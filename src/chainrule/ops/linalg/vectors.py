@@ -9,7 +9,6 @@ import numpy as np
 from ...core import dtypes as dt
 from ...core.declare import LARGE, op
 from ...core.dispatch import innermost
-from ...core.op import OPS
 from ...core.shapes import sizes_of
 from ...core.types import FLOAT_NUMS
 from .long_sums import LONG, in_parts, is_long
@@ -59,8 +58,6 @@ def _by_vector(a: Any, x: Any) -> Any:
 @op("matvec", core="(m,n),(n)->(m)", linear="each", quick=_plain(2, 1, _by_vector))
 def matvec_p(a: Any, x: Any) -> Any:
     """``y_i = sum_j a_ij x_j`` over the last axes."""
-    if a.ndim == 2 and x.ndim > 1:  # one matrix: the vectors are the rows of another
-        return OPS["matmul"].body(x, a.T)
     return _wide(lambda a, x: np.matmul(a, x[..., None])[..., 0], a, x)
 
 
@@ -102,8 +99,6 @@ def _vector_by(x: Any, a: Any) -> Any:
 @op("vecmat", core="(n),(n,k)->(k)", linear="each", quick=_plain(1, 2, _vector_by))
 def vecmat_p(x: Any, a: Any) -> Any:
     """``y_j = sum_i x_i a_ij`` over the last axes."""
-    if a.ndim == 2 and x.ndim > 1:  # one matrix: the vectors are the rows of another
-        return OPS["matmul"].body(x, a)
     return _wide(lambda x, a: np.matmul(x[..., None, :], a)[..., 0, :], x, a)
 
 
