@@ -33,7 +33,11 @@ def recalled(p: Op, function: Callable[..., Any]) -> Any:
             calls.note(None, args, kw, _plain, direct, True)
             recall = found
 
+    arity = p.arity
+
     def door(around: Any) -> Any:
+        bind = p.bind if around is function else None  # what the function itself comes down to
+
         @functools.wraps(around)
         def call(*args: Any, **kw: Any) -> Any:
             nonlocal seen
@@ -44,6 +48,8 @@ def recalled(p: Op, function: Callable[..., Any]) -> Any:
             seen += 1
             if seen >= due:
                 learn(args, kw)
+            if bind is not None and not kw and len(args) == arity:
+                return bind(*args)
             return around(*args, **kw)
 
         call.straight = call, door, around  # type: ignore[attr-defined]

@@ -48,9 +48,9 @@ def call(r: Any, leaves: list[Any]) -> Any:
     now = {id(b): t for b, t in zip(r.boxes, boxes, strict=True) if t is not b}
     results = [_stripped(y) if p else y for y, p in zip(ys, r.plain([*given, *boxes, *r.foreign]), strict=True)]
     if r.spent and release(r, results, given):
-        for x in free:  # nobody keeps what the call's node kept
-            if x._meta is not None:
-                x._meta.pinned = False
+        for leaf in free:  # nobody keeps what the call's node kept
+            if leaf._meta is not None:
+                leaf._meta.pinned = False
     del ys  # whoever holds a result holds what a walk back from it needs
     for target, what, k in r.writes:
         x: Any = given[target] if isinstance(target, int) else now.get(id(target), target)
@@ -88,7 +88,7 @@ def overlapping(r: Any, leaves: list[Any]) -> bool:
     now = {id(b): t for b, t in zip(r.boxes, boxes, strict=True)}
     for target, what, _ in r.writes:
         if what == "value":
-            x = given[target] if isinstance(target, int) else now.get(id(target), target)
+            x: Any = given[target] if isinstance(target, int) else now.get(id(target), target)
             a = innermost(x)
             if a.size and (times[id(a)] > 1 or places.shared(a, but=a)):
                 return True
