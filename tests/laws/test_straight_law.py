@@ -160,8 +160,9 @@ def test_code_written_for_another_layout(s: Sample, cx: bool, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("grad", [False, True])
-def test_a_result_never_shows_the_memory_of_an_argument(grad: bool) -> None:
+def test_a_result_never_shows_the_memory_of_an_argument(grad: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """What only moves elements is a view of its argument in some layouts, and not in that of the example."""
+    monkeypatch.setattr(code, "PAUSED", [])
     f = code.straight(lambda x: x.mT.reshape(-1))
     for x in (np.ones((3, 3)), np.ones((3, 3)), np.asfortranarray(np.ones((3, 3)))):
         leaf = cr.from_numpy(x).requires_grad_(grad)

@@ -64,13 +64,14 @@ def is_asked(cls: type) -> bool:
     return known
 
 
-def overloaded(args: Iterable[Any]) -> list[Any]:
+def overloaded(args: Iterable[Any], within: tuple[Any, ...] = ()) -> list[Any]:
     """The arguments to be asked, one of each class, subclasses first; in lists and tuples too."""
     found: list[Any] = []
     for a in args:
         if isinstance(a, list | tuple):
-            for x in overloaded(a):
-                _insert(found, x)
+            if not any(a is b for b in within):  # of a list that contains itself the function will say so
+                for x in overloaded(a, (*within, a)):
+                    _insert(found, x)
         elif is_asked(type(a)):
             _insert(found, a)
     return found

@@ -163,12 +163,10 @@ def given_back(x: Any, taped: bool = False) -> Any:
     if x.__class__ is not Tensor or x._interp is not None or type(x._value) is not np.ndarray:
         return x
     m = x._meta
-    if (taped or x._value.base is not None) and (
-        m is None or not m.chain
-    ):  # without a chain it is derived from nothing
-        x = Tensor(x._value)  # the tape may hold the tensor itself
-        m = x._meta = Meta()
-        m.pinned = True
+    if (taped or x._value.base is not None) and (m is None or not m.chain):  # without one it is derived from nothing
+        if taped:
+            x = Tensor(x._value)  # the tape may hold the tensor itself
+        meta(x).pinned = True
     return x
 
 

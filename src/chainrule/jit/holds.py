@@ -223,13 +223,15 @@ def _dict(held: Held, d: dict[Any, Any], queue: list[Any]) -> None:
 
 
 def _function(held: Held, f: FunctionType, queue: list[Any]) -> None:
+    of_library = _of_library(f.__globals__.get("__name__", ""))
     for c in f.__closure__ or ():
         v = _content(c)
-        held._cells.append((c, v))
+        if not of_library:  # what the library counts and remembers is its own
+            held._cells.append((c, v))
         queue.append(v)
     if f.__dict__:
         queue.extend(f.__dict__.values())
-    if _of_library(f.__globals__.get("__name__", "")):
+    if of_library:
         return  # the library holds no tensors of its users
     held._codes.append((f, f.__code__, f.__defaults__, f.__kwdefaults__))
     queue.extend(f.__defaults__ or ())

@@ -9,8 +9,9 @@ from typing import Any
 from ..core import dispatch
 from ..core.batching import Batching
 from ..core.dispatch import constant, innermost, leaving
-from ..core.payload import COMPOSED, payload_of
+from ..core.payload import COMPOSED, STRIDED, payload_of
 from ..core.shapes import sizes_of
+from ..core.sizes import SEEN, ragged_in
 from ..core.tensor import Tensor
 from ..core.tree import LEAF, broadcast_prefix, flatten, unflatten
 from ..core.views import assign, given_back, is_detached, pin, replay, root_of, view_again
@@ -246,6 +247,11 @@ class Mapped:
         return y._value if y._value is not x else x.view(x.shape)
 
 
+def _ragged(link: Any) -> bool:
+    """Whether a link in a chain of views was told a ragged size."""
+    return type(link) is tuple and next(ragged_in(tuple(link[1].values())), None) is not None
+
+
 def _shown(v: Tensor, y: Tensor, inputs: list[Any], level: Any) -> Tensor:
     """A result; as a view of the input whose memory it shows, where it is one: a write to either is then seen in both."""
     base = root_of(y)
@@ -254,6 +260,9 @@ def _shown(v: Tensor, y: Tensor, inputs: list[Any], level: Any) -> Tensor:
             continue
         chain = () if y is box else y._meta.chain  # type: ignore[union-attr]
         if is_detached(chain) or (y is box and box._value is low):
+            break
+        # What speaks of ragged sizes belongs to the level that ends, and examples of a nest share no strides.
+        if SEEN and (payload_of(innermost(low)) is not STRIDED or any(map(_ragged, chain))):
             break
         front = x._meta
         link: tuple[Any, ...] = (Mapped(axis, level.size, level.randomness, chain), {})
