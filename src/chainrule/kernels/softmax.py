@@ -95,30 +95,12 @@ def _prepare_last(xd: np.dtype, shape: tuple[int, ...], log: bool) -> Any:
     return last
 
 
-def _prepare_other(xd: np.dtype, shape: tuple[int, ...], dim: int, log: bool) -> Any:
-    """The same along another dim of a small array, which is copied to the end."""
-    d, n = dim % len(shape), len(shape)
-    if prod(shape) > MOST:
-        raise NotSupported
-    order = (*[a for a in range(n) if a != d], d)
-    back = tuple([order.index(a) for a in range(n)])
-    go, own = _prepare(_Forward, xd, tuple([shape[a] for a in order]), log), tuple([shape[a] for a in order])
-
-    def other(x: np.ndarray) -> np.ndarray:
-        y = np.empty(own, xd)
-        go(x.transpose(order).copy(), y)
-        return y.transpose(back).copy()
-
-    return other
-
-
-MOST = 1 << 12  # entries of an array whose dims are copied to another order
-_last, _other = Calls(_prepare_last), Calls(_prepare_other)
+_last = Calls(_prepare_last)
 
 
 def along(x: np.ndarray, dim: int, log: bool) -> Any:
-    """softmax or log_softmax over a dim, as a function of arrays like `x`; None where there is none."""
-    return _last[x.dtype, x.shape, log] if dim == -1 else _other[x.dtype, x.shape, dim, log] if x.size <= MOST else None
+    """softmax or log_softmax over the last dim, as a function of arrays like `x`; None where there is none."""
+    return _last[x.dtype, x.shape, log] if dim == -1 else None
 
 
 def _forward(x: np.ndarray, log: bool) -> np.ndarray:
