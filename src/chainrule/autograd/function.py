@@ -106,6 +106,14 @@ def _constant(t: Any) -> Any:
     return t.unpack(t.data) if type(t) is Packed else t
 
 
+def _apart(xs: Any) -> list[Any]:
+    """The tensors, each an object of its own: what is one here may be two on the levels above, and saved tensors are known by their places."""
+    out: list[Any] = []
+    for x in xs:
+        out.append(Tensor(x._value, x._interp, x._aux) if any(x is y for y in out) else x)
+    return out
+
+
 def _itself(ref: Any, seen: Any) -> Any:
     """The tensor that was handed in, if it still is what a level sees, or differs from that by a record that is off now."""
     given = None if ref is None else ref()
@@ -317,7 +325,7 @@ class FunctionOp(CustomOp):
         return full
 
     def _forward(self, *xs: Any) -> Any:
-        full, ctx, cls = self._full(xs), self.ctx, self.cls
+        full, ctx, cls = self._full(_apart(xs)), self.ctx, self.cls
         with no_grad():
             if cls._own("setup_context"):
                 y = cls.forward(*full)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import importlib
 import pkgutil
 
@@ -14,12 +13,5 @@ def _load(package: str, path: list[str]) -> None:
             _load(f"{package}.{m.name}", list(module.__path__))
 
 
-# Whatever is declared stays: looking for garbage in between takes a fifth of the time of the import.
-_collecting = gc.isenabled()
-gc.disable()
-try:
-    importlib.import_module(f"{__name__}.elementwise.formulas")  # first: pointwise ops find their loops there
-    _load(__name__, list(__path__))
-finally:
-    if _collecting:
-        gc.enable()
+importlib.import_module(f"{__name__}.elementwise.formulas")  # first: pointwise ops find their loops there
+_load(__name__, list(__path__))
