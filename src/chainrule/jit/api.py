@@ -15,6 +15,7 @@ import numpy as np
 from ..core import dtypes as dt
 from ..core.dispatch import CUT, STACK, grad_cut, grad_enabled, innermost, recorder
 from ..core.errors import Unfit
+from ..core.grad_mode import INFERENCE
 from ..core.reverse import Leaf, imperative
 from ..core.shapes import sizes_of
 from ..core.tensor import Tensor
@@ -404,6 +405,7 @@ def _recorded(f: Any, leaves: list[Any], spec: Any, held: Held) -> Recording:
                 entered.append(level.argument(x))
                 inner.append(entered[-1])
         before = [None if id(x) in mine else (x._aux, x._interp) for x in entered]
+        outer = INFERENCE.set(False)  # what inference mode around the call cuts is cut there
         try:
             for x in held.tensors:
                 if id(x) not in mine:
@@ -442,6 +444,7 @@ def _recorded(f: Any, leaves: list[Any], spec: Any, held: Held) -> Recording:
                 r.writes.append((x, "new", len(outs)))
                 outs.append(level.settle(Tensor(x._value, x._interp, x._aux)))
         finally:
+            INFERENCE.reset(outer)
             swapped.leave()
         ends = swapped.changes()
         r.walked = _walked(leaves, r.boxes) if level.asked else None

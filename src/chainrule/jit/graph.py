@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..core.dispatch import CUT, STACK
+from ..core.grad_mode import inference_mode
 from ..core.tensor import Tensor
+
+ALL = 2  # of a node: no derivative is seen around it; 1 says so of reverse mode alone
 
 
 class Var:
@@ -55,8 +58,8 @@ class Node:
 
     __slots__ = ("args", "cut", "kw", "op", "outs", "place", "several")
 
-    def __init__(self, op: Any, args: Sequence[Any], kw: dict[str, Any], cut: bool = False) -> None:
-        self.op, self.args, self.kw, self.cut = op, tuple(args), kw, cut
+    def __init__(self, op: Any, args: Sequence[Any], kw: dict[str, Any], cut: int = 0) -> None:
+        self.op, self.args, self.kw, self.cut = op, tuple(args), kw, cut  # the grad mode: 0, 1 or ALL
         self.outs: tuple[Var, ...] = ()
         self.several = False
         self.place: Any = None  # where the user wrote it
@@ -137,7 +140,10 @@ def replay(graph: Graph, inputs: Iterable[Any]) -> list[Any]:
     env: dict[Var, Any] = dict(zip(graph.inputs, inputs, strict=True))
     for node, done in zip(graph.nodes, graph.last_uses(), strict=True):
         args = [(env[a] if a.value is None else Tensor(a.value)) if a.__class__ is Var else a for a in node.args]
-        if node.cut:
+        if node.cut == ALL:
+            with inference_mode():
+                y = (node.op.anew or node.op.bind)(*args, **node.kw)
+        elif node.cut:
             token = CUT.set(len(STACK.get()) + 0.5)
             try:
                 y = (node.op.anew or node.op.bind)(*args, **node.kw)

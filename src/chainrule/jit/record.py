@@ -21,10 +21,11 @@ from ..core import dtypes as dt
 from ..core.declare import op as declare_op
 from ..core.dispatch import CUT, STACK, Interpreter, recorder_of
 from ..core.errors import ChainruleError, see
+from ..core.grad_mode import INFERENCE
 from ..core.tensor import Tensor
 from ..core.views import pin
 from ..kernels import compiler
-from .graph import Graph, Node, Var, constant
+from .graph import ALL, Graph, Node, Var, constant
 from .layouts import in_elements, strides_of
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -221,7 +222,7 @@ class Recorder(Interpreter):
                     f"jit: {op.name} has a tensor among its static data ({k}), which would be recorded as it is now"
                 )
         y = self._run(op, low, kw)
-        node = Node(op, ins, kw, CUT.get() >= self.level)
+        node = Node(op, ins, kw, self._mode())
         outs: list[Any] = []
         ts: list[Tensor] = []
         for t in y if type(y) is tuple else (y,):
@@ -237,6 +238,10 @@ class Recorder(Interpreter):
             self.walked.update(v for v in node.outs if dt.FROM_NP[v.dtype].category >= dt.FLOAT)
         new = [Tensor(t, self, v) for t, v in zip(ts, node.outs, strict=True)]
         return tuple(new) if node.several else new[0]
+
+    def _mode(self) -> int:
+        """Which derivatives the levels around do not see of what is computed now: none, ``no_grad``'s, or all, as in inference mode."""
+        return 0 if CUT.get() < self.level else ALL if INFERENCE.get() else 1
 
     def _run(self, op: Any, low: list[Any], kw: dict[str, Any]) -> Any:
         from .draws import sampled, untouched

@@ -170,7 +170,12 @@ def matrix(m: Maker) -> Line | None:
     diag = f"cr.diag(cr.linspace(1.5, {1.5 + 2 * n}, {n}, dtype=cr.float64))"
     spd = f"(0.2 * cr.tanh({{0}}) @ cr.tanh({{0}}).mT + {diag})"
     shape = tuple({"n": n, "m": k}[c] for c in out)
-    return Line(text.split("(")[0], "{o} = " + text.replace("{s}", spd), (a.name,), (m.var(shape),))
+    expression = text.replace("{s}", spd)
+    if (
+        out
+    ):  # LAPACK's results lie by columns in PyTorch, where a view of one is then a copy: no program may depend on it
+        expression = f"({expression}).contiguous()"
+    return Line(text.split("(")[0], "{o} = " + expression, (a.name,), (m.var(shape),))
 
 
 LINALG: list[Make] = [matmul, matmul, outer, matrix, matrix]
