@@ -146,3 +146,13 @@ def test_no_grad_is_told_from_a_tape():
         assert not cr.softmax(x, 1).requires_grad
     (g,) = cr.autograd.grad(y, x, y.detach())
     assert g.shape == x.shape
+
+
+def test_whoever_looks_on_sees_calls_that_are_recognised() -> None:
+    x = cr.tensor([[1.0, 2.0], [3.0, 4.0]])
+    for _ in range(200):
+        x.sqrt(), cr.sqrt(x), cr.add(x, x), cr.softmax(x, -1), cr.sum(x, 1), x.reshape(-1)
+    with cr.profile() as p:
+        cr.sqrt(x), cr.add(x, x), cr.softmax(x, -1), cr.sum(x, 1), x.reshape(-1)
+    seen = str(p)
+    assert all(f"  {name}\n" in seen for name in ("sqrt", "add", "softmax", "sum", "reshape")), seen

@@ -12,6 +12,7 @@ from .op import Op
 from .recall import PLAIN, Recall, machine
 from .straight import PAUSED
 from .tensor import Tensor
+from .watch import WATCHED
 
 ndarray = np.ndarray
 LIMIT = 1 << 17  # elements of an argument: beyond, the call costs little beside them
@@ -41,7 +42,7 @@ def recalled(p: Op, function: Callable[..., Any]) -> Any:
         @functools.wraps(around)
         def call(*args: Any, **kw: Any) -> Any:
             nonlocal seen
-            if recall is not None and not PAUSED:
+            if recall is not None and not PAUSED and not WATCHED.on:
                 y = recall(address, None, args, kw)
                 if y is not None:
                     return y
