@@ -176,3 +176,21 @@ def test_what_is_not_recorded_says_so():
         y = fa.make_dual(x.detach(), t).sum()
         with pytest.raises(RuntimeError, match="does not require grad"):
             cr.autograd.grad(y, x)
+
+
+def test_cotangents_mapped_over_inside_the_level():
+    """A row of the Jacobian for each unit cotangent, and its tangent: by is_grads_batched, and by a vmap of one's own."""
+    x, _, t, fa = start(cr)
+    rows = [cr.func.jvp(cr.func.grad(lambda v, k=k: (v**3 * v.sum())[k]), (x.detach(),), (t,)) for k in range(3)]
+
+    def f(v):
+        return v**3 * v.sum()
+
+    with fa.dual_level():
+        y = f(fa.make_dual(x, t))
+        (g,) = cr.autograd.grad(y, x, cr.eye(3, dtype=cr.float64), retain_graph=True, is_grads_batched=True)
+        mapped = vmap(lambda e: cr.autograd.grad(y, x, e, retain_graph=True)[0])(cr.eye(3, dtype=cr.float64))
+        for got in (g, mapped):
+            p, tangent = fa.unpack_dual(got)
+            assert cr.allclose(p, cr.stack([r for r, _ in rows]))
+            assert cr.allclose(tangent, cr.stack([r for _, r in rows]))

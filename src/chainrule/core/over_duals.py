@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .tensor import Tensor
+from .views import grow
 
 
 def dual_level(ts: Any) -> Any:
@@ -63,4 +64,16 @@ def grad_over(
         add(tangents, high)
     add([None if g is None else y for y, g in zip(tops, low, strict=True)], low)
     primal = walk(list(tops), below, list(high), retain, False)
-    return [p if p is None or t is None else Tensor(p, level, t) for p, t in zip(primal, total, strict=True)]
+    return [p if p is None or t is None else _pair(level, p, t) for p, t in zip(primal, total, strict=True)]
+
+
+def _pair(level: Any, primal: Tensor, tangent: Tensor) -> Tensor:
+    """The dual number of both; where cotangents were mapped over inside the level, one for each example."""
+    above = [
+        i for x in (primal, tangent) if (i := x._interp) is not None and i.kind == "vmap" and i.level > level.level
+    ]
+    if not above:
+        return Tensor(primal, level, tangent)
+    top: Any = max(above, key=lambda i: i.level)
+    p, t = (x._value if x._interp is top else grow(x, top.size) for x in (primal, tangent))
+    return Tensor(_pair(level, p, t), top)
