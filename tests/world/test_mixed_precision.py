@@ -126,3 +126,11 @@ def test_transforms_inside() -> None:
     assert cr.func.grad(f)(w, x).dtype is cr.float32
     per = cr.func.vmap(cr.func.grad(f), (None, 0))(w, x[:, None])
     np.testing.assert_allclose(per.sum(0).numpy(), cr.func.grad(f)(w, x).numpy(), rtol=1e-2)
+
+
+def test_a_function_of_several_names_stays_one() -> None:
+    with cr.autocast("cpu", dtype=cr.bfloat16):
+        y = cr.conv1d(cr.ones(1, 1, 4), cr.ones(1, 1, 2))
+    assert y.dtype is cr.bfloat16
+    assert cr.conv1d is cr.nn.functional.conv1d
+    assert cr.slogdet is cr.linalg.slogdet

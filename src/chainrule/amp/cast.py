@@ -87,9 +87,9 @@ def _prepare() -> None:
         return
     READY.append(True)
     PAUSED.append("autocast")
-    for names, wide in ((LOW, False), (WIDE, True)):
+    for names, wrap in ((LOW, _converting(False)), (WIDE, _converting(True))):
         for n in names:
-            interpose(n, _converting(wide))
+            interpose(n, wrap)
             tail = n.removeprefix("Tensor.")
             if tail != n and tail in overriding.WRAPPED:  # subclasses have the method once more
                 overriding.WRAPPED[tail].inner[0] = METHODS[tail]

@@ -342,11 +342,16 @@ def interpose(name: str, wrap: Callable[[Any], Any]) -> None:
             inner[0] = wrap(inner[0])
             inner[0].interposed = True
         return
-    PUBLIC[name] = new = wrap(f)
-    head, _, tail = name.rpartition(".")
-    module = sys.modules.get(f"chainrule.{head}" if head else "chainrule")
-    if module is not None and module.__dict__.get(tail) is f:
-        setattr(module, tail, new)
+    if getattr(f, "interposed", None) is not None:
+        return  # under another name
+    new = wrap(f)
+    new.interposed = True
+    for other in [n for n, g in PUBLIC.items() if g is f]:
+        PUBLIC[other] = new
+        head, _, tail = other.rpartition(".")
+        module = sys.modules.get(f"chainrule.{head}" if head else "chainrule")
+        if module is not None and module.__dict__.get(tail) is f:
+            setattr(module, tail, new)
 
 
 def house(module: str, names: list[str]) -> None:
