@@ -58,6 +58,7 @@ class CustomOp(Op):
     """An op whose body is a function of tensors. Rules are optional; batching maps body and rules alike."""
 
     form = "custom"
+    writes = True
 
     def __init__(self, name: str, body: Callable[..., Any]) -> None:
         # Not in the table of ops: custom ops come and go.

@@ -7,10 +7,11 @@ from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from ..core import dispatch
+from ..core.errors import ChainruleError
 from ..core.forward import Forward, fit_tangent
 from ..core.primitives import alias
 from ..core.tensor import Tensor
-from ..core.views import pin
+from ..core.views import grow, pin
 
 
 class Dual(Forward):
@@ -48,10 +49,21 @@ class UnpackedDualTensor(NamedTuple):
 
 def enter_dual_level() -> int:
     """Enter a new level of dual numbers; returns its number."""
+    _enter()
+    return len(_LEVELS.get()) - 1
+
+
+def _enter() -> Dual:
     level = Dual()
     level.__enter__()
     _LEVELS.set((*_LEVELS.get(), level))
-    return len(_LEVELS.get()) - 1
+    return level
+
+
+def _leave(level: Dual) -> None:
+    """Leave a level, which need not be the innermost: a generator may end late."""
+    _LEVELS.set(tuple([i for i in _LEVELS.get() if i is not level]))
+    level.__exit__(None, None, None)
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
@@ -59,18 +71,18 @@ def exit_dual_level(*, level: int | None = None) -> None:
     levels = _LEVELS.get()
     if not levels:
         raise RuntimeError("exit_dual_level: no dual level is active")
-    _LEVELS.set(levels[:-1])
-    levels[-1].__exit__(None, None, None)
+    _leave(levels[-1])
 
 
 class dual_level:
     """A level of dual numbers as a context manager."""
 
     def __enter__(self) -> int:
-        return enter_dual_level()
+        self._level = _enter()
+        return len(_LEVELS.get()) - 1
 
     def __exit__(self, *exc: Any) -> None:
-        exit_dual_level()
+        _leave(self._level)
 
 
 def _level(level: int | None, what: str) -> Dual:
@@ -93,6 +105,9 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         if x.dtype.category < 2:
             raise ValueError(f"make_dual: Expected {what} to be floating point or complex, but got: {x.dtype}")
     lv = _level(level, "make_dual")
+    if (batch := _batch_above(lv, tensor, tangent)) is not None:
+        p, t = (x._value if x._interp is batch else grow(x, batch.size) for x in (tensor, tangent))
+        return Tensor(make_dual(p, t, level=level), batch)
     given = fit_tangent(tangent, tensor)
     if given.requires_grad:
         given = alias(given)  # a node of its own on the tape: gradients of dual numbers stop there
@@ -100,6 +115,12 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     if tensor.requires_grad:
         tensor = alias(tensor)  # the dual number is a variable beside its primal
     return Tensor(pin(tensor, True), lv, pin(given, True))
+
+
+def _batch_above(lv: Dual, *xs: Tensor) -> Any:
+    """The highest level of the tensors, where that is a vmap within the level of dual numbers."""
+    top: Any = max((x._interp for x in xs if x._interp is not None), key=lambda i: i.level, default=None)
+    return top if top is not None and top.kind == "vmap" and top.level > lv.level else None
 
 
 def _nodes(x: Tensor) -> list[Any]:
@@ -117,6 +138,15 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     if level is None and not _LEVELS.get():
         return UnpackedDualTensor(tensor, None)
     lv = _level(level, "unpack_dual")
+    if (batch := _batch_above(lv, tensor)) is not None:
+        p, t = unpack_dual(tensor._value, level=level)
+        return UnpackedDualTensor(Tensor(p, batch), None if t is None else Tensor(t, batch))
+    i = tensor._interp
+    if i is not None and i.alive and i.level > lv.level and i.level % 1 == 0 and not i.fades:
+        raise ChainruleError(
+            f"unpack_dual: the tensor is a variable of {'grad' if i.kind == 'reverse' else i.kind} inside the level of dual numbers, which differentiates "
+            f"functions of it: its tangent is none. Unpack outside of that transform, or open the dual level inside its function."
+        )
     tensor = lv.settle(tensor)
     if tensor._interp is lv:
         primal, tangent = dispatch.constant(tensor._value), dispatch.constant(tensor._aux)
@@ -126,22 +156,20 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
 
 def _is_fwd_grad_enabled() -> bool:
     """Whether tangents are propagated at the innermost level."""
-    return not any(i.muted for i in dispatch.STACK.get() if i.kind == "jvp")
+    return not any(i.is_muted() for i in dispatch.STACK.get() if i.kind == "jvp")
 
 
 class _set_fwd_grad_enabled:
     """Stop (or resume) the propagation of tangents, from here on or inside a ``with``."""
 
     def __init__(self, mode: bool) -> None:
-        self._before = [(i, i.muted) for i in dispatch.STACK.get() if i.kind == "jvp"]
-        for i, _ in self._before:
-            i.muted = not mode
+        self._before = dispatch.MUTE.get()
+        dispatch.mute(not mode)
 
     def __enter__(self) -> None: ...
 
     def __exit__(self, *exc: Any) -> None:
-        for i, muted in self._before:
-            i.muted = muted
+        dispatch.MUTE.set(self._before)
 
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]

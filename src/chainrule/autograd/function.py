@@ -22,6 +22,9 @@ from ..custom import CustomOp, _as_tuple
 class Context:
     """What ``forward`` leaves for ``backward`` and ``jvp``: saved tensors and any attributes."""
 
+    # What belongs to one rule that is running, and not to the call: see `during`.
+    __slots__ = ("__dict__", "__weakref__", "_now", "_pushing", "needs_input_grad")
+
     def __init__(self, need: tuple[bool, ...], given: tuple[Any, ...]) -> None:
         self.needs_input_grad = need
         self._given = given  # by weak reference: a tape must not keep what the caller lets go
@@ -35,6 +38,13 @@ class Context:
         self._dirty: tuple[Any, ...] = ()
         self._dirty_places: list[tuple[int, int]] = []
         self._non_differentiable: tuple[Any, ...] = ()
+
+    def during(self, full: list[Any], ys: list[Any], need: tuple[bool, ...], pushing: bool) -> Context:
+        """This context as a rule sees it that runs on these tensors: rules of several threads may share it, and one within another."""
+        c: Context = Context.__new__(Context)
+        c.__dict__ = self.__dict__
+        c._now, c._pushing, c.needs_input_grad = (full, ys), pushing, need
+        return c
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep these tensors; they come back as ``ctx.saved_tensors``."""
@@ -85,6 +95,8 @@ class Context:
         def place(t: Any) -> tuple[str, Any]:
             i = next((k for k, a in enumerate(args) if a is t), None)
             j = next((k for k, o in enumerate(out) if o is t), None)
+            if j is not None and any(t is d for d in self._dirty):
+                i = None  # what was written to is saved as the result that it is
             if i is None and j is None and hooks and isinstance(t, Tensor):
                 t = pack(t, hooks[-1])
             return ("in", i) if i is not None else ("out", j) if j is not None else ("const", t)
@@ -296,8 +308,8 @@ class FunctionOp(CustomOp):
             self.jvp_rule = lambda t, y, *xs: c._jvp(t, y, list(xs))
             self.sparse_jvp = True
         if cls._own("backward") or cls._own("vjp"):
-            self.vjp_rule = lambda g, y, *xs: c._vjp(g, y, list(xs))
-            self.sparse_vjp = True
+            self.vjp_rule = lambda g, y, *xs, need=None: c._vjp(g, y, list(xs), need)
+            self.sparse_vjp = self.asks_need = True
 
     def packs(self) -> tuple[set[int], set[int]]:
         """The tensors that the user saved, by their places among the tensor inputs and the outputs."""
@@ -309,11 +321,7 @@ class FunctionOp(CustomOp):
         ctx = self.ctx
         if name == "saved_tensors":
             xs, y = kept_by(node)
-            before, ctx._now = ctx._now, (self._full(xs), list(_as_tuple(y)))
-            try:
-                return ctx.saved_tensors
-            finally:
-                ctx._now = before
+            return ctx.during(self._full(xs), list(_as_tuple(y)), ctx.needs_input_grad, False).saved_tensors
         if name.startswith("_") or not hasattr(ctx, name):
             raise AttributeError(f"{node.name()!r} object has no attribute {name!r}")
         return getattr(ctx, name)
@@ -355,26 +363,19 @@ class FunctionOp(CustomOp):
         self.integer_outputs = frozenset(k for k, o in enumerate(out) if any(o is m for m in ctx._non_differentiable))
         self.differentiable = len(self.integer_outputs) < len(out)
 
-    def _context(self, xs: list[Any], y: Any) -> Context:
+    def _context(self, xs: list[Any], y: Any, need: Any = None, pushing: bool = False) -> Context:
         """The context for a rule that runs on the tensors of one level: of its own where ``setup_context`` can make it."""
         ctx, full = self.ctx, self._full(xs)
+        wanted = ctx.needs_input_grad
+        if need is not None:
+            asked = dict(zip(self.tensors, need, strict=True))
+            wanted = tuple([asked.get(i, False) for i in range(len(self.args))])
         if self.cls._own("setup_context"):
-            ctx = Context(ctx.needs_input_grad, ctx._given)
+            ctx = Context(wanted, ctx._given)
             with no_grad():
                 self.cls.setup_context(ctx, tuple(full), self.whole(y))
             ctx._remember(full, _as_tuple(y))
-        ctx._now = (full, list(_as_tuple(y)))
-        return ctx
-
-    def pull(self, g: Any, y: Any, xs: list[Any], kw: dict[str, Any], need: list[bool]) -> list[Any]:
-        wanted = [False] * len(self.args)
-        for i, n in zip(self.tensors, need, strict=True):
-            wanted[i] = n
-        before, self.ctx.needs_input_grad = self.ctx.needs_input_grad, tuple(wanted)
-        try:
-            return super().pull(g, y, xs, kw, need)
-        finally:
-            self.ctx.needs_input_grad = before
+        return ctx.during(full, list(_as_tuple(y)), wanted, pushing)
 
     def _zeros(self, vs: Any, like: Any) -> list[Any]:
         from ..core.shapes import zeros_like_tensor
@@ -387,25 +388,17 @@ class FunctionOp(CustomOp):
         ]
 
     def _jvp(self, t: Any, y: Any, xs: list[Any]) -> Any:
-        ctx = self._context(xs, y)
         full: list[Any] = [None] * len(self.args)
         for i, v in zip(self.tensors, self._zeros(t, xs), strict=True):
             full[i] = v
-        ctx._pushing = True
-        try:
-            out = self.cls.jvp(ctx, *full)
-            return tuple(t for k, t in enumerate(_as_tuple(out)) if k not in self.others) if self.others else out
-        finally:
-            ctx._now, ctx._pushing = None, False
+        out = self.cls.jvp(self._context(xs, y, pushing=True), *full)
+        return tuple(t for k, t in enumerate(_as_tuple(out)) if k not in self.others) if self.others else out
 
-    def _vjp(self, g: Any, y: Any, xs: list[Any]) -> Any:
-        ctx = self._context(xs, y)
+    def _vjp(self, g: Any, y: Any, xs: list[Any], need: Any = None) -> Any:
+        ctx = self._context(xs, y, need)
         gs = list(_as_tuple(self.whole(tuple(self._zeros(_as_tuple(g), _as_tuple(y))), fill=False)))
-        try:
-            rule = self.cls.backward if self.cls._own("backward") else self.cls.vjp
-            out = _as_tuple(rule(ctx, gs) if getattr(self.cls, "boxed_grads_call", False) else rule(ctx, *gs))
-        finally:
-            ctx._now = None
+        rule = self.cls.backward if self.cls._own("backward") else self.cls.vjp
+        out = _as_tuple(rule(ctx, gs) if getattr(self.cls, "boxed_grads_call", False) else rule(ctx, *gs))
         if len(out) < len(self.args):
             raise RuntimeError(
                 f"function {self.name}Backward returned an incorrect number of gradients (expected {len(self.args)}, got {len(out)})"

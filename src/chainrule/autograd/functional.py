@@ -10,7 +10,9 @@ from typing import Any
 
 from .. import func as F
 from ..core import dtypes as dt
+from ..core.dispatch import constant, grad_cut
 from ..core.imperative import enable_grad, no_grad
+from ..core.primitives import alias
 from ..core.reverse import Leaf, Node
 from ..core.shapes import zeros_like_tensor
 from ..core.tensor import Tensor
@@ -52,7 +54,7 @@ class _Run:
         self.name, self.f, self.strict, self.create_graph = name, f, strict, create_graph
         self.xs, self.many = _tensors(name, f"inputs given to {name}", inputs)
         if create_graph:  # what is handed out has a history, whether or not the caller's inputs have one
-            ask = lambda x: x if x.requires_grad or x.dtype.category < dt.FLOAT else x.detach().requires_grad_()
+            ask = lambda x: x if x.requires_grad or x.dtype.category < dt.FLOAT else alias(x).requires_grad_()
             self.xs = tuple(ask(x) for x in self.xs)
 
     def outputs(self, y: Any) -> tuple[tuple[Any, ...], bool]:
@@ -115,7 +117,7 @@ class _Run:
         """What is handed out: with its history only where that was asked for."""
         if isinstance(x, tuple | list):
             return tuple(self.result(v) for v in x)
-        return x if self.create_graph else x.detach()
+        return x if self.create_graph else constant(x, grad_cut(False))
 
     def mode(self) -> Any:
         """The recording that the results are made under."""

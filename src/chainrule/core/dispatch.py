@@ -7,6 +7,7 @@ its arguments alone; the stack is consulted only to number a new level (and by r
 
 from __future__ import annotations
 
+import itertools
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,6 +28,8 @@ STACK: ContextVar[tuple[Interpreter, ...]] = ContextVar("chainrule_levels", defa
 # active, so a transform that starts inside is above it; ``enable_grad`` takes back what was cut since the innermost
 # transform began.
 CUT: ContextVar[float] = ContextVar("chainrule_cut", default=-1.0)
+# Forward mode stops at levels up to this one (``inference_mode``); read only at levels that somebody has `muted` once.
+MUTE: ContextVar[float] = ContextVar("chainrule_mute", default=-1.0)
 
 # The levels that an op over several processes is not lifted to, since one of them is running it (see distributed/levels.py).
 BLOCKED: ContextVar[frozenset[Any]] = ContextVar("chainrule_blocked", default=frozenset())
@@ -76,12 +79,26 @@ def grad_cut(enabled: bool) -> float:
     stack = STACK.get()
     if enabled:
         return stack[-1].floor if stack else -1.0
-    return len(stack) + 0.5
+    return (stack[-1].level if stack else 0) + 0.5
 
 
 def grad_enabled() -> bool:
     """Whether the innermost active level records."""
-    return CUT.get() < len(STACK.get())
+    stack = STACK.get()
+    return CUT.get() < (stack[-1].level if stack else 0)
+
+
+# Levels have numbers in the order in which they begin, whatever context they begin in: one that begins inside another is above it,
+# also in a thread of its own, whose stack is empty.
+_number = itertools.count(1).__next__
+
+
+def mute(on: bool) -> None:
+    """Stop forward mode at the levels that are active, in this context, or let it go on."""
+    if on:
+        for i in STACK.get():
+            i.muted = True
+    MUTE.set(grad_cut(False) if on else -1.0)
 
 
 class Interpreter:
@@ -99,21 +116,26 @@ class Interpreter:
     imperative: Interpreter | None = None
     leaves: list[weakref.ref[Tensor]] | None = None  # of the imperative level just above this one
     floor = -1.0
-    muted = False
+    muted = False  # whether forward mode was ever stopped here, in some context: then `is_muted` knows
     effects: list[Any] | None = None  # nodes of collectives: a walk visits them, whether or not a cotangent arrives
-    _token: Any = None
 
     def __enter__(self) -> Any:
-        stack = STACK.get()
-        self.level = len(stack) + 1
+        self.level = _number()
         self.floor = CUT.get()
-        self._token = STACK.set((*stack, self))
+        STACK.set((*STACK.get(), self))
         return self
 
     def __exit__(self, et: type[BaseException] | None, ev: BaseException | None, tb: TracebackType | None) -> None:
-        STACK.reset(self._token)
-        if CUT.get() != self.floor:
-            CUT.set(self.floor)
+        stack = STACK.get()
+        if stack and stack[-1] is self:
+            STACK.set(stack[:-1])
+            if CUT.get() != self.floor:
+                CUT.set(self.floor)
+        elif self in stack:  # a generator, say, has left a level open, or leaves one that is not the innermost
+            k = stack.index(self)
+            STACK.set((*stack[:k], *(stack[k + 1 :] if self.fades else ())))
+            if not self.fades:
+                CUT.set(self.floor)
         self.alive, self.open = False, -2.0
         if self.leaves is not None:
             self._rehome()
@@ -165,6 +187,10 @@ class Interpreter:
     def check(self, op: str) -> None:
         if not self.alive:
             raise escaped(self.kind, op)
+
+    def is_muted(self) -> bool:
+        """Whether forward mode stops at this level here and now."""
+        return self.muted and self.level <= MUTE.get()
 
     # What a subclass answers.
     def run(self, op: Op, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:

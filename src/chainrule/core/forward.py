@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from . import dtypes as dt
 from .dispatch import CUT, Interpreter, constant
 from .tensor import Tensor
+from .views import pin
 
 if TYPE_CHECKING:
     from .op import Op
@@ -23,7 +24,7 @@ class Forward(Interpreter):
         xs, ts, live = [], [], False
         for a in args:
             if isinstance(a, Tensor) and a._interp is self:
-                xs.append(a._value)
+                xs.append(pin(a._value, True) if op.writes else a._value)
                 t = a._aux
                 ts.append(t)
                 live = live or t is not None
@@ -31,7 +32,7 @@ class Forward(Interpreter):
                 xs.append(a)
                 ts.append(None)
         y = op.bind(*xs, **kw)
-        if not live or not op.differentiable or self.muted:
+        if not live or not op.differentiable or (self.muted and self.is_muted()):
             return y
         t = op.push(ts, y, xs, kw)
         if type(y) is not tuple:
@@ -48,7 +49,7 @@ class Forward(Interpreter):
             self.check(op.name)
         v, t = x._value, x._aux
         y = op.bind(v)
-        if t is None or not op.differentiable or self.muted:
+        if t is None or not op.differentiable or (self.muted and self.is_muted()):
             return y
         rule = op.rules[0]
         if not callable(rule):
@@ -67,7 +68,7 @@ class Forward(Interpreter):
         if isinstance(b, Tensor) and b._interp is self:
             vb, tb = b._value, b._aux
         y = op.bind(va, vb)
-        if not op.differentiable or self.muted:
+        if not op.differentiable or (self.muted and self.is_muted()):
             return y
         t = None
         if ta is not None and callable(op.rules[0]):

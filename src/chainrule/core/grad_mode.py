@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
-from .dispatch import CUT, STACK, grad_cut, grad_enabled
+from .dispatch import CUT, MUTE, grad_cut, grad_enabled, mute
 
 
 class _Mode:
@@ -103,16 +103,14 @@ class inference_mode(_Mode):
 
     def __enter__(self) -> None:
         super().__enter__()
-        levels = [i for i in STACK.get() if i.kind == "jvp" or getattr(i, "keep_all", False)]
-        self._before.append((INFERENCE.set(self.inference), [(i, i.muted) for i in levels]))
-        for i in levels:
-            i.muted = self.inference
+        self._before.append((INFERENCE.get(), MUTE.get()))
+        INFERENCE.set(self.inference)
+        mute(self.inference)
 
     def __exit__(self, *exc: Any) -> None:
-        token, levels = self._before.pop()
-        INFERENCE.reset(token)
-        for i, muted in levels:
-            i.muted = muted
+        inference, muted = self._before.pop()
+        INFERENCE.set(inference)
+        MUTE.set(muted)
         super().__exit__(*exc)
 
 

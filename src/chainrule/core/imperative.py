@@ -21,8 +21,8 @@ from .grad_mode import is_grad_enabled as is_grad_enabled
 from .grad_mode import is_inference_mode_enabled as is_inference_mode_enabled
 from .grad_mode import no_grad as no_grad
 from .grad_mode import set_grad_enabled as set_grad_enabled
-from .over_duals import dual_level, grad_over
-from .reverse import Leaf, Node, Pick, Reverse, imperative, named
+from .over_duals import dual_level, grad_over, tangents_of_leaves
+from .reverse import Leaf, Node, Pick, Reverse, host, imperative, named
 from .shapes import sizes_of, unit, zeros_like_tensor
 from .tensor import Meta, Tensor
 from .views import assign, compact, meta
@@ -49,13 +49,13 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
         raise ChainruleError(
             f"Only Tensors of floating point and complex dtype can require gradients, not {self.dtype}"
         )
-    level = imperative()
+    level = imperative(self._interp)
     inner = Tensor(self._value, self._interp, self._aux)
+    around = host(self._interp)
     self._value, self._interp = inner, level
     self._aux = Leaf(self)
-    if stack := STACK.get():
-        host = stack[-1]
-        host.leaves = [*(host.leaves or ()), weakref.ref(self)]
+    if around is not None:
+        around.leaves = [*(around.leaves or ()), weakref.ref(self)]
     return self
 
 
@@ -162,6 +162,8 @@ def _accumulate(x: Tensor, g: Tensor, create_graph: bool) -> None:
                 box._meta = Meta()
                 box._meta.pinned = True  # others may hold this memory
             m.grad = box
+            if g._interp is not None and g._interp.fades:
+                g._interp.touch(box)  # when the level of dual numbers ends, the gradient is its primal
         elif create_graph:
             m.grad = m.grad + g
         else:
@@ -343,9 +345,16 @@ def backward(
         wanted = [_node(x) for x in ins]
         boxes = {n: x for n, x in zip(wanted, ins, strict=True) if isinstance(x, Tensor)}
     retain = create_graph if retain_graph is None else retain_graph
-    while (level := dual_level(ys)) is not None:  # the gradients that are kept have no tangents
+    gs = _cotangents(grad_tensors, len(ys))
+    duals: list[Any] = []
+    while (level := dual_level(ys)) is not None:
+        # The gradients of dual numbers are dual; of several levels of them, the innermost is kept.
+        duals = duals or [level, tangents_of_leaves(level, _dual_walk(create_graph), ys, gs, wanted)]
         ys = [y._value if y._interp is level else y for y in ys]
-    got, skipped, task = _walked("backward", ys, _cotangents(grad_tensors, len(ys)), wanted, retain, create_graph)
+        gs = [g._value if g is not None and g._interp is level else g for g in gs]
+    got, skipped, task = _walked("backward", ys, gs, wanted, retain, create_graph)
+    if duals:
+        got = {n: Tensor(g, duals[0], t) if (t := duals[1].get(n)) is not None else g for n, g in got.items()}
     owner = lambda n: (
         boxes.get(n) if wanted is not None else n.owner() if type(n) is Leaf and n.owner is not None else None
     )
@@ -366,6 +375,11 @@ def backward(
             _run_post_hooks(x, node, g, create_graph)
     if task.callbacks is not None:
         task.finish()
+
+
+def _dual_walk(create_graph: bool) -> Callable[..., dict[Node, Any]]:
+    """Cotangents of the wanted nodes, for a part of the gradient of dual numbers."""
+    return lambda ys, gs, wanted: _walked("backward", ys, gs, wanted, True, create_graph)[0]
 
 
 def _run_post_hooks(x: Tensor, node: Node, g: Any, create_graph: bool) -> None:

@@ -65,6 +65,7 @@ class Op:
     anew: Callable[..., Any] | None = None
     # Whether the reverse rule on small arrays may run as straight-line code; None: not known yet.
     pull_by_code: bool | None = None
+    writes = False  # whether the body may write to its arguments, as a user's may
     effect = False  # whether it must run, in order, even where nobody reads its result
     arity = 0  # the number of operands of a pointwise op
     operator: Any = None  # `bind` as Python's operator, for pointwise ops

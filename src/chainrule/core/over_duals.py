@@ -10,8 +10,10 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from .reverse import Leaf
 from .tensor import Tensor
 from .views import grow
+from .walk import reachable
 
 
 def dual_level(ts: Any) -> Any:
@@ -43,6 +45,43 @@ def _given_tangents_apart(level: Any) -> Iterator[None]:
     finally:
         for n, p in zip(nodes, parents, strict=True):
             n.parents = p
+
+
+@contextlib.contextmanager
+def _quiet(nodes: list[Any]) -> Iterator[None]:
+    """Meanwhile nobody's hooks are called."""
+    hooks = [(n, n.hooks) for n in nodes if n.hooks is not None]
+    for n, _ in hooks:
+        n.hooks = None
+    try:
+        yield
+    finally:
+        for n, h in hooks:
+            n.hooks = h
+
+
+def tangents_of_leaves(
+    level: Any, walk: Callable[..., Any], ys: list[Any], gs: list[Any], wanted: Any
+) -> dict[Any, Any]:
+    """The tangents of the gradients that ``backward()`` keeps: ``walk(ys, gs, wanted)`` gives the cotangents of nodes."""
+    tops, tangents = zip(*[_parts(level, y) for y in ys], strict=True)
+    high, low = zip(*[_parts(level, g) for g in gs], strict=True)
+    on_tape = [y for y in (*tops, *tangents) if y is not None and y._interp is not None and y._interp.kind == "reverse"]
+    nodes = reachable([y._aux for y in on_tape])
+    leaves = [n for n in nodes if type(n) is Leaf] if wanted is None else list(wanted)
+    total: dict[Any, Any] = {}
+
+    def add(outputs: Any, cotangents: Any) -> None:
+        some = [(y, g) for y, g in zip(outputs, cotangents, strict=True) if y is not None and y.requires_grad]
+        if some and leaves:
+            for n, g in walk([y for y, _ in some], [g for _, g in some], leaves).items():
+                total[n] = g if n not in total else total[n] + g
+
+    with _quiet(nodes):
+        with _given_tangents_apart(level):
+            add(tangents, high)
+        add([None if g is None else y for y, g in zip(tops, low, strict=True)], low)
+    return total
 
 
 def grad_over(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import dtypes as dt
-from .dispatch import innermost
+from .dispatch import STACK, innermost
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -101,20 +101,29 @@ def component_texts(arrays: list[np.ndarray]) -> list[str]:
     return [array_text(a, 2) for a in shown]
 
 
+def _depth(x: Tensor) -> int:
+    """The number of transforms around what a tensor belongs to, with its own; of one that has ended, the number that it is of."""
+    stack, i = STACK.get(), x._interp
+    if i in stack:
+        return stack.index(i) + 1  # type: ignore[arg-type]
+    below = _depth(x._value) if i is not None else 0
+    return below + (i is not None and i.level % 1 == 0)
+
+
 def tensor_repr(x: Tensor) -> str:
     """``tensor([1., 2.])`` with dtype, level and history where they are not the default."""
     i = x._interp
     if i is not None and i.kind == "germ":  # see ops/linalg/germ.py: nobody's business
         return tensor_repr(x._value)
     if i is not None and i.kind == "vmap":
-        return f"BatchedTensor(level={int(i.level)}, size={i.size}, value=\n{x._value!r})"  # type: ignore[attr-defined]
+        return f"BatchedTensor(level={_depth(x)}, size={i.size}, value=\n{x._value!r})"  # type: ignore[attr-defined]
     if i is not None and i.kind == "jvp":
-        return f"DualTensor(level={int(i.level)}, primal=\n{x._value!r}, tangent=\n{x._aux!r})"
+        return f"DualTensor(level={_depth(x)}, primal=\n{x._value!r}, tangent=\n{x._aux!r})"
     if i is not None and i.kind == "record":  # the values are those of an example
         return f"RecordedTensor(shape={list(x.shape)}, dtype={x.dtype})"
     v: Any = innermost(x)
     if i is not None and x._value._interp is not None and x._value._interp.kind != "germ":
-        return f"GradTensor(level={int(i.level)}, value=\n{x._value!r})"
+        return f"GradTensor(level={_depth(x)}, value=\n{x._value!r})"
     name = "Parameter containing:\n" if type(x).__name__ == "Parameter" else ""
     if type(v) is np.ndarray:
         name += "tensor"

@@ -220,7 +220,7 @@ class Reverse(Interpreter):
 
     def off(self) -> bool:
         """Whether nothing is recorded now. A tape that forward mode walks is not concerned by ``no_grad``, as forward mode is not."""
-        return self.level <= CUT.get() and (self.muted or not self.keep_all)
+        return self.level <= CUT.get() and (self.is_muted() or not self.keep_all)
 
     def run(self, op: Op, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
         if not self.alive:
@@ -236,6 +236,8 @@ class Reverse(Interpreter):
             if isinstance(a, Tensor):
                 if a._interp is self:
                     p, a = a._aux, a._value
+                    if op.writes:  # and not to what nodes have kept
+                        a = pin(a, True)
                 deeper = deeper or a._interp is not None
             low.append(a)
             parents.append(p)
@@ -305,7 +307,7 @@ class Reverse(Interpreter):
     def _run_one(self, op: Op, x: Any, kw: dict[str, Any]) -> Any:
         """An op of one tensor with one result, where nobody looks on; None of all else."""
         low = x._value
-        if op.results != 1 or WATCHED.on or SEEN or op.view or op.effect or not op.differentiable:
+        if op.results != 1 or WATCHED.on or SEEN or op.view or op.effect or op.writes or not op.differentiable:
             return None
         i = low._interp
         y = op.run((low,), kw) if i is None else op.bind(low, **kw)
@@ -450,12 +452,22 @@ EAGER = Reverse()
 EAGER.level = EAGER.open = 0.0
 
 
-def imperative() -> Reverse:
+def host(of: Any = None) -> Interpreter | None:
+    """The level that leaves made here belong to: the innermost, but for dual numbers, whose leaves are those of the level around.
+
+    `of` is the level of a value that becomes a leaf: it cannot lie above that.
+    """
+    for top in reversed(STACK.get()):
+        if not top.fades or top is of:
+            return top
+    return None
+
+
+def imperative(of: Any = None) -> Reverse:
     """The reverse level of ``requires_grad_()`` here: level 0, or just above the innermost active transform."""
-    stack = STACK.get()
-    if not stack:
+    top = host(of)
+    if top is None:
         return EAGER
-    top = stack[-1]
     if top.imperative is None:
         r = Reverse()
         r.level = r.open = top.level + 0.5

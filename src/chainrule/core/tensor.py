@@ -402,6 +402,11 @@ class Tensor(Methods):
         return self.item().__format__(spec) if plain else object.__format__(repr(self), "")
 
     def __reduce_ex__(self, protocol: Any) -> Any:
+        if (i := self._transformed()) is not None:
+            raise ChainruleError(
+                f"pickle: inside {i.kind} this tensor is no value of its own but a variable of that transform; return it from the transformed function, "
+                f"and pickle the result"
+            )
         return _rebuild, (type(self), innermost(self), self.requires_grad), self.__dict__ or None
 
     def __deepcopy__(self, memo: Any) -> Tensor:
@@ -409,6 +414,11 @@ class Tensor(Methods):
             raise ChainruleError("only tensors that are leaves support deepcopy: call .detach() or .clone() first")
         if id(self) in memo:
             return memo[id(self)]
+        if (
+            self._transformed() is not None
+        ):  # a copy is a value like any other: of each example, and with its derivative
+            new = memo[id(self)] = self.clone() if type(self) is Tensor else self.clone().as_subclass(type(self))
+            return new
         m = self._meta
         if m is not None and m.base is not None and self._interp is m.base._interp is None and type(self) is Tensor:
             from .views import view_again  # it shares the copy's memory, as this one shares its base's
@@ -430,6 +440,15 @@ class Tensor(Methods):
         if self.__dict__:
             new.__dict__.update(deepcopy(self.__dict__, memo))
         return new
+
+    def _transformed(self) -> Interpreter | None:
+        """The outermost active transform that this tensor is a variable of, or made of; the imperative style is none."""
+        x: Any = self
+        while (i := x._interp) is not None:
+            if i.alive and i.level and i.level % 1 == 0:
+                return i
+            x = x._value
+        return None
 
     # -- imperative differentiation: the reverse interpreter at level 0 (core/imperative.py attaches the rest) ---------
     @property

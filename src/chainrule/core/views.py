@@ -160,9 +160,15 @@ def pin(x: Tensor, shown: bool = False) -> Tensor:
 
 def given_back(x: Any, taped: bool = False) -> Any:
     """A result of a transform; where an argument or a tape may hold the memory that it shows, a write to it goes to a copy."""
-    if x.__class__ is not Tensor or x._interp is not None or type(x._value) is not np.ndarray:
+    if x.__class__ is not Tensor:
         return x
     m = x._meta
+    if (
+        x._interp is not None
+    ):  # a write to a tensor of a level gives it another value, and the tape may hold the tensor itself
+        return Tensor(x._value, x._interp, x._aux) if taped and (m is None or not m.chain) else x
+    if type(x._value) is not np.ndarray:
+        return x
     if (taped or x._value.base is not None) and (m is None or not m.chain):  # without one it is derived from nothing
         if taped:
             x = Tensor(x._value)  # the tape may hold the tensor itself

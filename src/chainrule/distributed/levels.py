@@ -60,7 +60,7 @@ def _takes(level: Any, floats: bool) -> bool:
     if level.kind == "reverse":
         return floats and not level.off()
     if level.kind == "jvp":
-        return floats and not level.muted
+        return floats and not level.is_muted()
     return level.kind in ("vmap", "record")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dispatch import CUT, STACK
+from ..core.dispatch import CUT, grad_cut
 from ..core.grad_mode import inference_mode
 from ..core.tensor import Tensor
 
@@ -144,7 +144,7 @@ def replay(graph: Graph, inputs: Iterable[Any]) -> list[Any]:
             with inference_mode():
                 y = (node.op.anew or node.op.bind)(*args, **node.kw)
         elif node.cut:
-            token = CUT.set(len(STACK.get()) + 0.5)
+            token = CUT.set(grad_cut(False))
             try:
                 y = (node.op.anew or node.op.bind)(*args, **node.kw)
             finally:

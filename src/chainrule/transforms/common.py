@@ -7,13 +7,16 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, TypeVar
 
+from numpy import may_share_memory, ndarray
+
 from ..core import dispatch
 from ..core import dtypes as dt
 from ..core.dispatch import constant, innermost, leaving
+from ..core.errors import ChainruleError
 from ..core.reverse import Leaf, Reverse
 from ..core.shapes import zeros_like_tensor
 from ..core.tensor import Tensor
-from ..core.views import assign, given_back, pin
+from ..core.views import assign, given_back, pin, root_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 Argnums = int | tuple[int, ...]
@@ -113,7 +116,27 @@ def written_to(level: Any, xs: list[Any], boxes: list[Any], entered: list[Any]) 
             new = lower(level, box)
             if new is not before and new._value is not before._value:
                 out.append((x, new))
+    if out and len(xs) > 1:
+        _refuse_shared([x[0] if type(x) is tuple else x for x in xs], [x for x, _ in out])
     return out
+
+
+def _refuse_shared(args: list[Any], written: list[Any]) -> None:
+    """The arguments of a transform are variables of their own: what is written to one that shares its memory with another would show in it alone."""
+    for w in written:
+        w = w[0] if type(w) is tuple else w
+        if sum(isinstance(x, Tensor) and _share(w, x) for x in args) > 1:
+            raise ChainruleError(
+                "the function of a transform writes to an argument that shares memory with another argument (one tensor given twice, or a view of "
+                "it): they are variables of their own inside, and the write would show in one of them alone. Pass x.clone() for one of them."
+            )
+
+
+def _share(a: Tensor, b: Tensor) -> bool:
+    if a is b or root_of(a) is not root_of(b):
+        return a is b
+    v, w = innermost(a), innermost(b)
+    return not type(v) is type(w) is ndarray or may_share_memory(v, w)
 
 
 def write_back(written: list[tuple[Any, Any]]) -> None:
