@@ -54,6 +54,10 @@ def _own(t: Any) -> Any:
     return own
 
 
+def _owned(v: Any) -> Any:
+    return type(v)([_own(x) for x in v]) if type(v) in (tuple, list) else _own(v)
+
+
 class CustomOp(Op):
     """An op whose body is a function of tensors. Rules are optional; batching maps body and rules alike."""
 
@@ -148,13 +152,13 @@ class CustomOp(Op):
         return y
 
     def push(self, ts: list[Any], y: Any, xs: list[Any], kw: dict[str, Any]) -> Any:
-        out = super().push([_own(t) for t in ts], y, xs, kw)
+        out = super().push(_owned(ts), _owned(y), _owned(xs), kw)
         for t, v in zip(_as_tuple(out), _as_tuple(y), strict=False):
             self._fits("forward rule gave a tangent", t, "a result", v)
         return out
 
     def pull(self, g: Any, y: Any, xs: list[Any], kw: dict[str, Any], need: list[bool]) -> list[Any]:
-        out = super().pull(tuple([_own(v) for v in g]) if type(g) in (tuple, list) else _own(g), y, xs, kw, need)
+        out = super().pull(tuple(_owned(g)) if type(g) is list else _owned(g), _owned(y), _owned(xs), kw, need)
         for i, (v, x) in enumerate(zip(out, xs, strict=False)):
             self._fits("reverse rule gave a cotangent", v, f"argument {i}", x, summed=True)
         return out

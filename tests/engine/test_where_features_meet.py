@@ -493,3 +493,156 @@ def test_functional_with_create_graph_is_seen_by_every_transform_around(strategy
     near(vmap(lambda v: jvp(f, (v,), (ONE,))[1])(cr.stack([x, x])), cr.stack([6 * x, 6 * x]))
     second = lambda x: functional.hvp(lambda t: (t**4).sum(), x, ONE, create_graph=True)[1]
     near(jacfwd(second)(x), (24 * x).diag())
+
+
+# -- rules of a user's that write ------------------------------------------------------------------------------------------
+
+
+class Hasty(Function):
+    """A Function whose backward saves an allocation."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.exp()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return x.exp_().mul_(g)
+
+
+@pytest.mark.parametrize("mode", [m for m in GRADIENTS if m not in ("jacfwd", "linearize")])
+def test_what_a_rule_writes_changes_nothing_that_was_saved(mode):
+    def f(x):
+        q = x * 1
+        z = q * q
+        return (Hasty.apply(q) * z).sum()
+
+    near(GRADIENTS[mode](f)(ONE), 3 * ONE.exp())
+    pull = vjp(Hasty.apply, ONE)[1]
+    pull(ONE)
+    near(pull(ONE)[0], ONE.exp())
+
+
+def test_what_a_forward_rule_writes_changes_nothing_that_was_saved():
+    @cr.custom_op
+    def exponential(x):
+        return x.exp()
+
+    @exponential.jvp
+    def _(t, y, x):
+        r = t[0] * y
+        y.mul_(0)
+        return r
+
+    y, t = jvp(lambda x: exponential(x) * x, (ONE,), (ONE,))
+    near(y, ONE.exp())
+    near(t, 2 * ONE.exp())
+
+
+# -- hooks, leaves ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_same_hook_twice_is_two_hooks():
+    w, calls = cr.ones(2, requires_grad=True), []
+    hook = lambda p: calls.append(1)
+    first, _ = w.register_post_accumulate_grad_hook(hook), w.register_post_accumulate_grad_hook(hook)
+    (w * 2).sum().backward()
+    assert len(calls) == 2
+    first.remove()
+    (w * 2).sum().backward()
+    assert len(calls) == 3
+    w = cr.ones(2, requires_grad=True)
+    double = lambda g: g * 2
+    first, _ = w.register_hook(double), w.register_hook(double)
+    first.remove()
+    (w * 1.0).sum().backward()
+    assert w.grad.tolist() == [2.0, 2.0]
+
+
+WRITES = {
+    "add_": lambda w: w.add_(1.0),
+    "copy_": lambda w: w.copy_(w.detach() + 1),
+    "index": lambda w: w.__setitem__(slice(None), w.detach() + 1),
+    "data": lambda w: w.data.add_(1.0),
+}
+TRAINED = {
+    "alone": lambda f, x: f(x),
+    "vmap": lambda f, x: vmap(f)(x[None])[0],
+    "vmap of vmap": lambda f, x: vmap(vmap(f))(x[None, None])[0, 0],
+    "jit": lambda f, x: cr.jit(f)(x),
+    "jit of vmap": lambda f, x: cr.jit(vmap(f))(x[None])[0],
+    "vmap of jit": lambda f, x: vmap(cr.jit(f))(x[None])[0],
+    "jvp": lambda f, x: jvp(f, (x,), (x,))[0],
+    "after grad": lambda f, x: (grad(lambda x: (x * x).sum())(x), f(x))[1],
+}
+
+
+@pytest.mark.parametrize("around", TRAINED)
+@pytest.mark.parametrize("write", WRITES)
+def test_a_leaf_that_is_a_detached_view_stays_a_leaf_when_it_is_written_to(around, write):
+    def f(x):
+        w = x.detach().requires_grad_()
+        held = (w * w).sum()  # a tape that is alive
+        with cr.no_grad():
+            WRITES[write](w)
+        assert w.requires_grad and w.is_leaf
+        (w * w * w).sum().backward()
+        return w.grad + 0 * held.detach()
+
+    x = cr.tensor([1.0, 2.0], dtype=F64)
+    near(TRAINED[around](f, x), 3 * (cr.tensor([1.0, 2.0], dtype=F64) + 1) ** 2)
+
+
+@pytest.mark.parametrize("optimiser", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad"])
+def test_a_learning_rate_may_be_an_example_of_many_or_an_input_of_jit(optimiser):
+    a, b = cr.randn(8, 3, dtype=F64), cr.randn(8, dtype=F64)
+
+    def loss_after(lr):
+        p = cr.ones(3, dtype=F64).requires_grad_().clone()
+        opt = getattr(cr.optim, optimiser)([p], lr=lr, differentiable=True)
+        for _ in range(2):
+            (p.grad,) = cr.autograd.grad(((a @ p - b) ** 2).mean(), p, create_graph=True)
+            opt.step()
+        return (p**2).sum()
+
+    lr = cr.tensor(0.01, dtype=F64)
+    slope = grad(loss_after)(lr)
+    assert cr.allclose(vmap(grad(loss_after))(cr.stack([lr, 2 * lr]))[0], slope, rtol=1e-9)
+    assert cr.allclose(cr.jit(grad(loss_after))(lr), slope, rtol=1e-9)
+    with pytest.raises(ValueError, match="Invalid learning rate"):
+        vmap(loss_after)(cr.stack([lr, -lr]))
+    with pytest.raises(ValueError, match="Invalid learning rate"):
+        cr.jit(loss_after)(-lr)
+
+
+# -- jit ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_what_a_transform_left_in_an_attribute_stands_in_no_ones_way():
+    class Cell:
+        pass
+
+    c, x = Cell(), cr.tensor([1.0, 2.0], dtype=F64)
+
+    def f(x):
+        c.w = x * 2
+        return (c.w**2).sum()
+
+    compiled = cr.jit(grad(f))
+    for _ in range(3):
+        near(compiled(x), 8 * x)
+    grad(f)(x)
+    near(cr.jit(f)(x), (2 * x).pow(2).sum())
+
+
+def test_a_compiled_function_under_hooks_on_saved_tensors_keeps_its_graph():
+    x = cr.tensor([1.0, 2.0], dtype=F64, requires_grad=True)
+    f = cr.jit(lambda x: (x.sin() * x).sum())
+    for _ in range(2):
+        x.grad = None
+        with cr.autograd.graph.save_on_cpu():
+            y = f(x)
+        y.backward()
+        near(x.grad, x.detach().sin() + x.detach() * x.detach().cos())

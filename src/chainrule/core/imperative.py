@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -183,7 +184,9 @@ class RemovableHandle:
     def remove(self) -> None:
         """Take the hook away."""
         if self._node is not None and self._node.hooks and self._hook in self._node.hooks:
-            self._node.hooks = [h for h in self._node.hooks if h is not self._hook] or None
+            hooks = list(self._node.hooks)
+            hooks.remove(self._hook)  # the same function may be there twice
+            self._node.hooks = hooks or None
         self._node = None
 
     def __enter__(self) -> RemovableHandle:
@@ -491,6 +494,9 @@ def grad(
     return tuple(out) if keys is None else dict(zip(keys, out, strict=True))
 
 
+_keys = itertools.count()
+
+
 def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], None]) -> Any:
     """Call ``hook(tensor)`` after backward() has added to this leaf's ``.grad``."""
     if (level := recorder()) is not None:
@@ -499,7 +505,7 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], No
         raise ChainruleError("post accumulate grad hooks cannot be registered on non-leaf tensors")
     m = meta(self)
     m.post_hooks = {} if m.post_hooks is None else m.post_hooks
-    key = id(hook)
+    key = next(_keys)
     m.post_hooks[key] = hook
 
     class Handle:

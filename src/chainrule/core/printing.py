@@ -105,7 +105,7 @@ def _depth(x: Tensor) -> int:
     """The number of transforms around what a tensor belongs to, with its own; of one that has ended, the number that it is of."""
     stack, i = STACK.get(), x._interp
     if i in stack:
-        return stack.index(i) + 1  # type: ignore[arg-type]
+        return stack.index(i) + 1
     below = _depth(x._value) if i is not None else 0
     return below + (i is not None and i.level % 1 == 0)
 

@@ -235,7 +235,7 @@ def assign(x: Tensor, new: Any, what: str = "in-place write", *, even: bool = Fa
     refresh(root)
     root._meta.pinned = False  # type: ignore[union-attr]  # the family has moved to memory that nobody saved
     if new._interp is not None and is_detached(m.chain):
-        adopt(x, new)  # the base got the value alone
+        adopt(x, with_history(x, new))  # the base got the value alone
     return x
 
 
@@ -447,7 +447,11 @@ def refresh(root: Tensor) -> None:
             v = w()
             if v is not None:
                 alive.append(w)
-                adopt(v, replay(root, v._meta.chain))  # type: ignore[union-attr]
+                y = replay(root, v._meta.chain)  # type: ignore[union-attr]
+                # What was marked as a leaf after it became a view stays one, with another value.
+                if getattr(v._aux, "owner", None) is not None and y._interp is not v._interp:
+                    y = Tensor(y, v._interp, v._aux)
+                adopt(v, y)
     finally:
         CUT.reset(token)
     m.views = alive

@@ -25,7 +25,18 @@ _SIMPLE = (int, float, complex, str, bool, bytes, tuple)
 
 
 def _same(a: Any, b: Any) -> bool:
-    return a is b or (type(a) is type(b) and type(a) in _SIMPLE and a == b and _no_tensor(a))
+    if a is b or (type(a) is type(b) and type(a) in _SIMPLE and a == b and _no_tensor(a)):
+        return True
+    return type(a) is type(b) is Tensor and outlived(a) and outlived(b)  # nobody can read either
+
+
+def outlived(x: Any) -> bool:
+    """Whether a tensor belongs to a transform that has returned: no input, and whoever reads it is told so by the op."""
+    while (i := x._interp) is not None:
+        if not i.alive and not i.fades:
+            return True
+        x = x._value
+    return False
 
 
 def _no_tensor(a: Any) -> bool:
@@ -156,7 +167,8 @@ def survey(*holders: Any) -> Held:
         if len(seen) > MOST:
             raise RuntimeError(f"jit: the function holds more than {MOST} objects; pass what it needs as arguments")
         if isinstance(x, Tensor):
-            held.tensors.append(x)
+            if not outlived(x):
+                held.tensors.append(x)
         elif isinstance(x, list | set | deque | frozenset | tuple):
             if not isinstance(x, tuple | frozenset):
                 held._lists.append((x, tuple(x)))
@@ -190,7 +202,7 @@ def _find_gradients(held: Held, seen: set[int]) -> None:
     for x in list(held.tensors):
         g = gradient(x)
         held._gradients.append((x, g, looks(g)))
-        if g is not None and id(g) not in seen:
+        if g is not None and id(g) not in seen and not outlived(g):
             seen.add(id(g))
             held.tensors.append(g)
             held.owners[id(g)] = x

@@ -11,7 +11,7 @@ from ..core.imperative import no_grad
 from ..core.registry import PUBLIC
 from ..core.tensor import Tensor
 from .elementwise import has_pattern
-from .optimizer import Optimizer, closure_value, options
+from .optimizer import Optimizer, closure_value, options, require
 
 
 class _PerParameter(Optimizer):
@@ -41,8 +41,7 @@ def _not_below_zero(*values: tuple[str, Any]) -> None:
     for name, v in values:
         if isinstance(v, Tensor) and v.numel() != 1:
             raise ValueError("Tensor lr must be 1-element")
-        if not v >= 0:
-            raise ValueError(f"{name} should be >= 0 but is: {v}")
+        require(v, lambda v: v >= 0, f"{name} should be >= 0 but is: {{}}", v)
 
 
 def _rms(x: Tensor) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes as dt
+from ..core.dispatch import look
 from ..core.imperative import enable_grad
 from ..core.tensor import Tensor
 
@@ -324,6 +325,19 @@ def clear_gradients(params: Iterable[Any], set_to_none: bool) -> None:
 _NAMES = {"lr": "learning rate", "eps": "epsilon value"}
 
 
+def require(value: Any, holds: Callable[[Any], Any], words: str, shown: Any) -> None:
+    """Refuse a number for which something does not hold, in these words; a tensor may be a number for each example, or an input of jit's."""
+
+    def check(v: Any) -> None:
+        if not np.all(holds(v)):
+            raise ValueError(words.format(shown))
+
+    if isinstance(value, Tensor):
+        look(value, check)
+    else:
+        check(value)
+
+
 def options(given: dict[str, Any], *nonnegative: str) -> dict[str, Any]:
     """The options among the arguments of a constructor (its ``locals()``), checked: these are not below zero."""
     kw = {k: v for k, v in given.items() if k not in ("self", "params", "__class__")}
@@ -337,8 +351,7 @@ def options(given: dict[str, Any], *nonnegative: str) -> dict[str, Any]:
         for v in _numbers_of(kw[k]):
             if isinstance(v, str):
                 raise TypeError(f"Invalid {_NAMES.get(k, k + ' value')}: {kw[k]!r} is a string, not a number")
-            if not v >= 0:
-                raise ValueError(f"Invalid {_NAMES.get(k, k + ' value')}: {kw[k]}")
+            require(v, lambda v: v >= 0, f"Invalid {_NAMES.get(k, k + ' value')}: {{}}", kw[k])
     if "betas" in kw:
         _check_betas(kw)
     if kw.get("fused"):
@@ -358,8 +371,7 @@ def _check_betas(kw: dict[str, Any]) -> None:
     if len(kinds) > 1:
         raise ValueError("betas must be either both floats or both Tensors")
     for i, b in enumerate(betas):
-        if not 0 <= b < 1:
-            raise ValueError(f"Invalid beta parameter at index {i}: {b}")
+        require(b, lambda b: (b >= 0) & (b < 1), f"Invalid beta parameter at index {i}: {{}}", b)
         if isinstance(b, Tensor):
             if b.numel() != 1:
                 raise ValueError(f"Tensor betas[{i}] must be 1-element")

@@ -466,3 +466,28 @@ def test_no_false_alarms(dtype, scale):
         # Constants, of which nothing but rounding is left.
         jvp(lambda x: scale * (linalg.svd(x, False)[0] @ linalg.svd(x, False)[0].mH), (tensor(a),), (tensor(e),))
         grad(lambda x: scale * (linalg.svd(x, False)[0].abs() ** 2).sum())(tensor(a))
+
+
+@pytest.mark.parametrize("by", ["svdvals", "svd"])
+def test_zeros_keep_their_value_where_a_derivative_is_taken(by):
+    """Singular values that are zero up to rounding are the same numbers with a derivative and without one."""
+    rng = np.random.default_rng(0)
+    a = tensor(rng.standard_normal((5, 3)) @ rng.standard_normal((3, 5)))
+
+    def entropy(a):
+        s = linalg.svdvals(a) if by == "svdvals" else linalg.svd(a)[1]
+        p = s**2 / (s**2).sum()
+        return -(p * p.log()).sum()
+
+    value = entropy(a)
+    slope, same = chainrule.func.grad_and_value(entropy)(a)
+    assert chainrule.allclose(same, value, rtol=1e-12)
+    assert chainrule.allclose(entropy(a.clone().requires_grad_()).detach(), value, rtol=1e-12)
+    t = tensor(rng.standard_normal((3, 5)))
+    t = (a @ tensor(rng.standard_normal((5, 3)))) @ t  # within the range of a: the rank stays
+    h = 1e-6
+    difference = (entropy(a + h * t) - entropy(a - h * t)) / (2 * h)
+    assert chainrule.allclose((slope * t).sum(), difference, rtol=1e-5)
+    y, along_a = jvp(entropy, (a,), (a,))
+    assert chainrule.allclose(y, value, rtol=1e-12)
+    assert abs(float(along_a)) < 1e-9  # it does not depend on the scale

@@ -11,6 +11,7 @@ from ...core.tensor import Tensor
 from ...ops.recurrent import layers
 from ...ops.recurrent.loop import HAS_CELLS
 from ...ops.shape.create import zeros
+from ...ops.shape.in_each import nest_in_sight
 from .. import init
 from ..module import Module
 from ..utils.rnn import PackedSequence
@@ -118,7 +119,7 @@ class RNNBase(Module):
             if back is not None:
                 lasts = [s.index_select(1, back) for s in lasts]
             return PackedSequence(y, sizes, by, back), self._last(lasts)
-        if input.is_nested:
+        if nest_in_sight(input):
             y, *lasts = layers.nested(mode, input, self._states(hx, int(input.shape[0]), input), *how)
             return y, self._last(lasts)
         if input.ndim not in (2, 3):

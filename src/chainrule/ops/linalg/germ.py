@@ -151,8 +151,8 @@ def _bottom(name: str, core: str) -> Callable[[Callable[..., Any]], Op]:
 
 
 def _snapped(s: Any, equal: Any, zero: Any) -> Any:
-    """s with equal values made exactly equal, to the first of them or to 0."""
-    return np.where(zero, 0, np.take_along_axis(s, np.argmax(equal, -1), -1)).astype(s.dtype)
+    """s with equal values made exactly equal, to the first of them; zeros stay what the factorization gave, as they are without a derivative."""
+    return np.where(zero, s, np.take_along_axis(s, np.argmax(equal, -1), -1)).astype(s.dtype)
 
 
 def _numbers(s: Any, slack: float, zeros: bool) -> tuple[list[Any], Any, Any, Any]:

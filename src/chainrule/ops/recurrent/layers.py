@@ -15,6 +15,7 @@ from ...core.tensor import Tensor
 from ..elementwise.elementary import sigmoid, tanh
 from ..linalg.matmul import linear
 from ..random.dropout import native_dropout
+from ..shape.in_each import nest_in_sight
 from ..shape.slices import cat, stack
 from .loop import HAS_CELLS, recurrent_p
 
@@ -94,8 +95,13 @@ def run(
 def dense(mode: str, input: Tensor, hx: Any, params: Any, has_biases: bool, num_layers: int, dropout: float, train: bool,
           bidirectional: bool, batch_first: bool) -> tuple[Tensor, ...]:  # fmt: skip
     """The same over ordinary [time, batch, features] or nested [batch, time, features] sequences."""
-    if input.is_nested:
+    if nest_in_sight(input):
         return nested(mode, input, hx, params, has_biases, num_layers, dropout, train, bidirectional)
+    if input.is_nested:  # inside a map over the components, each a batch of its own length
+        from ...payloads.nested.by_sizes import call_by_sizes
+
+        how = (has_biases, num_layers, dropout, train, bidirectional, batch_first)
+        return call_by_sizes(lambda x, h, w: dense(mode, x, h, w, *how), (input, list(hx), list(params)), {})
     if input.ndim != 3:
         raise ChainruleError(
             f"{NAMES[mode]}: input must have 3 dimensions, got {input.ndim} (shape {list(input.shape)})"
