@@ -646,3 +646,101 @@ def test_a_compiled_function_under_hooks_on_saved_tensors_keeps_its_graph():
             y = f(x)
         y.backward()
         near(x.grad, x.detach().sin() + x.detach() * x.detach().cos())
+
+
+def test_a_captured_tensor_that_was_made_inside_and_written_to_is_no_hidden_write():
+    def f(x):
+        w = cr.ones(2, dtype=F64).requires_grad_()
+        (g,) = cr.autograd.grad((w * x).sin().sum(), w, create_graph=True)
+        a = x * 1
+        a.mul_(g)
+        return checkpoint(lambda t: t * a, x, use_reentrant=False)
+
+    near(cr.jit(f)(ONE), f(ONE))
+    near(cr.jit(grad(lambda x: f(x).sum()))(ONE), grad(lambda x: f(x).sum())(ONE))
+
+
+# -- hooks on saved tensors, inside transforms -----------------------------------------------------------------------------
+
+
+PACKS = {
+    "save_on_cpu": lambda: cr.autograd.graph.save_on_cpu(),
+    "detach": lambda: cr.autograd.graph.saved_tensors_hooks(lambda t: t.detach(), lambda t: t),
+    "computed": lambda: cr.autograd.graph.saved_tensors_hooks(lambda t: t * 1, lambda t: t.clone()),
+    "same": lambda: cr.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t),
+}
+
+
+@pytest.mark.parametrize("pack", PACKS)
+def test_what_hooks_give_back_has_the_derivatives_of_what_was_saved(pack):
+    w0 = cr.tensor([1.0, 2.0], dtype=F64)
+
+    def f(x, hooks=True):
+        w = w0.clone().requires_grad_()
+        if hooks:
+            with PACKS[pack]():
+                y = (w * x).sin() * w
+        else:
+            y = (w * x).sin() * w
+        return cr.autograd.grad(y.sum(), w, create_graph=True)[0].sum()
+
+    plain = lambda x: f(x, hooks=False)
+    x = cr.tensor([0.5, 0.25], dtype=F64)
+    for t in (
+        grad,
+        hessian,
+        jacfwd,
+        jacrev,
+        lambda f: lambda x: vmap(grad(f))(cr.stack([x, 2 * x])),
+        lambda f: grad(lambda x: vmap(f)(cr.stack([x, 2 * x])).sum()),
+    ):
+        near(t(f)(x), t(plain)(x))
+    near(jvp(grad(f), (x,), (x,))[1], jvp(grad(plain), (x,), (x,))[1])
+
+
+# -- writes to what lies outside, through two levels -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("inner", ["grad", "jvp"])
+def test_vmap_gives_back_what_a_tensor_was_where_an_inner_transform_wrote_to_it(inner):
+    b = cr.zeros(3, dtype=F64)
+    view = b[:2]
+    write = lambda t: (b.copy_(t), (t * t).sum())[1]
+    do = {"grad": lambda r: grad(write)(r), "jvp": lambda r: jvp(write, (r,), (r,))[1]}[inner]
+    with pytest.raises(cr.ChainruleError, match="differs between the 4 examples"):
+        vmap(do)(cr.ones(4, 3, dtype=F64))
+    near(b, [0.0, 0.0, 0.0])
+    near(view, [0.0, 0.0])
+
+
+# -- leaves from outside, differentiated inside --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda w, x: grad(lambda x: ((w * x).sum().backward(), (x * x).sum())[1])(x),
+        lambda w, x: grad(lambda x: ((w * x).sum().backward(inputs=[w]), (x * x).sum())[1])(x),
+        lambda w, x: grad(
+            lambda x: cr.autograd.grad((w * x).sum(), w, allow_unused=True, materialize_grads=True)[0].sum()
+        )(x),
+        lambda w, x: grad(lambda x: cr.autograd.grad((w * x).sum(), w)[0].sum())(x),
+        lambda w, x: vmap(lambda x: cr.autograd.grad((w * x).sum(), w)[0])(x[None]),
+        lambda w, x: jvp(lambda x: cr.autograd.grad((w * x).sum(), w)[0], (x,), (x,)),
+    ],
+)
+def test_a_leaf_from_outside_is_not_differentiated_inside_a_transform(run):
+    w = cr.ones(3, dtype=F64, requires_grad=True)
+    with pytest.raises(cr.ChainruleError, match=r"made outside of the \w+ that the output is a variable of"):
+        run(w, cr.full((3,), 2.0, dtype=F64))
+    assert w.grad is None
+
+
+def test_a_leaf_from_outside_that_an_inner_one_meets_is_unused_where_it_is():
+    w = cr.ones(3, dtype=F64, requires_grad=True)
+
+    def f(x):
+        v = x.detach().requires_grad_()
+        return cr.autograd.grad((v * x).sum(), [v, w], create_graph=True, allow_unused=True)[0].sum()
+
+    near(grad(f)(cr.full((3,), 2.0, dtype=F64)), [1.0, 1.0, 1.0])

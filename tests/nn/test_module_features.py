@@ -844,3 +844,15 @@ def test_windows_whose_sizes_are_no_sizes() -> None:
     for pool in (cr.nn.LPPool1d(2.0, 2**62, ceil_mode=True), cr.nn.MaxPool1d(2, stride=2**40), cr.nn.AvgPool1d(2**31)):
         with pytest.raises(RuntimeError, match="integer out of range"):
             pool(cr.ones(3, 15))
+
+
+def test_vector_to_parameters_makes_them_views_of_the_vector():
+    m = cr.nn.Linear(2, 1)
+    vector = cr.tensor([1.0, 2.0, 3.0])
+    cr.nn.utils.vector_to_parameters(vector, m.parameters())
+    vector.mul_(2)
+    assert m.weight.tolist() == [[2.0, 4.0]]
+    assert m.bias.tolist() == [6.0]
+    with cr.no_grad():
+        m.weight.add_(1.0)
+    assert vector.tolist() == [3.0, 5.0, 6.0]

@@ -35,7 +35,7 @@ def _has_nan(x: Any) -> bool:
     if not isinstance(x, Tensor):
         return False
     v = innermost(x)
-    v = getattr(v, "values", v)  # the stored numbers of a sparse array
+    v = next((getattr(v, name) for name in ("rows", "values") if hasattr(v, name)), v)  # of nests, of sparse arrays
     return getattr(v, "dtype", None) is not None and v.dtype.kind in "fc" and bool(np.isnan(v).any())
 
 

@@ -244,6 +244,8 @@ def _starts(name: str, outputs: Sequence[Tensor], grads: Sequence[Any], create_g
             if type(v) is ndarray and v.shape == a.shape and v.dtype is a.dtype:
                 starts.append((y._aux, g))  # the common case
                 continue
+        if y._recorded and not y.requires_grad:
+            raise _from_outside(f"{name}: what requires grad in element {k} of tensors is made", y)
         if y._interp is None or y._interp.kind != "reverse":
             raise ChainruleError(
                 f"{name}: element {k} of tensors does not require grad and does not have a grad_fn; was it computed from a tensor with "
@@ -276,6 +278,27 @@ def _starts(name: str, outputs: Sequence[Tensor], grads: Sequence[Any], create_g
             g = g.to(y.dtype)
         starts.append((y._aux, g))
     return starts
+
+
+def _made_of(y: Tensor, leaf: Node | None) -> bool:
+    """Whether a tensor is made, at a level below its own, of a leaf: of this one, or of any that belongs to somebody."""
+    x: Any = y._value if y._interp is not None else y
+    while (i := x._interp) is not None:
+        if i.kind == "reverse":
+            behind = reachable([x._aux])
+            if leaf in behind or (leaf is None and any(type(n) is Leaf and n.variable is not None for n in behind)):
+                return True
+        x = x._value
+    return False
+
+
+def _from_outside(what: str, y: Tensor) -> ChainruleError:
+    i: Any = y._interp
+    kind = "grad" if i.kind == "reverse" else i.kind
+    return ChainruleError(
+        f"{what} outside of the {kind} that the output is a variable of: that transform cannot see a derivative with respect to it. Make the leaf inside "
+        f"the transformed function (w = w.detach().requires_grad_()), or pass it to the function as an argument and use func.grad(argnums=...)."
+    )
 
 
 def _many(name: str, x: Any) -> tuple[list[Any], Any]:
@@ -345,8 +368,21 @@ def backward(
         for x in ins:
             if not isinstance(x, GradientEdge):
                 _need_record("backward", x)
+            for y in ys:
+                if (
+                    not isinstance(x, GradientEdge)
+                    and isinstance(y, Tensor)
+                    and x._interp is not y._interp
+                    and _made_of(y, x._aux)
+                ):
+                    raise _from_outside("backward: one of `inputs` is made", y)
         wanted = [_node(x) for x in ins]
         boxes = {n: x for n, x in zip(wanted, ins, strict=True) if isinstance(x, Tensor)}
+    else:
+        for y in ys:
+            i = y._interp if isinstance(y, Tensor) else None
+            if i is not None and i.kind == "reverse" and i.level and i.level % 1 == 0 and _made_of(y, None):
+                raise _from_outside("backward: a leaf of the output is made", y)
     retain = create_graph if retain_graph is None else retain_graph
     gs = _cotangents(grad_tensors, len(ys))
     duals: list[Any] = []
@@ -460,9 +496,12 @@ def grad(
 
         pair = grad_over(level, walk, ys, xs, gs, retain)
         return tuple(pair) if keys is None else dict(zip(keys, pair, strict=True))
-    for x in xs:
+    for k, x in enumerate(xs):
         if not isinstance(x, GradientEdge):
             _need_record("grad", x)
+            for y in ys:
+                if not isinstance(y, GradientEdge) and x._interp is not y._interp and _made_of(y, x._aux):
+                    raise _from_outside(f"grad: input {k} is made", y)
     nodes = [_node(x) for x in xs]
     got, skipped, task = _walked("grad", ys, gs, nodes, retain, create_graph)
     out: list[Any] = []

@@ -181,6 +181,12 @@ def adopt(x: Tensor, new: Tensor) -> None:
     i = new._interp
     if i is not None and i is not x._interp and (x._interp is None or i.level > x._interp.level):
         i.touch(x)
+        # What the tensor is now a vmap in between must know, which has it when the level of the value ends.
+        low = new._value
+        while (j := low._interp) is not None and (x._interp is None or j.level > x._interp.level):
+            if j.kind == "vmap":
+                j.touch(x)
+            low = low._value
     if x._meta is not None and x._meta.retain is not None:
         _move_retain(x, new)
     x._value, x._interp, x._aux = new._value, i, new._aux

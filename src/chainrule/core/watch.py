@@ -6,6 +6,8 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from .dispatch import CUT, grad_cut
 from .tensor import Tensor
 
@@ -50,10 +52,11 @@ def unwatch(before: Watchers) -> None:
 class Packed:
     """What a pack hook made of a saved tensor, and the hook that makes a tensor of it again."""
 
-    __slots__ = ("data", "unpack")
+    __slots__ = ("below", "data", "unpack")
 
     def __init__(self, data: Any, unpack: Callable[..., Any]) -> None:
         self.data, self.unpack = data, unpack
+        self.below: Tensor | None = None  # what the saved tensor was at the levels below its tape, without its elements
 
     def tensor(self, level: Reverse) -> Tensor:
         """The tensor as the tape's own level keeps it: one level down."""
@@ -62,7 +65,30 @@ class Packed:
             raise TypeError(
                 f"saved_tensors_hooks: Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(x).__name__}"
             )
-        return lowered(x, level)
+        y = lowered(x, level)
+        return y if self.below is None else _joined(self.below, y)
+
+
+def _bare(x: Tensor) -> Tensor | None:
+    """The levels of a tensor with what it is there, and none of its elements; None of a plain one."""
+    if (i := x._interp) is None or i.kind == "record":
+        return None
+    below = _bare(x._value)
+    return Tensor(_NO_ELEMENTS if below is None else below, i, x._aux)
+
+
+def _joined(bare: Tensor, new: Tensor) -> Tensor:
+    """What a hook gives back is a value, and mostly a detached one: it has the derivatives of what was saved."""
+    if (i := bare._interp) is None:
+        return new
+    if i.kind == "vmap":
+        from .views import grow
+
+        return Tensor(_joined(bare._value, new._value if new._interp is i else grow(new, i.size)), i)  # type: ignore[attr-defined]
+    return Tensor(_joined(bare._value, new._value if new._interp is i else new), i, bare._aux)
+
+
+_NO_ELEMENTS = Tensor(np.empty(0))
 
 
 def lowered(x: Tensor, level: Reverse) -> Tensor:
@@ -73,13 +99,16 @@ def lowered(x: Tensor, level: Reverse) -> Tensor:
     return x
 
 
-def pack(x: Tensor, hooks: tuple[Callable[..., Any], Callable[..., Any]]) -> Packed:
-    """A saved tensor handed to a pack hook; nothing that the hook does is recorded."""
+def pack(x: Tensor, hooks: tuple[Callable[..., Any], Callable[..., Any]], low: Tensor | None = None) -> Packed:
+    """A saved tensor handed to a pack hook; nothing that the hook does is recorded. `low` is the tensor one level below its tape."""
     token = CUT.set(grad_cut(False))
     try:
-        return Packed(hooks[0](x), hooks[1])
+        p = Packed(hooks[0](x), hooks[1])
     finally:
         CUT.reset(token)
+    if low is not None:
+        p.below = _bare(low)
+    return p
 
 
 class Store:
@@ -112,14 +141,14 @@ def _store(level: Reverse, node: Node, args: Any, hooks: Any) -> None:
     """Let hooks pack what a node keeps: an input as the caller sees it, a result without its derivative."""
     ins, outs = node.op.packs() if node.op.packs is not None else (None, None)
     xs: list[Any] = [
-        pack(args[i], hooks) if isinstance(x, Tensor) and (ins is None or i in ins) else x
+        pack(args[i], hooks, x) if isinstance(x, Tensor) and (ins is None or i in ins) else x
         for i, x in enumerate(node.args)
     ]
     y: Any = node.y
     if isinstance(y, tuple | list):
-        y = [pack(v, hooks) if isinstance(v, Tensor) and (outs is None or k in outs) else v for k, v in enumerate(y)]
+        y = [pack(v, hooks, v) if isinstance(v, Tensor) and (outs is None or k in outs) else v for k, v in enumerate(y)]
     elif isinstance(y, Tensor) and (outs is None or 0 in outs):
-        y = pack(y, hooks)
+        y = pack(y, hooks, y)
     node.store = Store(level, xs, y)
     node.args = node.y = None
 

@@ -496,8 +496,8 @@ def _refuse_lost(level: Recorder, ys: list[Any], known: set[int]) -> None:
     from ..core.dispatch import living
 
     returned = {id(y) for y in ys if isinstance(y, Tensor)}
-    above = level.imperative.touched if level.imperative is not None else None
-    boxes = [*living(level.touched), *living(above)]
+    levels = [level] if level.imperative is None else [level, level.imperative]
+    boxes = [x for i in levels for x in living(i.touched) if i.since is None or i.since.get(id(x), -1.0) < level.level]
     boxes = [x for x in boxes if id(x) not in known and id(x) not in returned]
     for x in boxes:
         if not _a_view_of(x, returned | known) and not only_base(x, ys, boxes):

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core import dtypes as dt
+from ..core.device import strided
 from ..core.tensor import Tensor
 
 # The first is right for most functions. Where it is not, the smaller ones see what is steep or bent, the larger ones what is noisy or large. Powers of
@@ -43,9 +44,8 @@ class Slopes(NamedTuple):
 def numbers(x: Any) -> np.ndarray:
     """The elements of a tensor as one row of float64 or complex128."""
     if x.is_nested:
-        parts = [c.numpy().reshape(-1) for c in x.unbind()]
-        return np.concatenate(parts) if parts else np.zeros(0)
-    return np.asarray((x.to_dense() if x.is_sparse else x).numpy()).reshape(-1)
+        return np.asarray(x.values().numpy()).reshape(-1)
+    return np.asarray((x if x.layout is strided else x.to_dense()).numpy()).reshape(-1)
 
 
 def directions(xs: Sequence[Any], rng: np.random.Generator, weight: Any = 1.0) -> list[Tensor]:
@@ -57,16 +57,12 @@ def directions(xs: Sequence[Any], rng: np.random.Generator, weight: Any = 1.0) -
             noise = noise + 1j * rng.standard_normal(numbers(x).shape)
         noise = _few_bits(noise * weight)
         if x.is_nested:
-            from ..nested import nested_tensor
+            from ..nested import nest_p
 
-            parts, k = [], 0
-            for s in [c.shape for c in x.unbind()]:
-                n = int(np.prod(s))
-                parts.append(Tensor(noise[k : k + n].reshape(tuple(s))))
-                k += n
-            out.append(nested_tensor(parts, dtype=x.dtype))
-        else:
-            out.append(Tensor(np.asarray(noise.reshape(tuple(x.shape)), x.dtype.np)))
+            out.append(nest_p(Tensor(np.asarray(noise, x.dtype.np)), shape=tuple(x.shape)))
+            continue
+        t = Tensor(np.asarray(noise.reshape(tuple(x.shape)), x.dtype.np))
+        out.append(t if x.layout is strided else t.sparse_mask(x))  # the zeros of a sparse tensor are no variables
     return out
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes as dt
+from ..core.device import strided
 from ..core.tensor import Tensor
 from ..core.tree import flatten, unflatten
 from ..interop.numpy.value import Array
@@ -351,7 +352,7 @@ class _Checks:
         from ..func import vjp, vmap
 
         g, xs = self.g, self.g.xs
-        if any(x.is_nested or x.is_sparse for x in xs):
+        if any(x.layout is not strided for x in xs):
             self.rows.append(
                 Row("vmap equals a loop", "skipped", text="over ragged and sparse arguments there is nothing to stack")
             )

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes as dt
+from ..core.device import strided
 from ..core.straight import PAUSED
 from ..core.tensor import Tensor
 from ..core.tree import flatten
@@ -25,7 +26,11 @@ def assert_close(actual: Any, expected: Any, *, rtol: float | None = None, atol:
     if spec != other:
         raise AssertionError(msg or f"structures differ: {spec} and {other}")
     for x, y in zip(xs, ys, strict=True):
-        a, b = (v.detach().numpy() if isinstance(v, Tensor) else np.asarray(v) for v in (x, y))
+        if isinstance(x, Tensor) and isinstance(y, Tensor) and (x.is_nested or y.is_nested):
+            if x.is_nested != y.is_nested or tuple(x.shape) != tuple(y.shape):
+                raise AssertionError(msg or f"the structures do not match: {x.shape} and {y.shape}")
+            x, y = x.values(), y.values()
+        a, b = (_array(v) if isinstance(v, Tensor) else np.asarray(v) for v in (x, y))
         if a.shape != b.shape:
             raise AssertionError(msg or f"the shapes do not match: {a.shape} and {b.shape}")
         if check_dtype and isinstance(x, Tensor) and isinstance(y, Tensor) and a.dtype != b.dtype:
@@ -39,6 +44,11 @@ def assert_close(actual: Any, expected: Any, *, rtol: float | None = None, atol:
             raise AssertionError(
                 msg or f"tensors are not close: greatest difference {np.nanmax(diff):.3e} (rtol {r}, atol {t})"
             )
+
+
+def _array(x: Tensor) -> Any:
+    """The elements, those of a sparse tensor with its zeros."""
+    return (x if x.layout is strided else x.to_dense()).detach().numpy()
 
 
 def assert_allclose(

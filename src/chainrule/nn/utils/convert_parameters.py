@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...core.imperative import no_grad
 from ...core.tensor import Tensor
-from ...core.views import assign
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
@@ -17,12 +15,11 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Write the pieces of a vector to parameters."""
+    """Make the parameters the pieces of a vector: they show its memory, so that a write to either is seen in both."""
     if not isinstance(vec, Tensor):
         raise TypeError(f"vector_to_parameters: expected a tensor, got {type(vec).__name__}")
     at = 0
-    with no_grad():
-        for p in parameters:
-            n = p.numel()
-            assign(p, vec.narrow(0, at, n).reshape(*p.shape), "vector_to_parameters")
-            at += n
+    for p in parameters:
+        n = p.numel()
+        p.data = vec.narrow(0, at, n).view_as(p).data
+        at += n
