@@ -17,6 +17,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from numpy import may_share_memory, ndarray
+
 from .core import dtypes as dt
 from .core.batching import map_over
 from .core.errors import ChainruleError
@@ -51,6 +53,20 @@ def _own(t: Any) -> Any:
     own = Tensor(t._value, t._interp, t._aux)
     if own._interp is None:
         meta(own).pinned = True
+    return own
+
+
+def _apart(y: Any, args: Any) -> Any:
+    """A result that shows an argument's memory is no view of it, at no level: a write to it goes to a copy."""
+    if type(y) is not Tensor or y._interp is not None or type(v := y._value) is not ndarray:
+        return y
+    if all(
+        y is not a and not (isinstance(a, Tensor) and type(a._value) is ndarray and may_share_memory(v, a._value))
+        for a in args
+    ):
+        return y
+    own = Tensor(v)
+    meta(own).pinned = True
     return own
 
 
@@ -135,7 +151,7 @@ class CustomOp(Op):
     def run(self, args: Any, kw: dict[str, Any]) -> Any:
         start = _count()
         y = self.spec(*args, **kw)
-        out = tuple([self._settled(v, start) for v in _as_tuple(y)])
+        out = tuple([_apart(self._settled(v, start), args) for v in _as_tuple(y)])
         return out if isinstance(y, tuple | list) else out[0]
 
     def _settled(self, y: Any, start: int) -> Any:

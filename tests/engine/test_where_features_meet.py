@@ -744,3 +744,107 @@ def test_a_leaf_from_outside_that_an_inner_one_meets_is_unused_where_it_is():
         return cr.autograd.grad((v * x).sum(), [v, w], create_graph=True, allow_unused=True)[0].sum()
 
     near(grad(f)(cr.full((3,), 2.0, dtype=F64)), [1.0, 1.0, 1.0])
+
+
+# -- results that show the memory of an argument ---------------------------------------------------------------------------
+
+
+class Same(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 1
+
+
+class Seen(Same):
+    @staticmethod
+    def forward(ctx, x):
+        return x.view_as(x)
+
+
+@cr.custom_op
+def first_two(x):
+    return x[:2]
+
+
+def _written(view):
+    """A function of x in which what `view` gives is written to, and the tensor that it was made of is read."""
+
+    def f(x):
+        a = x * 1
+        r = view(a)
+        r.mul_(3)
+        return (a * a).sum() + (r * r * x[:2]).sum()
+
+    return f
+
+
+SHOWN = {
+    "Function that returns its input": lambda a: Same.apply(a)[:2],
+    "Function that returns a view": lambda a: Seen.apply(a)[:2],
+    "custom op": first_two,
+    "vmap": lambda a: vmap(lambda t: t[:2])(a[None])[0],
+    "checkpoint": lambda a: checkpoint(lambda t: t[:2], a, use_reentrant=False),
+}
+
+
+@pytest.mark.parametrize("how", SHOWN)
+def test_a_result_that_shows_an_argument_is_a_view_at_all_levels_or_at_none(how):
+    f, x = _written(SHOWN[how]), cr.tensor([0.5, 2.0, 3.0], dtype=F64)
+    value = f(x)
+    eps = 1e-6
+    slope = cr.stack([(f(x + eps * e) - f(x - eps * e)) / (2 * eps) for e in cr.eye(3, dtype=F64)])
+    leaf = x.clone().requires_grad_()
+    y = f(leaf)
+    y.backward()
+    for v in (y.detach(), jvp(f, (x,), (x,))[0], vjp(f, x)[0], linearize(f, x)[0], vmap(f)(x[None])[0]):
+        near(v, value)
+    for g in (
+        leaf.grad,
+        grad(f)(x),
+        jacfwd(f)(x),
+        vmap(grad(f))(x[None])[0],
+        grad(lambda x: vmap(f)(x[None]).sum())(x),
+    ):
+        assert cr.allclose(g, slope, rtol=1e-7)
+
+
+@pytest.mark.parametrize("view", [False, True])
+def test_a_captured_tensor_that_a_tape_saved_is_written_elsewhere(view):
+    x = cr.tensor([0.5, 1.0], dtype=F64)
+    b = cr.zeros(2, dtype=F64)
+    part = b[1:] if view else None
+
+    def f(t):
+        b.copy_(t.exp())
+        return b * b
+
+    for back in (lambda: vjp(f, x)[1], lambda: linearize(f, x)[1]):
+        run = back()
+        b.mul_(0)
+        if part is not None:
+            part.add_(1)
+        got = run(ONE)
+        near(got[0] if isinstance(got, tuple) else got, 2 * (2 * x).exp())
+
+
+def test_an_argument_and_a_captured_tensor_are_written_to_before_the_walk():
+    def f(x, look):
+        a = x * 1
+        if look:
+            a[0]  # a has had a view
+
+        def h(t):
+            t.mul_(0.9)
+            a.add_(t)
+            return (a * t).sum()
+
+        return grad(h)(a)
+
+    x = cr.tensor([0.5, 1.0], dtype=F64)
+    near(f(x, True), 2.52 * x)
+    near(f(x, False), 2.52 * x)
+    near(vmap(lambda x: f(x, True))(x[None])[0], 2.52 * x)

@@ -21,7 +21,7 @@ def test_anomalies_are_found(x):
     leaf = x.clone().requires_grad_()
     with cr.autograd.detect_anomaly():
         (leaf * leaf).sum().backward()
-        with pytest.raises(RuntimeError, match="(?i)nan"):
+        with pytest.raises(RuntimeError, match=r"(?i)nan"):
             ((leaf - leaf).sqrt() * 0).sum().backward()
 
 

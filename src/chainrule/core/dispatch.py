@@ -231,9 +231,13 @@ def living(refs: list[weakref.ref[Tensor]] | None) -> list[Tensor]:
 
 def _lowered(boxes: list[Tensor], level: Interpreter) -> list[Tensor]:
     """The tensors of a level, each made one of the level below, which is told in turn."""
+    from .views import pin
+
     boxes = [b for b in boxes if b._interp is level]
     for b in boxes:
         b._value, b._interp, b._aux = b._value._value, b._value._interp, b._value._aux
+        if b._interp is None:  # the tape that ends may have saved this memory: the next write goes to a copy
+            pin(b)
         of = -1.0 if level.since is None else level.since.get(id(b), -1.0)
         if b._interp is not None and b._interp.level > max(
             of, 0

@@ -125,6 +125,14 @@ def view_again(root: Tensor, chain: tuple[Any, ...]) -> Tensor:
     return y
 
 
+def same_family(x: Tensor, y: Tensor) -> None:
+    """Make `y`, another tensor with the value of the view `x`, a view like it."""
+    root, m = root_of(x), meta(y)
+    m.base, m.chain = root, x._meta.chain  # type: ignore[union-attr]
+    r = meta(root)
+    r.views = [*(r.views or ()), weakref.ref(y)]
+
+
 def grow(a: Tensor, size: int) -> Tensor:
     """`a` with a batch axis of equal examples in front."""
     from .primitives import expand_p

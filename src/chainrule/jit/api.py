@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
+import sys
 import threading
 import warnings
 from collections import OrderedDict
@@ -139,6 +141,15 @@ class Jitted:
 
     def __get__(self, obj: Any, cls: Any = None) -> Any:
         return self if obj is None else functools.partial(self, obj)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Jitted:
+        return Jitted(copy.deepcopy(self.f, memo), self.static_argnums, self.static_argnames, self.donate)
+
+    def __reduce__(self) -> Any:
+        name = getattr(self, "__qualname__", "")
+        if getattr(sys.modules.get(getattr(self, "__module__", "")), name, None) is self:
+            return name  # a decorated function
+        return Jitted, (self.f, self.static_argnums, self.static_argnames, self.donate)
 
     def __call__(self, *args: Any, **kw: Any) -> Any:
         if not kw:
@@ -546,10 +557,15 @@ def compile(
     options: Any = None,
     disable: bool = False,
 ) -> Any:
-    """PyTorch's name for :func:`jit`. There is one backend, and every recording is a full graph of one signature."""
+    """PyTorch's name for :func:`jit`; of a module it makes a module. There is one backend, and every recording is a full graph of one signature."""
     if model is None:
         return functools.partial(compile, disable=disable)
-    return model if disable else jit(model)
+    layers = sys.modules.get("chainrule.nn.module")
+    if disable or layers is None or not isinstance(model, layers.Module):
+        return model if disable else jit(model)
+    from ..nn.optimized import OptimizedModule
+
+    return OptimizedModule(model)
 
 
 def explain(f: Callable[..., Any], *args: Any, **kw: Any) -> Any:

@@ -256,7 +256,7 @@ def _shown(v: Tensor, y: Tensor, inputs: list[Any], level: Any) -> Tensor:
     """A result; as a view of the input whose memory it shows, where it is one: a write to either is then seen in both."""
     base = root_of(y)
     for x, axis, box, low in inputs:
-        if base is not box or low is None or not (x._interp is None or x._interp.kind == "vmap"):
+        if base is not box or low is None or (x._interp is not None and x._interp.kind == "record"):
             continue
         chain = () if y is box else y._meta.chain  # type: ignore[union-attr]
         if is_detached(chain) or (y is box and box._value is low):

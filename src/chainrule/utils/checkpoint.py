@@ -13,7 +13,7 @@ from ..core.op import Op
 from ..core.reverse import Node, Pick, Reverse, _count
 from ..core.tensor import Tensor
 from ..core.tree import flatten, unflatten
-from ..core.views import pin
+from ..core.views import pin, same_family
 from ..core.walk import walk_back
 from ..ops.random.generator import default_generator
 
@@ -118,7 +118,14 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
                 level.effects[mark:] = [node]  # type: ignore[index]
                 node.level, node.result = level, (tuple(atoms[places[0]].shape), atoms[places[0]].dtype)
             swaps.update({id(atoms[i]): Pick(node, k) if k else node for k, i in enumerate(places)})
-    return unflatten([_swapped(y, swaps) for y in ys], yspec) if swaps else out
+    return unflatten([_like(y, _swapped(y, swaps)) for y in ys], yspec) if swaps else out
+
+
+def _like(y: Any, new: Any) -> Any:
+    """`new`, a view of what `y` is a view of."""
+    if isinstance(y, Tensor) and new is not y and y._meta is not None and y._meta.base is not None:
+        same_family(y, new)
+    return new
 
 
 @contextlib.contextmanager
