@@ -510,9 +510,11 @@ def grad(
         g = got.get(node)
         if g is None:
             edge = isinstance(x, GradientEdge)
-            if reached is None:
-                reached = set(reachable(dict.fromkeys(skipped)))
-            if node in reached and not edge:  # through derivatives that are zero everywhere
+            zero = node in skipped
+            if not zero and skipped:
+                reached = set(reachable(dict.fromkeys(skipped))) if reached is None else reached
+                zero = node in reached
+            if zero and not edge:  # through derivatives that are zero everywhere
                 out.append(zeros_like_tensor(x))
                 continue
             if not allow:

@@ -322,7 +322,7 @@ class Plan:
         gs: list[Any],
         masks: list[Any],
     ) -> None:
-        if any(c.size > SMALL for c in level.constants):
+        if any(c.size > SMALL and 0 not in c.strides for c in level.constants):
             raise _Unfit  # a plan keeps them
         values = [y._value._value for y in ys]
         for k, v in enumerate(values):
