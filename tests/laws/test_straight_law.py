@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import chainrule as cr
+from chainrule.core import remembered_views as viewing
 from chainrule.core import straight as code
-from chainrule.core import viewing
 from chainrule.core.samples import SAMPLES, Sample
 from chainrule.core.tree import flatten
 from chainrule.testing.laws import case_of

@@ -100,10 +100,3 @@ def fit_tangent(t: Tensor, y: Tensor) -> Tensor:
     if t.shape != y.shape:
         t = t.expand(*y.shape)
     return t
-
-
-def unlift(x: Any, level: Forward) -> tuple[Any, Any]:
-    """Primal and tangent (or None) of a value as seen by a level."""
-    if isinstance(x, Tensor) and x._interp is level:
-        return x._value, x._aux
-    return x, None

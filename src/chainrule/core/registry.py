@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 import numpy as np
 
 from .arguments import EVERYTHING, around, blame_arrays, checked, parameters_of, renamed, second_look, takes_other_names
-from .declared import show_declaration
 from .dtypes import scalar_type
 from .fast import is_operand
 from .op import Op
-from .recalled import recalled
+from .recalled_pointwise import recalled
+from .shown_source import show_declaration
 from .tensor import Tensor
 from .views import assign, write_out
 

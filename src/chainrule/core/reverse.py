@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from .op import Op
 
 _FIRST, _SECOND, _BOTH = (True, False), (False, True), (True, True)
-_COMPLEX = frozenset((dt.complex32.np.num, dt.complex64.np.num, dt.complex128.np.num))
 _FLOATS = frozenset(d.np.num for d in dt.FROM_NP.values() if d.category >= dt.FLOAT)
 _NONE: dict[str, Any] = {}
 _count = itertools.count().__next__

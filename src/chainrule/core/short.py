@@ -36,7 +36,8 @@ class _Noting(Interpreter):
     kind = "record"  # a rule that looks at the elements of its example is refused, as where a function is recorded
     strict = True
 
-    def __init__(self) -> None:
+    def __init__(self, suffix: str) -> None:
+        self.suffix = suffix  # of names, which the rules of an op share
         self.lines: list[str] = []
         self.names: dict[str, Any] = {}
         self.ufuncs = True
@@ -86,18 +87,18 @@ class _Noting(Interpreter):
 
     def name(self, kind: str, value: Any) -> str:
         """A name for a constant or a body."""
-        name = f"{kind}{len(self.names)}"
+        name = f"{kind}{len(self.names)}{self.suffix}"
         self.names[name] = value
         return name
 
 
-def _noted(rule: Any, reads: tuple[bool, tuple[bool, ...]]) -> tuple[list[str], str, dict[str, Any], bool]:
+def _noted(rule: Any, reads: tuple[bool, tuple[bool, ...]], suffix: str) -> tuple[list[str], str, dict[str, Any], bool]:
     """The lines of a rule, the name of its result, what they call, and whether these are ufuncs alone."""
-    level = _Noting()
+    level = _Noting(suffix)
     with level:
         box = lambda name: Tensor(Tensor(np.array([0.4, 0.6])), level, name)
         y, xs = reads
-        out = rule(box("g"), box("y") if y else None, *[box(f"x{i}") if r else None for i, r in enumerate(xs)])
+        out = rule(box("gv"), box("y") if y else None, *[box(f"x{i}") if r else None for i, r in enumerate(xs)])
         if not (isinstance(out, Tensor) and out._interp is level) or innermost(out).dtype != np.float64:
             raise _Unfit
         return level.lines, out._aux, level.names, level.ufuncs
@@ -176,7 +177,7 @@ def _written(op: Op, rules: Any, lean: bool = False) -> Short:
         need = tuple([k == i for k in range(len(rules))])
         keep_y, keep_x = op.keeps(need)
         reads = bool(keep_y), tuple([keep_x is None or keep_x[k] for k in range(len(rules))])
-        lines, result, called, ufuncs = _noted(rule, reads)
+        lines, result, called, ufuncs = _noted(rule, reads, f"_{i}")
         pad = "    "
         if len(rules) > 1:
             text.append(f"    if parents[{i}] is not None:")
@@ -198,24 +199,13 @@ def _written(op: Op, rules: Any, lean: bool = False) -> Short:
             text.append(f"{pad}    if {name}.__class__ is not ndarray or {name}.dtype is not d: return None")
             plain = f"{name}.__class__ is not float and {name}.__class__ is not int" if ufuncs else "True"
             text.append(f"{pad}elif {plain}: return None")
-        rename = {k: f"{k}_{i}" for k in called}
-        for line in lines:
-            for old in sorted(rename, key=len, reverse=True):
-                line = _replaced(line, old, rename[old])
-            text.append(pad + _replaced(line, "g", "gv"))
-        names.update({rename[k]: v for k, v in called.items()})
+        text += [pad + line for line in lines]
+        names.update(called)
         array = f"({result} if {result}.__class__ is ndarray else asarray({result}))"
-        text.append(f"{pad}r{i} = {'gv' if result == 'g' else array}")
+        text.append(f"{pad}r{i} = {'gv' if result == 'gv' else array}")
     text.append(f"    return {out[0]}" if len(out) == 1 else f"    return ({', '.join(out)},)")
     exec(compile("\n".join(text), f"<short rule of {op.name}>", "exec"), names)
     return names["short"]
-
-
-def _replaced(line: str, old: str, new: str) -> str:
-    """A word of a line replaced."""
-    import re
-
-    return re.sub(rf"\b{old}\b", new, line)
 
 
 def short_rule(op: Op) -> tuple[Any, Short | None, Short | None]:

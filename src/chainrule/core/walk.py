@@ -1,4 +1,4 @@
-"""The walk back over the tape with cotangents. (The one forwards, for linearize, is in :mod:`chainrule.core.walk_on`.)
+"""The walk back over the tape with cotangents. (The one forwards, for linearize, is in :mod:`chainrule.transforms.tangents`.)
 
 The first result of a node is the node itself; the others are :class:`Pick` nodes. So most cotangents arrive as one tensor.
 """
@@ -27,7 +27,7 @@ from .watch import WATCHED, WATCHERS
 _by_seq = operator.attrgetter("seq")
 # A pointwise rule on large arrays as one loop: ``FUSE(op, which, rule, g, y, xs, kw)``, or None; set by ops/elementwise/fusing.py.
 FUSE: Any = None
-# Reverse rules of other ops on small arrays as straight-line code: ``STRAIGHT(node, g, live)``, or None; set by straight.py.
+# Reverse rules of other ops on small arrays as straight-line code: ``STRAIGHT(node, g, live)``, or None; set by pulls.py.
 STRAIGHT: Any = None
 
 
@@ -147,63 +147,14 @@ def walk_back(
                 g = _of_all_results(n, g, others.pop(n, None))
             if n.around is not None:
                 g = _run_before(n, g)
-        rules = op.pull_rules
-        if rules is not None and plain and not masks and n.args is not None:
-            gs = shortly(n, g, rules, live)
-            if gs is None and op.pull_by_code is not False and STRAIGHT is not None:
-                gs = STRAIGHT(n, g, live)
-            if gs is None:
-                gs = _by_rules(n, g, rules, live)
-        else:
-            gs = None
-            if (
-                plain
-                and op.pull_by_code is not False
-                and not masks
-                and n.args is not None
-                and n.level is None
-                and STRAIGHT is not None
-            ):
-                gs = STRAIGHT(n, g, live)
-            if gs is None:
-                hidden = masks.get(n) if op.through and masks and not n.nout else None
-                gs = _pulled(n, g if hidden is None else Masked(g, hidden), rewrap, live)
+        gs = _cotangents(n, g, masks, plain, rewrap, live)
         if n.rare and n.around is not None:
             gs = _run_after(n, gs, g)
         mask = masks.pop(n, None) if masks else None
         moved = _moved(n, g, mask, live) if mask is not None and op.moves else None
         if free:
             n.release()
-        i = 0
-        for p in n.parents:
-            gi, fit = gs[i] if i < len(gs) else None, n.fits[i]
-            i += 1
-            if p is None:
-                continue
-            if gi is None:
-                if skipped is not None and op.none_is_zero:
-                    skipped.append(p)
-                continue
-            m = None
-            if moved is not None:
-                m = moved[i - 1]
-            elif mask is not None or gi.__class__ is Masked:
-                gi, m = _masked(gi, mask, op)
-            if fit is not None and not (type(v := gi._value) is ndarray and v.shape == fit[0] and v.dtype is fit[1].np):
-                if m is not None and fit[0] != tuple(gi.shape):
-                    m = fit_cotangent(m.to(gi.dtype), *fit) != 0
-                gi = fit_cotangent(gi, *fit)
-            prev = grads.get(p)
-            if prev is None:
-                grads[p] = gi
-                if live is None and (type(p) is not Leaf or p.hooks is not None):
-                    heappush(todo, (-p.seq, p))
-                if m is not None:
-                    masks[p] = m
-            else:
-                grads[p] = prev + gi
-                if masks and p in masks:
-                    _join_masks(masks, p, m)
+        _hand_on(n, gs, mask, moved, grads, masks, todo if live is None else None, skipped)
         if early is not None and n in early:
             for leaf, tell in early.pop(n):
                 tell(leaf, grads.get(leaf))
@@ -218,6 +169,62 @@ def walk_back(
     if dispatch.SETTLE is not None:
         result = {n: dispatch.SETTLE(g) for n, g in result.items()}
     return result
+
+
+def _cotangents(
+    n: Node, g: Any, masks: dict[Node, Any], plain: bool, rewrap: Reverse | None, live: set[Node] | None
+) -> Any:
+    """The cotangents of the inputs of a node, by the shortest way there is: code on arrays, its rules one by one, the op's `pull`."""
+    op, rules = n.op, n.op.pull_rules
+    if masks:
+        hidden = masks.get(n) if op.through and not n.nout else None
+        return _pulled(n, g if hidden is None else Masked(g, hidden), rewrap, live)
+    if plain and n.args is not None:
+        if rules is not None and (gs := shortly(n, g, rules, live)) is not None:
+            return gs
+        if op.pull_by_code is not False and n.level is None and STRAIGHT is not None:
+            if (gs := STRAIGHT(n, g, live)) is not None:
+                return gs
+        if rules is not None:
+            return _by_rules(n, g, rules, live)
+    return _pulled(n, g, rewrap, live)
+
+
+def _hand_on(
+    n: Node, gs: Any, mask: Any, moved: Any, grads: dict[Node, Any], masks: dict[Node, Any], heap: list[Any] | None,
+    skipped: list[Node] | None,
+) -> None:  # fmt: skip
+    """Add the cotangents of a node's inputs to what has come together for them; with a `heap`, those that are new are to be visited."""
+    i = 0
+    for p in n.parents:
+        gi, fit = gs[i] if i < len(gs) else None, n.fits[i]
+        i += 1
+        if p is None:
+            continue
+        if gi is None:
+            if skipped is not None and n.op.none_is_zero:
+                skipped.append(p)
+            continue
+        m = None
+        if moved is not None:
+            m = moved[i - 1]
+        elif mask is not None or gi.__class__ is Masked:
+            gi, m = _masked(gi, mask, n.op)
+        if fit is not None and not (type(v := gi._value) is ndarray and v.shape == fit[0] and v.dtype is fit[1].np):
+            if m is not None and fit[0] != tuple(gi.shape):
+                m = fit_cotangent(m.to(gi.dtype), *fit) != 0
+            gi = fit_cotangent(gi, *fit)
+        prev = grads.get(p)
+        if prev is None:
+            grads[p] = gi
+            if heap is not None and (type(p) is not Leaf or p.hooks is not None):
+                heappush(heap, (-p.seq, p))
+            if m is not None:
+                masks[p] = m
+        else:
+            grads[p] = prev + gi
+            if masks and p in masks:
+                _join_masks(masks, p, m)
 
 
 def walk_lean(n: Any, g: Tensor) -> dict[Node, Any]:

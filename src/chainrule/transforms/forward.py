@@ -12,7 +12,6 @@ from ..core.tensor import Tensor
 from ..core.tree import flatten, tree_map, unflatten
 from ..core.views import given_back, pin
 from ..core.walk import reachable
-from ..core.walk_on import walk_forward
 from .common import (
     are_arrays,
     as_tensor_result,
@@ -26,6 +25,7 @@ from .common import (
     written_to,
     zeros_of,
 )
+from .tangents import walk_forward
 
 
 def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...core import dtypes as dt
 from ...core.op import Op
-from ...core.recalled import recalled
+from ...core.recalled_pointwise import recalled
 from ...core.registry import check_out, public
 from ...core.shapes import zeros_like_tensor
 from ...core.tensor import Tensor

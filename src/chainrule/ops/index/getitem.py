@@ -15,12 +15,12 @@ from ...core import views
 from ...core.payload import COMPOSED
 from ...core.primitives import permute_p, reshape_p
 from ...core.registry import public
+from ...core.remembered_views import viewing
 from ...core.samples import Given, S, sample
 from ...core.shapes import broadcast_shapes, constant, wrap_dim
 from ...core.sizes import SEEN, is_ragged
 from ...core.straight import straight
 from ...core.tensor import Tensor
-from ...core.viewing import viewing
 from ...core.views import assign
 from ..elementwise.select import where_p
 from ..shape.functional import set_slice_p

@@ -14,12 +14,12 @@ from ...core.device import channels_last, channels_last_3d
 from ...core.dispatch import innermost
 from ...core.primitives import alias, alias_p, clone_p, expand_p, permute_p, reshape_p  # noqa: F401
 from ...core.registry import public
+from ...core.remembered_views import viewing
 from ...core.samples import S, sample
 from ...core.shapes import sizes, wrap_dim, wrap_dims, zeros
 from ...core.sizes import SEEN, is_ragged
 from ...core.straight import straight
 from ...core.tensor import Tensor
-from ...core.viewing import viewing
 from ...core.views import write_out
 from ...kernels.copies import contiguous as copied
 from ...kernels.pool import empty

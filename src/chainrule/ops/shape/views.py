@@ -13,10 +13,10 @@ from ...core.declare import op
 from ...core.dispatch import grad_enabled, innermost
 from ...core.primitives import alias, alias_p, expand_p, permute_p, reshape_p  # noqa: F401
 from ...core.registry import prop, public
+from ...core.remembered_views import viewing
 from ...core.shapes import broadcast_shapes, infer_size, sizes, sizes_of, wrap_dim, wrap_dims
 from ...core.sizes import SEEN, is_ragged
 from ...core.tensor import Tensor
-from ...core.viewing import viewing
 from ...core.views import adopt, meta, register_view
 from .in_each import same_size
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .dispatch import CUT, constant
-from .forward import fit_tangent
-from .reverse import Node, Pick
-from .shapes import zeros_like_tensor
+from ..core.dispatch import CUT, constant
+from ..core.forward import fit_tangent
+from ..core.reverse import Node, Pick
+from ..core.shapes import zeros_like_tensor
 
 
 def walk_forward(inputs: list[tuple[Node, Any]], outputs: list[Node | None], order: list[Node]) -> list[Any]:
