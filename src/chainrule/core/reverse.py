@@ -276,14 +276,17 @@ class Reverse(Interpreter):
         bare: list[int] = []
         if several:
             # Results without a derivative leave as they are: what the caller writes to them the tape must not see.
-            bare = [
-                k
-                for k, v in enumerate(y)
-                if k in op.integer_outputs or (op.form != "fused" and innermost(v).dtype.num not in _FLOATS)
-            ]
+            for k in range(len(y)):
+                v = y[k]
+                if k in op.integer_outputs or (op.form != "fused" and innermost(v).dtype.num not in _FLOATS):
+                    bare.append(k)
             part = keep_y if type(keep_y) is tuple else None
             if keep_y and (part or bare):
-                held = tuple([None if part and not part[k] else pin(v) if k in bare else v for k, v in enumerate(y)])
+                some: list[Any] = []
+                for v in y:
+                    k = len(some)
+                    some.append(None if part and not part[k] else pin(v) if k in bare else v)
+                held = tuple(some)
         node = Node(op, kept, held, parents, kw, fits)
         if self.keep_all:
             self._note_mode(node)
