@@ -196,3 +196,12 @@ def test_ragged_sizes_stand_only_in_static_data_that_is_declared_as_sizes() -> N
         Op.run = run  # type: ignore[method-assign]
     assert not bad
     assert isinstance(x.shape[1], Ragged)
+
+
+def test_rules_are_as_many_as_arguments():
+    from chainrule.core.declare import pointwise
+
+    with pytest.raises(ValueError, match="1 rules for a body of 2 arguments"):
+        pointwise("one_rule_too_few", np.add, lambda t, y, a: t)
+    with pytest.raises(ValueError, match="2 rules for a body of 1 arguments"):
+        pointwise("one_rule_too_many", lambda x: x + 1, lambda t, y, a: t, lambda t, y, a: t)

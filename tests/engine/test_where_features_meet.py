@@ -848,3 +848,25 @@ def test_an_argument_and_a_captured_tensor_are_written_to_before_the_walk():
     near(f(x, True), 2.52 * x)
     near(f(x, False), 2.52 * x)
     near(vmap(lambda x: f(x, True))(x[None])[0], 2.52 * x)
+
+
+def test_a_constant_that_a_function_saves_is_kept_as_it_is():
+    held = cr.ones(2, dtype=F64)
+
+    class Scaled(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(held)
+            return x * held
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.saved_tensors[0]
+
+    x = ONE.clone().requires_grad_()
+    y = Scaled.apply(x)
+    pull = vjp(Scaled.apply, ONE)[1]
+    held.mul_(0)
+    y.sum().backward()
+    near(x.grad, ONE)
+    near(pull(ONE)[0], ONE)

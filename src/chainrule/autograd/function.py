@@ -13,7 +13,7 @@ from ..core.dispatch import CUT, active_vmaps
 from ..core.imperative import is_grad_enabled, no_grad
 from ..core.op import is_float
 from ..core.tensor import Tensor
-from ..core.views import assign
+from ..core.views import assign, pin
 from ..core.walk import fit_cotangent, kept_by
 from ..core.watch import WATCHERS, Packed, pack
 from ..custom import CustomOp, _as_tuple
@@ -99,7 +99,9 @@ class Context:
                 i = None  # what was written to is saved as the result that it is
             if i is None and j is None and hooks and isinstance(t, Tensor):
                 t = pack(t, hooks[-1])
-            return ("in", i) if i is not None else ("out", j) if j is not None else ("const", t)
+            if i is not None or j is not None:
+                return ("in", i) if i is not None else ("out", j)
+            return "const", pin(t) if isinstance(t, Tensor) else t  # as it is now, whatever is written to it later
 
         for t in (*self._to_save, *(self._to_forward or ())):
             if t is not None and not isinstance(t, Tensor):

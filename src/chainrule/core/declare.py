@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -43,6 +44,7 @@ def pointwise(
     returns None for those it has no code for; without one, that which is known under the name. `fast` are the types of arrays
     that the body takes as they are, and `other` is the body for the rest, where that needs a check.
     """
+    inputs = arity(body, rules)
     o = Op(name, other or body, types=types, batch="aligned", differentiable=bool(rules), doc=doc)
     o.form, o.even, o.large = "pointwise", True, large or LARGE.get(name)
     if rules:
@@ -56,9 +58,9 @@ def pointwise(
         o.plain = body
     own = REAL_NUMS if o.types.narrow and o.types.promote == "same" else quick  # type: ignore[union-attr]
     o.fast, o.direct = ALL_NUMS if o.types.choice else own, body  # type: ignore[union-attr]
-    o.several = static or arity(body, rules) > 2
-    n = 0 if static else arity(body, rules)
-    o.arity = arity(body, rules)
+    o.several = static or inputs > 2
+    n = 0 if static else inputs
+    o.arity = inputs
     if n == 1:
         o.bind = o.operator = unary(o, body, quick)  # type: ignore[method-assign]
     elif n == 2:
@@ -69,8 +71,20 @@ def pointwise(
 
 
 def arity(body: Any, rules: tuple[Any, ...]) -> int:
-    """The number of tensor inputs of a pointwise op."""
-    return len(rules) or int(getattr(body, "nin", 0)) or body.__code__.co_argcount
+    """The number of tensor inputs of a pointwise op, which has a rule for each of them or none."""
+    code = getattr(body, "__code__", None)
+    inputs = int(getattr(body, "nin", 0)) or (0 if code is None else code.co_argcount)
+    fixed = inputs if code is None else inputs - len(body.__defaults__ or ())
+    several = code is None or code.co_flags & inspect.CO_VARARGS
+    if (
+        rules
+        and inputs
+        and not (fixed <= len(rules) and (len(rules) <= inputs or (several and not hasattr(body, "nin"))))
+    ):
+        raise ValueError(
+            f"{len(rules)} rules for a body of {inputs} arguments: write one for each, ZERO where the derivative is zero, None where there is none"
+        )
+    return len(rules) or inputs
 
 
 def op(
