@@ -1,16 +1,25 @@
-"""What a function holds: the tensors in its closure, its object, its defaults, and in the containers and modules there."""
+"""What a function holds: the tensors in its closure, its object, its defaults, the globals it names, and in the containers and modules there.
+
+Of the library's own functions, and of NumPy's and Python's, only closures are looked at: they hold a user's function, and no tensors of their own.
+"""
 
 from __future__ import annotations
 
+import functools
+import os
+import sys
 from collections import deque
 from collections.abc import Iterator
 from functools import partial
-from types import CodeType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from numpy import ndarray
+from numpy import dtype, generic, ndarray
 
 from .tensor import Tensor
+
+_PLAIN = (str, bytes, int, float, complex, type(None), dtype, generic, ndarray, BuiltinFunctionType, type, ModuleType)
+_STANDARD = os.path.dirname(os.__file__)
 
 
 def tensors_of(holder: Any, most: int = 100_000) -> Iterator[Tensor]:
@@ -18,7 +27,7 @@ def tensors_of(holder: Any, most: int = 100_000) -> Iterator[Tensor]:
     seen: set[int] = set()
     queue = [holder]
     for x in queue:
-        if id(x) in seen:
+        if isinstance(x, _PLAIN) or id(x) in seen:
             continue
         seen.add(id(x))
         if len(seen) > most:
@@ -32,37 +41,64 @@ def tensors_of(holder: Any, most: int = 100_000) -> Iterator[Tensor]:
         elif isinstance(x, dict):
             queue.extend(x.values())
         elif isinstance(x, FunctionType):
-            used = set(_names(x.__code__))
             queue.extend([c.cell_contents for c in x.__closure__ or () if _filled(c)])
-            there = [x.__globals__[k] for k in used if k in x.__globals__]
-            queue.extend(there)
-            # Of a module or a class that the function names, what it names too.
-            queue.extend([vars(m)[k] for m in there if isinstance(m, type | ModuleType) for k in used if k in vars(m)])
-            queue.extend([x.__defaults__, x.__kwdefaults__, x.__dict__])
+            queue.append(x.__dict__)
+            if not of_library(x.__globals__.get("__name__", "")):
+                queue.extend(_named(x))
+                queue.extend([x.__defaults__, x.__kwdefaults__])
         elif isinstance(x, MethodType):
             queue.extend([x.__self__, x.__func__])
         elif isinstance(x, partial):
             queue.extend([x.func, x.args, x.keywords])
-        elif not isinstance(x, type | ModuleType | ndarray | str | bytes | int | float | None):
+        elif (module := type(x).__module__).startswith("chainrule.jit"):
+            queue.append(getattr(x, "__wrapped__", None))  # of a compiled function, what it is made from
+        elif not module.startswith("chainrule.core"):
             queue.append(getattr(x, "__dict__", None))
+            queue.extend(in_slots(x))
             for c in type(x).__mro__:
-                queue.extend([getattr(x, k, None) for k in _slots(c)])
-                queue.extend([v for v in vars(c).values() if isinstance(v, Tensor | list | tuple | dict)])
+                if not of_library(c.__module__):
+                    queue.extend([v for v in vars(c).values() if isinstance(v, Tensor | list | tuple | dict | deque)])
 
 
-def _names(code: CodeType) -> Iterator[str]:
-    """The names that a function's code uses, with that of the functions and comprehensions inside."""
-    yield from code.co_names
+def _named(f: FunctionType) -> list[Any]:
+    """The globals that a function names; of modules and classes among them, what it names of these."""
+    used = names_in(f.__code__)
+    there = [f.__globals__[k] for k in used if k in f.__globals__]
+    for m in list(there):
+        inside = isinstance(m, ModuleType) and not of_library(m.__name__)
+        if inside or (isinstance(m, type) and not of_library(m.__module__)):
+            there += [vars(m)[k] for k in used if k in vars(m)]
+    return there
+
+
+@functools.cache
+def of_library(module: str) -> bool:
+    """Whether a module holds no tensors of its users: of this library, of NumPy and SciPy, and of Python's own that nobody has shadowed."""
+    top = module.partition(".")[0]
+    if top not in sys.stdlib_module_names:
+        return top in ("chainrule", "numpy", "scipy")
+    file = getattr(sys.modules.get(top), "__file__", None)
+    return file is None or (file.startswith(_STANDARD) and "-packages" not in file)
+
+
+def names_in(code: CodeType) -> set[str]:
+    """The names that code and the functions defined in it look up; those that nobody can write are of tools that rewrite code."""
+    out = {n for n in code.co_names if n.isidentifier()}
     for c in code.co_consts:
         if isinstance(c, CodeType):
-            yield from _names(c)
+            out |= names_in(c)
+    return out
 
 
-def _slots(cls: type) -> Iterator[str]:
+def in_slots(x: Any) -> list[Any]:
+    """What an object of a user's class has in slots."""
+    names = [s for c in type(x).__mro__ if not of_library(c.__module__) for s in _slots(c)]
+    return [getattr(x, s) for s in names if hasattr(x, s)]
+
+
+def _slots(cls: type) -> list[str]:
     slots = vars(cls).get("__slots__", ())
-    for k in (slots,) if isinstance(slots, str) else slots:
-        if not k.startswith("__"):
-            yield k
+    return [s for s in ((slots,) if isinstance(slots, str) else slots) if not s.startswith("__")]
 
 
 def _filled(cell: Any) -> bool:

@@ -6,16 +6,15 @@ is noted: a recording is used as long as all of them are what they were.
 
 from __future__ import annotations
 
-import os
-import sys
 from collections import deque
 from functools import partial
 from operator import is_
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
+from ..core.captures import in_slots, names_in, of_library
 from ..core.op import Op
 from ..core.tensor import Tensor
 
@@ -134,27 +133,6 @@ def _content(cell: Any) -> Any:
         return _NOTHING
 
 
-_STANDARD = os.path.dirname(os.__file__)
-
-
-def _of_library(module: str) -> bool:
-    """Whether a module holds no tensors of its users: of this library, of NumPy and SciPy, and of Python's own that nobody has shadowed."""
-    top = module.partition(".")[0]
-    if top not in sys.stdlib_module_names:
-        return top in ("chainrule", "numpy", "scipy")
-    file = getattr(sys.modules.get(top), "__file__", None)
-    return file is None or (file.startswith(_STANDARD) and "-packages" not in file)
-
-
-def _names(code: CodeType) -> set[str]:
-    """The names that code and the functions defined in it look up; those that nobody can write are of tools that rewrite code."""
-    out = {n for n in code.co_names if n.isidentifier()}
-    for c in code.co_consts:
-        if isinstance(c, CodeType):
-            out |= _names(c)
-    return out
-
-
 def survey(*holders: Any) -> Held:
     """All that can be reached from the holders."""
     held = Held()
@@ -189,7 +167,7 @@ def survey(*holders: Any) -> Held:
             d = getattr(x, "__dict__", None)
             if isinstance(d, dict):
                 _dict(held, d, queue)
-            queue.extend(_in_slots(x))
+            queue.extend(in_slots(x))
             _class(held, type(x), queue)
     _find_gradients(held, seen)
     held._known = frozenset(map(id, held.tensors))
@@ -212,15 +190,10 @@ def _find_gradients(held: Held, seen: set[int]) -> None:
         held.owners.pop(i, None)
 
 
-def _in_slots(x: Any) -> list[Any]:
-    names = [s for c in type(x).__mro__ if not _of_library(c.__module__) for s in getattr(c, "__slots__", ())]
-    return [getattr(x, s) for s in names if isinstance(s, str) and hasattr(x, s)]
-
-
 def _class(held: Held, cls: type, queue: list[Any]) -> None:
     """What methods of a user's class use, and what the class itself has."""
     for c in cls.__mro__:
-        if not _of_library(c.__module__):
+        if not of_library(c.__module__):
             for k, v in list(vars(c).items()):
                 if not k.startswith("__") or isinstance(v, FunctionType):
                     held._names.append((vars(c), k, v))  # type: ignore[arg-type]
@@ -235,26 +208,26 @@ def _dict(held: Held, d: dict[Any, Any], queue: list[Any]) -> None:
 
 
 def _function(held: Held, f: FunctionType, queue: list[Any]) -> None:
-    of_library = _of_library(f.__globals__.get("__name__", ""))
+    ours = of_library(f.__globals__.get("__name__", ""))
     for c in f.__closure__ or ():
         v = _content(c)
-        if not of_library:  # what the library counts and remembers is its own
+        if not ours:  # what the library counts and remembers is its own
             held._cells.append((c, v))
         queue.append(v)
     if f.__dict__:
         queue.extend(f.__dict__.values())
-    if of_library:
+    if ours:
         return  # the library holds no tensors of its users
     held._codes.append((f, f.__code__, f.__defaults__, f.__kwdefaults__))
     queue.extend(f.__defaults__ or ())
     queue.extend((f.__kwdefaults__ or {}).values())
-    names = _names(f.__code__)
+    names = names_in(f.__code__)
     for k in names:
         if k in f.__globals__:
             v = f.__globals__[k]
             held._names.append((f.__globals__, k, v))
             if isinstance(v, ModuleType):
-                if not _of_library(v.__name__) and getattr(v, "__spec__", None) is not None:
+                if not of_library(v.__name__) and getattr(v, "__spec__", None) is not None:
                     for a in names & set(vars(v)):
                         if isinstance(vars(v)[a], Tensor | FunctionType | int | float):
                             held._names.append((vars(v), a, vars(v)[a]))
