@@ -870,3 +870,86 @@ def test_a_constant_that_a_function_saves_is_kept_as_it_is():
     y.sum().backward()
     near(x.grad, ONE)
     near(pull(ONE)[0], ONE)
+
+
+# -- memory that a tape saved, by another way to it -----------------------------------------------------------------------
+
+
+def _frozen():
+    w, u = ONE.clone().requires_grad_(), (2 * ONE).requires_grad_()
+    y = (w * u).sum()
+    w.requires_grad_(False)
+    w.mul_(0)
+    return cr.autograd.grad(y, u)[0], ONE
+
+
+def _cut_off():
+    w = ONE.clone().requires_grad_()
+    y = w.exp()
+    z = y * y
+    y.detach_()
+    y.mul_(0)
+    return cr.autograd.grad(z.sum(), w)[0], 2 * (2 * ONE).exp()
+
+
+def _base_of_a_leaf(make):
+    base = ONE.clone()
+    p = make(base)
+    z = (p * p).sum()
+    base.mul_(0)
+    return cr.autograd.grad(z, p)[0], 2 * ONE
+
+
+def _cotangent():
+    w, c = ONE.clone().requires_grad_(), 3 * ONE
+    w.backward(c)
+    c.mul_(0)
+    return w.grad, 3 * ONE
+
+
+def _primal():
+    with fw.dual_level():
+        y = fw.make_dual(ONE, 3 * ONE).exp()
+        fw.unpack_dual(y).primal.mul_(0)
+        return fw.unpack_dual(y * y).tangent, 6 * (2 * ONE).exp()
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        _frozen,
+        _cut_off,
+        lambda: _base_of_a_leaf(lambda b: b.detach().requires_grad_()),
+        lambda: _base_of_a_leaf(lambda b: b.view(2).requires_grad_()),
+        _cotangent,
+        _primal,
+    ],
+)
+def test_memory_that_a_tape_saved_is_not_written_to(case):
+    near(*case())
+
+
+def test_what_a_function_writes_under_jit_reaches_nobody_else():
+    x = ONE.clone()
+    near(cr.jit(lambda x: Twice_.apply(x * 1))(x), 2 * ONE)
+    near(x, ONE)
+
+    def f(x):
+        y = x * 1
+        return y**2 + Twice_.apply(y) * y
+
+    compiled = cr.jit(f)
+    for k in (1.0, 2.0, 3.0):
+        near(compiled(k * ONE), 5 * k**2 * ONE)
+    near(cr.jit(grad(lambda x: f(x).sum()))(ONE), 10 * ONE)
+
+
+def test_the_search_for_what_a_function_holds_looks_at_no_library(monkeypatch):
+    from chainrule.core import captures
+
+    layer, looked = cr.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), []
+    names = captures.names_in
+    monkeypatch.setattr(captures, "names_in", lambda code: (looked.append(code), names(code))[1])
+    held = {id(t) for t in captures.tensors_of(lambda x: layer(x) * W)}
+    assert {id(W), *map(id, layer.parameters())} <= held
+    assert len(looked) == 1  # the function of this test alone

@@ -149,7 +149,8 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         )
     tensor = lv.settle(tensor)
     if tensor._interp is lv:
-        primal, tangent = dispatch.constant(tensor._value), dispatch.constant(tensor._aux)
+        # A write to either changes no dual number.
+        primal, tangent = (x if x is None else pin(dispatch.constant(x), True) for x in (tensor._value, tensor._aux))
         return UnpackedDualTensor(dispatch.leaving(primal), dispatch.leaving(tangent, primal))
     return UnpackedDualTensor(tensor, None)
 

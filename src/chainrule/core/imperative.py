@@ -25,8 +25,8 @@ from .grad_mode import set_grad_enabled as set_grad_enabled
 from .over_duals import dual_level, grad_over, tangents_of_leaves
 from .reverse import Leaf, Node, Pick, Reverse, host, imperative, named
 from .shapes import sizes_of, unit, zeros_like_tensor
-from .tensor import Meta, Tensor
-from .views import assign, compact, meta
+from .tensor import Tensor
+from .views import assign, compact, meta, pin, root_of
 from .walk import _run_before, reachable, walk_back
 from .watch import WATCHED, WATCHERS
 
@@ -43,6 +43,7 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
                 )
             inner = self._value
             self._value, self._interp, self._aux = inner._value, inner._interp, inner._aux
+            meta(root_of(self)).pinned = True  # a tape may have saved the memory
         return self
     if self.requires_grad:
         return self
@@ -158,11 +159,7 @@ def _accumulate(x: Tensor, g: Tensor, create_graph: bool) -> None:
                 g = compact(g)
             elif type(a := innermost(x)) is ndarray and not a.flags.c_contiguous and v.strides != a.strides:
                 g = _as_it_lies(g, a)
-            box = Tensor(g._value, g._interp, g._aux)
-            if g._interp is None:
-                box._meta = Meta()
-                box._meta.pinned = True  # others may hold this memory
-            m.grad = box
+            m.grad = box = pin(g, True)  # others may hold this memory: who gave the cotangent, a tape
             if g._interp is not None and g._interp.fades:
                 g._interp.touch(box)  # when the level of dual numbers ends, the gradient is its primal
         elif create_graph:

@@ -397,7 +397,7 @@ def _write_memory(x: Tensor, value: Any) -> None:
     if type(x._value) is not np.ndarray:
         x._value = value
         return
-    if (m is not None and m.pinned) or not x._value.flags.writeable:
+    if (m is not None and (m.pinned or (m.views and _saved_by_a_leaf(m.views)))) or not x._value.flags.writeable:
         if m is not None and root._interp is None:
             # What is overwritten as a whole need not be copied first.
             root._value = np.empty_like(root._value, order="C", subok=False) if root is x else root._value.copy()
@@ -409,6 +409,18 @@ def _write_memory(x: Tensor, value: Any) -> None:
     if src.size and np.may_share_memory(src, x._value):
         src = src.copy()
     np.copyto(x._value, src, casting="unsafe")
+
+
+def _saved_by_a_leaf(views: list[weakref.ref[Tensor]]) -> bool:
+    """Whether one of the views was made a leaf, and a tape keeps the memory that it shows."""
+    for w in views:
+        v = w()
+        if v is not None and v._interp is not None and v._interp.kind == "reverse":
+            from .held import shared_memory
+
+            if shared_memory(v) is None:
+                return True
+    return False
 
 
 def _write_through(root: Tensor, chain: tuple[Any, ...], new: Tensor) -> None:

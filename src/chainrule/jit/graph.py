@@ -10,6 +10,7 @@ import numpy as np
 from ..core.dispatch import CUT, grad_cut
 from ..core.grad_mode import inference_mode
 from ..core.tensor import Tensor
+from ..core.views import pin
 
 ALL = 2  # of a node: no derivative is seen around it; 1 says so of reverse mode alone
 
@@ -140,6 +141,8 @@ def replay(graph: Graph, inputs: Iterable[Any]) -> list[Any]:
     env: dict[Var, Any] = dict(zip(graph.inputs, inputs, strict=True))
     for node, done in zip(graph.nodes, graph.last_uses(), strict=True):
         args = [(env[a] if a.value is None else Tensor(a.value)) if a.__class__ is Var else a for a in node.args]
+        if node.op.writes:  # a user's body, and others read these tensors too
+            args = [pin(a, True) if isinstance(a, Tensor) else a for a in args]
         if node.cut == ALL:
             with inference_mode():
                 y = (node.op.anew or node.op.bind)(*args, **node.kw)

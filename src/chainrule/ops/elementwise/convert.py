@@ -15,7 +15,7 @@ from ...core.primitives import clone_p, detach_p, overwrite_p  # noqa: F401
 from ...core.registry import public
 from ...core.straight import straight
 from ...core.tensor import Tensor
-from ...core.views import adopt, register_detached, with_value
+from ...core.views import adopt, meta, register_detached, with_value
 
 # How C converts floats that do not fit: through a wider integer, whose high bits are dropped.
 _THROUGH = {np.dtype(np.int8): np.int32, np.dtype(np.int16): np.int32, np.dtype(np.int32): np.int32}
@@ -102,6 +102,8 @@ def detach_(self: Tensor) -> Tensor:
     if self._meta is not None and self._meta.base is not None:
         raise RuntimeError("detach_: Can't detach views in-place. Use detach() instead.")
     y = detach_p.bind(self)
+    if y._interp is not self._interp:
+        meta(self).pinned = True  # a tape may have saved the memory
     self._value, self._interp, self._aux = y._value, y._interp, y._aux
     return self
 
