@@ -953,3 +953,32 @@ def test_the_search_for_what_a_function_holds_looks_at_no_library(monkeypatch):
     held = {id(t) for t in captures.tensors_of(lambda x: layer(x) * W)}
     assert {id(W), *map(id, layer.parameters())} <= held
     assert len(looked) == 1  # the function of this test alone
+
+
+@pytest.mark.parametrize("around", TRAINED)
+@pytest.mark.parametrize("view", ["row", "flat", "transposed"])
+def test_views_of_a_detached_leaf_keep_their_history(around, view):
+    take = {"row": lambda w: w[0], "flat": lambda w: w.view(-1)[:2], "transposed": lambda w: w.mT[:, 0]}[view]
+
+    def f(x):
+        base = cr.stack([x, x])
+        w = base.detach().requires_grad_()
+        u = take(w)
+        with cr.no_grad():
+            w.mul_(0.5)
+        assert u.requires_grad
+        (u * u * u).sum().backward()
+        return w.grad[0] + w.grad[1]
+
+    x = cr.tensor([1.0, 2.0], dtype=F64)
+    near(TRAINED[around](f, x), 3 * (0.5 * cr.tensor([1.0, 2.0], dtype=F64)) ** 2)
+
+
+def test_views_of_a_detached_leaf_are_refused_as_the_leaf_is():
+    w = ONE.detach().requires_grad_()
+    u = w[:1]
+    with pytest.raises(cr.ChainruleError, match="view of a leaf Variable that requires grad"):
+        u.mul_(2)
+    with cr.no_grad():
+        u.mul_(2)
+    near(w.detach(), [2.0, 1.0])

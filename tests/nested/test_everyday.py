@@ -149,3 +149,12 @@ def test_whole_reductions() -> None:
     close(X.sum((0, 1)), flat.sum(0), "over the nesting and the ragged dim")
     close(X.mean((0, 1)), flat.mean(0), "mean over the nesting and the ragged dim")
     close(X.amax((0, 1)), flat.amax(0), "amax over the nesting and the ragged dim")
+
+
+def test_embedding_with_a_sparse_gradient() -> None:
+    i = ct.nested.nested_tensor([ct.tensor([0, 2]), ct.tensor([], dtype=ct.int64), ct.tensor([3, 3, 0])])
+    tables = [ct.tensor(np.arange(20.0).reshape(5, 4), requires_grad=True) for _ in range(2)]
+    for w, sparse in zip(tables, (True, False), strict=True):
+        ct.nn.functional.embedding(i, w, sparse=sparse).sin().sum().backward()
+    assert tables[0].grad.is_sparse
+    assert tables[0].grad.to_dense().tolist() == tables[1].grad.tolist()

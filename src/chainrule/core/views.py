@@ -33,6 +33,15 @@ class Unseen:
         self.cut = cut
 
 
+class Marked:
+    """A link of a chain: the view before it was made a leaf by ``requires_grad_()``, and those after it are views of that leaf."""
+
+    __slots__ = ("aux", "interp")
+
+    def __init__(self, leaf: Tensor) -> None:
+        self.interp, self.aux = leaf._interp, leaf._aux
+
+
 def is_detached(chain: tuple[Any, ...]) -> bool:
     """Whether derivatives of the base do not reach the view at the end of the chain, at some level at least."""
     return any(link is DETACH or type(link) is Unseen for link in chain)
@@ -74,6 +83,8 @@ def register_view(op: Any, base: Tensor, y: Any, kw: dict[str, Any]) -> None:
             link = (Unseen(CUT.get()), *link)
         elif y._interp is not base._interp:
             link = (DETACH, *link)
+    if b is not None and b.base is not None and getattr(base._aux, "owner", None) is not None:
+        link = (Marked(base), *link)
     m = meta(y)
     m.base, m.chain = root, link if b is None else b.chain + link
     r = meta(root)
@@ -106,6 +117,9 @@ def replay(root: Tensor, chain: tuple[Any, ...]) -> Tensor:
             x = _strip(x)
         elif type(link) is Unseen:
             token = CUT.set(link.cut)
+        elif type(link) is Marked:
+            if x._interp is not link.interp:
+                x = Tensor(x, link.interp, link.aux)
         else:
             try:
                 x = link[0].bind(x, **link[1])
@@ -273,15 +287,22 @@ def _fit(x: Tensor, new: Tensor, what: str) -> Tensor:
 def _check_leaf(x: Tensor, what: str) -> None:
     root = root_of(x)
     if root is not x and DETACH in x._meta.chain:  # type: ignore[union-attr]
-        return  # cut off from the leaf on purpose
+        # Cut off on purpose, but perhaps to be a leaf, or a view of one.
+        if any(type(c) is Marked and c.interp.level > CUT.get() for c in x._meta.chain):  # type: ignore[union-attr]
+            raise _written_leaf(what, "view of a leaf")
+        return
     # A view from before its base was marked is a view of a leaf too.
     if root._interp is not None and root._interp.level > CUT.get():
         # Only leaves that somebody marked with requires_grad: the variables of func.grad have no owner.
         if getattr(root._aux, "owner", None) is not None and (x._interp is None or x._interp is root._interp):
-            raise ChainruleError(
-                f"{what}: a {'leaf' if root is x else 'view of a leaf'} Variable that requires grad is being used in an in-place "
-                f"operation. Do it inside `with no_grad():`, or work on a copy (x.clone())."
-            )
+            raise _written_leaf(what, "leaf" if root is x else "view of a leaf")
+
+
+def _written_leaf(what: str, whose: str) -> ChainruleError:
+    return ChainruleError(
+        f"{what}: a {whose} Variable that requires grad is being used in an in-place operation. Do it inside `with no_grad():`, or work on a copy "
+        f"(x.clone())."
+    )
 
 
 def compact(new: Tensor) -> Tensor:
@@ -429,7 +450,7 @@ def _write_through(root: Tensor, chain: tuple[Any, ...], new: Tensor) -> None:
     if DETACH in chain:
         adopt(root, with_value(root, scatter_view(_strip(root), steps, _strip(new))))
     elif len(steps) < len(chain):
-        token = CUT.set(max(CUT.get(), *[c.cut for c in chain if type(c) is Unseen]))
+        token = CUT.set(max(CUT.get(), -1.0, *[c.cut for c in chain if type(c) is Unseen]))
         try:
             adopt(root, with_history(root, scatter_view(root, steps, new)))
         finally:

@@ -421,6 +421,11 @@ def _rows_with_sparse_gradient(weight: Tensor, i: Tensor) -> Tensor:
     from ..sparse.build import index_data
     from ..sparse.values import values_p
 
+    if whole_nest(i):  # the rows of all components are one list
+        from ...nested import nest_p, values
+
+        y = _rows_with_sparse_gradient(weight, values(i).reshape(-1))
+        return nest_p(y.reshape(-1), shape=(*i.shape, weight.shape[1]))
     at = index_data("embedding(sparse=True)", "the row numbers", i)
     p = Pattern("coo", tuple(weight.shape), (at.reshape(1, -1),), 1, None, False)
     return values_p.bind(weight, pattern=p).reshape((*at.shape, weight.shape[1]))
