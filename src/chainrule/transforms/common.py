@@ -35,10 +35,6 @@ def named_as(made: F, f: Callable[..., Any]) -> F:
     return made
 
 
-def is_diff(x: Any) -> bool:
-    return isinstance(x, Tensor) and x.dtype.category >= dt.FLOAT
-
-
 def as_tensor_result(y: Any) -> Any:
     """What a function returned: of an Array (a value of NumPy's door) its tensor."""
     from ..interop.numpy.value import Array
