@@ -9,10 +9,11 @@ from typing import Any, TypeVar
 
 from ..core import dispatch
 from ..core import dtypes as dt
-from ..core.dispatch import constant, innermost, leaving
+from ..core.dispatch import Interpreter, constant, innermost, leaving
 from ..core.reverse import Leaf, Reverse
 from ..core.shapes import zeros_like_tensor
 from ..core.tensor import Tensor
+from ..core.tree import flatten
 from ..core.views import assign, given_back, pin
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -68,10 +69,25 @@ def need_diff(name: str, x: Any) -> Tensor:
     return x
 
 
-def need_output(name: str, out: Any, leaves: list[Any]) -> None:
-    """Refuse a function that returns nothing."""
-    if out is None or not leaves:
+def with_aux(name: str, out: Any) -> tuple[Any, Any]:
+    """What a function returned under ``has_aux=True``: the output, and what is not differentiated."""
+    if not (isinstance(out, tuple) and len(out) == 2):
+        raise RuntimeError(
+            f"{name}: output of function f should be a tuple: (output, aux) if has_aux is True, got {type(out).__name__}"
+        )
+    return out
+
+
+def results_of(name: str, level: Interpreter, out: Any) -> tuple[list[Any], Any]:
+    """The tensors that a function returned, brought down to its level, and the tree that they were in."""
+    ys, spec = flatten(out)
+    if out is None or not ys:
         raise RuntimeError(f"{name}: Expected f to be a function that has non-empty output (got output = {out})")
+    for i, y in enumerate(ys):
+        if not isinstance(y, Tensor) and not isinstance(y := as_tensor_result(y), Tensor):
+            raise RuntimeError(f"{name}: expected f(*primals) to return only tensors, got {type(y).__name__}")
+        ys[i] = level.settle(y)
+    return ys, spec
 
 
 def lift(level: Reverse, name: str, xs: list[Any]) -> list[Tensor]:
