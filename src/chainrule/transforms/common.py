@@ -57,6 +57,7 @@ def door() -> Any:
 
 
 def need_diff(name: str, x: Any) -> Tensor:
+    """`x`, refused where it has no derivative: no tensor, or one of whole numbers."""
     if not isinstance(x, Tensor):
         raise ValueError(
             f"{name}: expected tensors to differentiate with respect to, got {type(x).__name__}; pass a tensor, or choose other argnums"
@@ -114,6 +115,7 @@ def below(level: Any, x: Tensor) -> Tensor:
 
 
 def leave(ys: list[Any]) -> list[Any]:
+    """Results on their way out of a transform."""
     return ys if dispatch.SETTLE is None else [leaving(y) for y in ys]
 
 
@@ -134,11 +136,11 @@ def write_back(written: list[tuple[Any, Any]]) -> None:
         assign(x, new, "a write to an argument of a transformed function")
 
 
-def zeros_of(x: Tensor) -> Tensor:
-    return zeros_like_tensor(x)
+zeros_of = zeros_like_tensor  # the derivative where nothing leads to the argument
 
 
 def split_args(argnums: Argnums, args: tuple[Any, ...], name: str) -> tuple[int, ...]:
+    """The positions that `argnums` names, counted from the front."""
     if not isinstance(argnums, int | tuple | list):
         raise RuntimeError(f"{name}: argnums must be int or Tuple[int, ...], got {type(argnums).__name__}")
     nums = (argnums,) if isinstance(argnums, int) else tuple(argnums)
