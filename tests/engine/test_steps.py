@@ -204,3 +204,13 @@ def test_a_value_of_a_map_that_ended_beside_a_tape() -> None:
     for f in (lambda t: t * kept[0], lambda t: kept[0] - t, lambda t: cr.dot(t, kept[0]), lambda t: kept[0].exp() * t):
         with pytest.raises(cr.ChainruleError, match="already returned"):
             grad(lambda t: f(t).sum())(X)  # noqa: B023
+
+
+@pytest.mark.parametrize("f", [lambda t, c: t * c, lambda t, c: c - t, lambda t, c: cr.dot(t, c)])
+def test_a_gradient_that_is_one_op_on_a_value_of_a_map_that_ended(f: Any) -> None:
+    """Nothing that follows the op would say so: the tape itself asks whether the map is there."""
+    one = X if f(X, X).ndim == 0 else X[0]
+    kept: list[Any] = []
+    vmap(lambda x: (kept.append(x * 2.0), x)[1])(cr.stack([one, one]))
+    with pytest.raises(cr.ChainruleError, match="already returned"):
+        grad(lambda t: f(t, kept[0]))(one)
