@@ -52,10 +52,10 @@ pyright: ## the typed program under pyright, in an environment of its own (mypy 
 
 # The lowest versions that pyproject.toml allows, in an environment of their own.
 LOWEST = numpy==2.0.2 scipy==1.15.0 llvmlite==0.45.0 ml_dtypes==0.6.0 opt_einsum==3.3.0 safetensors==0.4.3
-lowest: ## the laws, the engine's and the kernels' tests on the lowest versions of the dependencies
+lowest: ## the laws and the tests of the engine, the kernels and the doors to NumPy on the lowest versions of the dependencies
 	@test -x $(VENV)-lowest/bin/python || $(PYTHON) -m venv $(VENV)-lowest
-	@$(VENV)-lowest/bin/python -m pip --disable-pip-version-check --quiet install $(LOWEST) torch==2.13.0 'pytest>=8.2' 'pytest-xdist>=3.6' 'hypothesis>=6.100' 'mpmath>=1.3' 'expecttest>=0.2.1'
-	PYTHONPATH=src $(VENV)-lowest/bin/python -m pytest -q -n 2 -p no:cacheprovider -m 'not long' tests/laws tests/engine tests/kernels
+	@$(VENV)-lowest/bin/python -m pip --disable-pip-version-check --quiet install $(LOWEST) torch==2.13.0 'pytest>=8.2' 'pytest-xdist>=3.6' 'hypothesis>=6.100' 'mpmath>=1.3' 'expecttest>=0.2.1' 'matplotlib>=3.8'
+	PYTHONPATH=src $(VENV)-lowest/bin/python -m pytest -q -n 2 -p no:cacheprovider -m 'not long' tests/laws tests/engine tests/kernels tests/interop
 
 surface: $(VENV)/.installed-test ## the stubs that type checkers and editors read, written from the declarations
 	$(PY) -m chainrule.testing.surface
