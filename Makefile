@@ -13,7 +13,7 @@ CONFORMANCE_ARGS = $(if $(ONLY),--only $(ONLY)) $(if $(SAMPLES),--samples $(SAMP
 CONFORMANCE_HTML ?= $(if $(ONLY)$(SAMPLES)$(SHARD)$(LIB),build,docs)/conformance.html
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lowest surface format conformance conformance-errors conformance-reference programs mutants precision libraries bench docs gallery browser dist lock clean
+.PHONY: help demo test check pyright lowest surface format conformance conformance-errors conformance-reference programs mutants precision libraries bench docs gallery browser dist lock clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -44,12 +44,18 @@ check: $(VENV)/.installed-test ## formatting, lint, types and the fast laws, in 
 	$(PY) -m chainrule.testing.surface --check
 	$(PY) -m pytest -q -n 2 -m fast tests/laws
 
+PYRIGHT = $(VENV)-pyright
+pyright: ## the typed program under pyright, in an environment of its own (mypy is part of the suite)
+	@test -x $(PYRIGHT)/bin/python || $(PYTHON) -m venv $(PYRIGHT)
+	@$(PYRIGHT)/bin/python -m pip --disable-pip-version-check --quiet install numpy pyright
+	$(PYRIGHT)/bin/python tests/typing/under_pyright.py
+
 # The lowest versions that pyproject.toml allows, in an environment of their own.
 LOWEST = numpy==2.0.2 scipy==1.15.0 llvmlite==0.45.0 ml_dtypes==0.6.0 opt_einsum==3.3.0 safetensors==0.4.3
-lowest: ## the fast laws and the engine's tests on the lowest versions of the dependencies
+lowest: ## the laws and the tests of the engine, the kernels and the doors to NumPy on the lowest versions of the dependencies
 	@test -x $(VENV)-lowest/bin/python || $(PYTHON) -m venv $(VENV)-lowest
-	@$(VENV)-lowest/bin/python -m pip --disable-pip-version-check --quiet install $(LOWEST) torch==2.13.0 'pytest>=8.2' 'pytest-xdist>=3.6' 'hypothesis>=6.100' 'mpmath>=1.3' 'expecttest>=0.2.1'
-	PYTHONPATH=src $(VENV)-lowest/bin/python -m pytest -q -n 2 -p no:cacheprovider -m 'not long' tests/laws tests/engine tests/kernels
+	@$(VENV)-lowest/bin/python -m pip --disable-pip-version-check --quiet install $(LOWEST) torch==2.13.0 'pytest>=8.2' 'pytest-xdist>=3.6' 'hypothesis>=6.100' 'mpmath>=1.3' 'expecttest>=0.2.1' 'matplotlib>=3.8'
+	PYTHONPATH=src $(VENV)-lowest/bin/python -m pytest -q -n 2 -p no:cacheprovider -m 'not long' tests/laws tests/engine tests/kernels tests/interop
 
 surface: $(VENV)/.installed-test ## the stubs that type checkers and editors read, written from the declarations
 	$(PY) -m chainrule.testing.surface
@@ -112,5 +118,5 @@ lock: $(VENV)/.installed-release ## the versions that development runs on, in re
 	$(PY) -m piptools compile --quiet --strip-extras --no-emit-index-url --no-emit-trusted-host --extra test --extra docs --output-file requirements/dev.txt pyproject.toml
 
 clean: ## remove the environment and everything that was generated
-	rm -rf $(VENV) $(VENV)-lowest $(VENV)-libraries build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-lowest $(VENV)-libraries $(VENV)-pyright build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1349,21 +1349,21 @@ def sort(input: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool
     """Values along `dim` in order, and their positions; equal values keep their order."""
 from . import sparse as sparse
 sparse_bsc: Layout
-def sparse_bsc_tensor(ccol_indices: Any, row_indices: Any, values: Operand, size: Sequence[_int] | None = None, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
+def sparse_bsc_tensor(ccol_indices: Any, row_indices: Any, values: Operand | Sequence[Any], size: Sequence[_int] | None = None, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
     """A sparse tensor by columns of blocks: where each begins, the rows of its entries, and the numbers. Dims in front are a batch."""
 sparse_bsr: Layout
-def sparse_bsr_tensor(crow_indices: Any, col_indices: Any, values: Operand, size: Sequence[_int] | None = None, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
+def sparse_bsr_tensor(crow_indices: Any, col_indices: Any, values: Operand | Sequence[Any], size: Sequence[_int] | None = None, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
     """A sparse tensor by rows of blocks: where each begins, the columns of its entries, and the numbers. Dims in front are a batch."""
-def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values: Operand, size: Sequence[_int] | None = None, *, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
+def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values: Operand | Sequence[Any], size: Sequence[_int] | None = None, *, dtype: DTypeLike | None = None, layout: Layout | None = None, device: DeviceLike | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
     """A sparse tensor in the compressed layout `layout`: sparse_csr, sparse_csc, sparse_bsr or sparse_bsc."""
 sparse_coo: Layout
-def sparse_coo_tensor(indices: Any, values: Operand | None = None, size: Sequence[_int] | None = None, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None, is_coalesced: _bool | None = None) -> Tensor:
+def sparse_coo_tensor(indices: Any, values: Operand | Sequence[Any] | None = None, size: Sequence[_int] | None = None, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None, is_coalesced: _bool | None = None) -> Tensor:
     """A sparse tensor from coordinates ``[sparse dims, nnz]`` and numbers ``[nnz, *dense dims]``; coordinates may repeat."""
 sparse_csc: Layout
-def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Operand, size: Sequence[_int] | None = None, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
+def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Operand | Sequence[Any], size: Sequence[_int] | None = None, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
     """A sparse tensor by columns: where each begins, the rows of its entries, and the numbers. Dims in front are a batch."""
 sparse_csr: Layout
-def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Operand, size: Sequence[_int] | None = None, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
+def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Operand | Sequence[Any], size: Sequence[_int] | None = None, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
     """A sparse tensor by rows: where each begins, the columns of its entries, and the numbers. Dims in front are a batch."""
 from . import special as special
 def split(tensor: Tensor, split_size_or_sections: Ints | None = None, dim: _int = 0, *, split_size: Ints | None = None) -> _tuple[Tensor, ...]:

@@ -177,3 +177,40 @@ def test_what_does_not_lead_to_what_is_asked_for_is_not_freed() -> None:
     cr.autograd.grad(y.sum(), x)  # its graph is whole
     with pytest.raises(RuntimeError, match="second time"):
         cr.autograd.grad(y.sum(), x)
+
+
+@pytest.mark.parametrize("f", [lambda t, c: t * c, lambda t, c: c * t, lambda t, c: c / t, lambda t, c: cr.dot(t, c)])
+def test_a_constant_that_a_tape_under_vmap_saved_is_written_to(f: Any) -> None:
+    """The tape lies above the map, and keeps what the constant was: each example's own, or the same for all."""
+    rows = cr.stack([X, X * 0.5])
+
+    def slope(x: Any, c: Any) -> Any:
+        def g(t: Any) -> Any:
+            y = f(t, c)
+            c.mul_(0.0)
+            return y.sum()
+
+        return grad(g)(x)
+
+    want = cr.stack([grad(lambda t, c=row * 2.0: f(t, c).sum())(row) for row in rows])
+    np.testing.assert_array_equal(vmap(lambda x: slope(x, x * 2.0))(rows).numpy(), want.numpy())
+    want = cr.stack([grad(lambda t: f(t, B).sum())(row) for row in rows])
+    np.testing.assert_array_equal(vmap(lambda x: slope(x, B.clone()))(rows).numpy(), want.numpy())
+
+
+def test_a_value_of_a_map_that_ended_beside_a_tape() -> None:
+    kept: list[Any] = []
+    vmap(lambda x: (kept.append(x * 2.0), x)[1])(cr.stack([X, X]))
+    for f in (lambda t: t * kept[0], lambda t: kept[0] - t, lambda t: cr.dot(t, kept[0]), lambda t: kept[0].exp() * t):
+        with pytest.raises(cr.ChainruleError, match="already returned"):
+            grad(lambda t: f(t).sum())(X)  # noqa: B023
+
+
+@pytest.mark.parametrize("f", [lambda t, c: t * c, lambda t, c: c - t, lambda t, c: cr.dot(t, c)])
+def test_a_gradient_that_is_one_op_on_a_value_of_a_map_that_ended(f: Any) -> None:
+    """Nothing that follows the op would say so: the tape itself asks whether the map is there."""
+    one = X if f(X, X).ndim == 0 else X[0]
+    kept: list[Any] = []
+    vmap(lambda x: (kept.append(x * 2.0), x)[1])(cr.stack([one, one]))
+    with pytest.raises(cr.ChainruleError, match="already returned"):
+        grad(lambda t: f(t, kept[0]))(one)

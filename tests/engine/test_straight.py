@@ -92,6 +92,20 @@ def test_numbers_that_are_equal_and_not_the_same() -> None:
         np.testing.assert_allclose(y.numpy(), x.numpy() + v / 2)
 
 
+def test_the_default_type_is_part_of_a_call() -> None:
+    """Of whole numbers a composition makes what the default says now, not when it was noted."""
+    x = cr.arange(1, 5)
+    for f in (lambda: cr.logsumexp(x, 0), lambda: cr.trapezoid(x), lambda: cr.cov(x), lambda: cr.special.entr(x)):
+        for _ in range(4):
+            assert f().dtype is cr.float32
+        cr.set_default_dtype(cr.float64)
+        try:
+            assert f().dtype is cr.float64
+        finally:
+            cr.set_default_dtype(cr.float32)
+        assert f().dtype is cr.float32
+
+
 def test_writes_after_the_call_change_no_derivative() -> None:
     for _ in range(4):
         (x,) = _leaves((3, 3))

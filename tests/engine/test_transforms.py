@@ -277,3 +277,30 @@ def test_functions_that_return_nothing_are_refused() -> None:
             cr.func.jvp(lambda x: nothing, (x,), (x,))  # noqa: B023
     with pytest.raises(RuntimeError, match="at least one Tensor"):
         cr.func.jvp(cr.sin, (), ())
+
+
+def test_what_a_function_must_return_is_the_same_for_all_transforms() -> None:
+    """A tensor of two entries is no pair of an output and an auxiliary one, text no tensor; each transform says so."""
+    x = cr.ones(2)
+    wrong = [
+        ("vjp", lambda f: cr.func.vjp(f, x)),
+        ("jvp", lambda f: cr.func.jvp(f, (x,), (x,))),
+        ("linearize", lambda f: cr.func.linearize(f, x)),
+    ]
+    for name, transform in wrong:
+        for y in ("text", 3.0, (x, "text")):
+            with pytest.raises(RuntimeError, match=rf"^{name}\(f, .*to return only tensors, got (str|float)"):
+                transform(lambda _, y=y: y)
+    with_aux = [
+        lambda f: cr.func.vjp(f, x, has_aux=True),
+        lambda f: cr.func.jvp(f, (x,), (x,), has_aux=True),
+        lambda f: jacfwd(f, has_aux=True)(x),
+        lambda f: jacrev(f, has_aux=True)(x),
+        lambda f: cr.func.grad(f, has_aux=True)(x),
+    ]
+    for transform in with_aux:
+        for g in (lambda v: v * 1.0, lambda v: v.sum(), lambda v: [v, v]):
+            with pytest.raises(RuntimeError, match=r"should be a tuple: \(output, aux\) if has_aux is True"):
+                transform(g)
+    with pytest.raises(RuntimeError, match="linearize: expected the tangents to be tensors, got float"):
+        cr.func.linearize(cr.sin, x)[1](1.0)

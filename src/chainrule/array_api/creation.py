@@ -8,6 +8,7 @@ import numpy as np
 
 from ..core import dtypes as dt
 from ..core.tensor import Tensor
+from ..interop.capsule import take
 from ..interop.numpy.shadow import asarray as _asarray
 from ..interop.numpy.value import Array, check_array, from_numpy, holds_arrays, made, wrap
 from .call import array, back, check_device, dtype
@@ -73,7 +74,7 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = N
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
     """An array that shares the memory of another library's."""
     check_device(device)
-    return from_numpy(np.from_dlpack(x, copy=copy))
+    return from_numpy(take(x, copy))
 
 
 def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Any:

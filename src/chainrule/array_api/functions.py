@@ -55,9 +55,9 @@ def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Any:
 def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Any:
     """The elements in another shape."""
     a = array(x, "reshape")
-    if copy is False and a._t._interp is None:
-        np.reshape(a._t._value, shape, copy=False)
     y = a.reshape(tuple(shape))
+    if copy is False and a._t._interp is None and a.size and not np.may_share_memory(a._t._value, y._t._value):
+        raise ValueError(f"reshape: {a.shape} as {y.shape} is a copy with these strides, which copy=False forbids")
     return back(y.copy() if copy else y, x)
 
 

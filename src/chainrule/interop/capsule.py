@@ -12,6 +12,9 @@ _BFLOAT, _UINT = 4, 1  # DLPack's numbers of kinds of types
 # Where the kind of the element type stands in DLManagedTensor and in DLManagedTensorVersioned.
 _AT = {"dltensor": 20, "dltensor_versioned": 52}
 _BF16 = np.dtype(ml_dtypes.bfloat16)
+_NEWER = (
+    np.lib.NumpyVersion(np.__version__) >= "2.1.0"
+)  # NumPy 2.0 speaks the protocol's first version alone: shared, to be written to
 
 _name = ctypes.pythonapi.PyCapsule_GetName
 _name.restype, _name.argtypes = ctypes.c_char_p, [ctypes.py_object]
@@ -31,9 +34,12 @@ def export(a: Any, stream: Any, max_version: Any, dl_device: Any, copy: bool | N
         raise BufferError(f"__dlpack__: {type(a).__name__} has no memory of one shape; export its values, x.values()")
     bf = a.dtype == _BF16
     v = a.view(np.uint16) if bf else a
-    if not v.flags.writeable and max_version is None and copy is not False:
+    if not v.flags.writeable and (max_version is None or not _NEWER) and copy is not False:
         v = v.copy()  # the old protocol cannot say that memory must not be written to
-    c = v.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+    if _NEWER:
+        c = v.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+    else:
+        c = (v.copy() if copy else v).__dlpack__(stream=stream)
     if bf:
         _kind(c).value = _BFLOAT
     return c
@@ -52,15 +58,23 @@ class _Given:
         return self.device
 
 
+def _array_of(x: Any, copy: bool | None) -> np.ndarray:
+    """``np.from_dlpack(x, copy=copy)``."""
+    if _NEWER:
+        return np.from_dlpack(x, copy=copy)
+    a = np.from_dlpack(x)
+    return a.copy() if copy else a
+
+
 def take(x: Any, copy: bool | None = None) -> np.ndarray:
     """The array of another library's object with ``__dlpack__``, or of a capsule of main memory."""
     if type(x).__name__ == "PyCapsule":
         x = _Given(x, (1, 0))
     try:
-        return np.from_dlpack(x, copy=copy)
+        return _array_of(x, copy)
     except (RuntimeError, BufferError, TypeError) as e:
         try:
-            c = x.__dlpack__(max_version=(1, 0))
+            c = x.__dlpack__(**({"max_version": (1, 0)} if _NEWER else {}))
         except (TypeError, AttributeError):
             c = x.__dlpack__()
         kind = _kind(c)

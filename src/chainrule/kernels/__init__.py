@@ -11,7 +11,7 @@ from .compiler import available
 from .group_norm import group_norm, group_norm_backward
 from .layer_norm import layer_norm, layer_norm_backward, rms_norm, rms_norm_backward
 from .layer_norm_higher import layer_norm_backward_tangent, layer_norm_double_backward, layer_norm_tangent
-from .pointwise import Pointwise, fuse
+from .pointwise import Pointwise
 from .runtime import get_num_threads, set_num_threads
 from .softmax import along as softmax_along
 from .softmax import log_softmax, log_softmax_backward, softmax, softmax_backward
@@ -31,7 +31,6 @@ __all__ = [
     "batch_norm_eval",
     "copies",
     "folds",
-    "fuse",
     "get_num_threads",
     "group_norm",
     "group_norm_backward",

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from . import compiler, math, runtime
-from .calls import Calls, NotSupported, kernel_type
+from .calls import Calls, NotSupported, kernel_type, prod
 from .lang import Array, DType, Kernel, Value, i64
 from .pool import empty
 
@@ -217,13 +217,6 @@ def _heads(lead: tuple[int, ...], x: Any) -> tuple[Any, Any]:
         )
     at = np.arange(prod(own)).reshape(*(1,) * (len(lead) - len(own)), *own) * step
     return np.ascontiguousarray(x), np.ascontiguousarray(np.broadcast_to(at, lead).reshape(-1))
-
-
-def prod(shape: tuple[int, ...]) -> int:
-    n = 1
-    for s in shape:
-        n *= s
-    return n
 
 
 def _checked(kind: str, causal: bool, q: Any, *rest: Any) -> Any:

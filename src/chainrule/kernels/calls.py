@@ -8,6 +8,7 @@ allocation of results and one foreign call.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod as prod
 from typing import Any
 
 import numpy as np
@@ -89,10 +90,3 @@ STREAM_BYTES = _cache_bytes() // 4 * 3  # work that goes through more than this 
 def streams(nbytes: int, row_bytes: int, arrays: int = 2) -> bool:
     """Should a result of this size bypass the cache, where its rows start at cache lines: the kernel goes through so many such arrays."""
     return nbytes * arrays >= STREAM_BYTES and row_bytes % 64 == 0
-
-
-def prod(shape: tuple[int, ...]) -> int:
-    n = 1
-    for s in shape:
-        n *= s
-    return n

@@ -40,9 +40,6 @@ FORMULAS: dict[str, Formula] = {
 FORMULAS["sgn"] = FORMULAS["sign"]
 FORMULAS.update(functions.FUNCTIONS)
 FORMULAS.update(bessel.FUNCTIONS)
-BOOLEAN = frozenset(
-    "lt le gt ge eq ne logical_and logical_or logical_not bitwise_and bitwise_or bitwise_not isnan isfinite".split()
-)
 
 
 def build(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Generator, Iterable, Sized
 from typing import Any, Generic, TextIO, TypeVar
 
 T = TypeVar("T")
@@ -38,7 +38,7 @@ class progress(Generic[T]):
             raise TypeError("progress: the number of items is not known")
         return self.total
 
-    def __iter__(self) -> Iterator[T]:
+    def __iter__(self) -> Generator[T, None, None]:
         self._start = time.perf_counter()
         try:
             for item in self.items:

@@ -7,14 +7,14 @@ again for the reverse rule itself and in all four mixes of second order, and vma
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import func
 from ..core import dtypes as dt
-from ..core.samples import SAMPLES, Given, S, Sample
+from ..core.samples import Given, S, Sample
 from ..core.tensor import Tensor
 from ..core.tree import flatten
 from .conformance.variants import index_variants
@@ -95,14 +95,6 @@ def case_of(s: Sample, cx: bool, seed: int = 0) -> Case:
 class _Slot:
     def __init__(self, index: int) -> None:
         self.index = index
-
-
-def all_cases() -> Iterator[Case]:
-    """Every sample at float64 and, where it has a meaning, complex128."""
-    for s in SAMPLES:
-        yield case_of(s, False)
-        if s.cx:
-            yield case_of(s, True)
 
 
 # -- helpers ----------------------------------------------------------------------------------------------------------

@@ -11,11 +11,12 @@ from numpy import may_share_memory, ndarray
 
 from ..core import dispatch
 from ..core import dtypes as dt
-from ..core.dispatch import constant, innermost, leaving
+from ..core.dispatch import Interpreter, constant, innermost, leaving
 from ..core.errors import ChainruleError
 from ..core.reverse import Leaf, Reverse
 from ..core.shapes import zeros_like_tensor
 from ..core.tensor import Tensor
+from ..core.tree import flatten
 from ..core.views import assign, given_back, pin, root_of
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -36,10 +37,6 @@ def named_as(made: F, f: Callable[..., Any]) -> F:
         made.__doc__, made.__annotations__ = f.__doc__, f.__annotations__
     made.__wrapped__ = f  # type: ignore[attr-defined]
     return made
-
-
-def is_diff(x: Any) -> bool:
-    return isinstance(x, Tensor) and x.dtype.category >= dt.FLOAT
 
 
 def as_tensor_result(y: Any) -> Any:
@@ -63,6 +60,7 @@ def door() -> Any:
 
 
 def need_diff(name: str, x: Any) -> Tensor:
+    """`x`, refused where it has no derivative: no tensor, or one of whole numbers."""
     if not isinstance(x, Tensor):
         raise ValueError(
             f"{name}: expected tensors to differentiate with respect to, got {type(x).__name__}; pass a tensor, or choose other argnums"
@@ -75,10 +73,25 @@ def need_diff(name: str, x: Any) -> Tensor:
     return x
 
 
-def need_output(name: str, out: Any, leaves: list[Any]) -> None:
-    """Refuse a function that returns nothing."""
-    if out is None or not leaves:
+def with_aux(name: str, out: Any) -> tuple[Any, Any]:
+    """What a function returned under ``has_aux=True``: the output, and what is not differentiated."""
+    if not (isinstance(out, tuple) and len(out) == 2):
+        raise RuntimeError(
+            f"{name}: output of function f should be a tuple: (output, aux) if has_aux is True, got {type(out).__name__}"
+        )
+    return out
+
+
+def results_of(name: str, level: Interpreter, out: Any) -> tuple[list[Any], Any]:
+    """The tensors that a function returned, brought down to its level, and the tree that they were in."""
+    ys, spec = flatten(out)
+    if out is None or not ys:
         raise RuntimeError(f"{name}: Expected f to be a function that has non-empty output (got output = {out})")
+    for i, y in enumerate(ys):
+        if not isinstance(y, Tensor) and not isinstance(y := as_tensor_result(y), Tensor):
+            raise RuntimeError(f"{name}: expected f(*primals) to return only tensors, got {type(y).__name__}")
+        ys[i] = level.settle(y)
+    return ys, spec
 
 
 def lift(level: Reverse, name: str, xs: list[Any]) -> list[Tensor]:
@@ -105,6 +118,7 @@ def below(level: Any, x: Tensor) -> Tensor:
 
 
 def leave(ys: list[Any]) -> list[Any]:
+    """Results on their way out of a transform."""
     return ys if dispatch.SETTLE is None else [leaving(y) for y in ys]
 
 
@@ -145,11 +159,11 @@ def write_back(written: list[tuple[Any, Any]]) -> None:
         assign(x, new, "a write to an argument of a transformed function")
 
 
-def zeros_of(x: Tensor) -> Tensor:
-    return zeros_like_tensor(x)
+zeros_of = zeros_like_tensor  # the derivative where nothing leads to the argument
 
 
 def split_args(argnums: Argnums, args: tuple[Any, ...], name: str) -> tuple[int, ...]:
+    """The positions that `argnums` names, counted from the front."""
     if not isinstance(argnums, int | tuple | list):
         raise RuntimeError(f"{name}: argnums must be int or Tuple[int, ...], got {type(argnums).__name__}")
     nums = (argnums,) if isinstance(argnums, int) else tuple(argnums)

@@ -14,13 +14,13 @@ from ..core.views import given_back, pin
 from ..core.walk import reachable
 from .common import (
     are_arrays,
-    as_tensor_result,
     below,
     leave,
     lift,
     lower,
     need_diff,
-    need_output,
+    results_of,
+    with_aux,
     write_back,
     written_to,
     zeros_of,
@@ -68,16 +68,8 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = Fa
         out = f(*unflatten(duals, spec))
         aux: Any = None
         if has_aux:
-            out, aux = out
-        ys, yspec = flatten(out)
-        need_output("jvp(f, primals, tangents)", out, ys)
-        for i, y in enumerate(ys):
-            if not isinstance(y, Tensor) and not isinstance(y := as_tensor_result(y), Tensor):
-                raise RuntimeError(
-                    f"jvp(f, primals, tangents): expected f(*primals) to return only tensors, got {type(y).__name__}"
-                )
-            ys[i] = y
-        ys = [level.settle(y) for y in ys]
+            out, aux = with_aux("jvp(f, primals, tangents)", out)
+        ys, yspec = results_of("jvp(f, primals, tangents)", level, out)
         if strict and any(y._interp is not level for y in ys):
             raise RuntimeError("jvp: with strict=True, an output is independent of the inputs")
         low = [lower(level, y) for y in ys]
@@ -104,9 +96,8 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
         level.keep_all = True
         xs = lift(level, "linearize", leaves)
         inputs, like = [x._aux for x in xs], [x._value for x in xs]
-        ys, yspec = flatten(f(*unflatten(xs, spec)))
-        ys = [level.settle(y if isinstance(y, Tensor) else as_tensor_result(y)) for y in ys]
-        nodes = [y._aux if isinstance(y, Tensor) and y._interp is level else None for y in ys]
+        ys, yspec = results_of("linearize(f, *primals)", level, f(*unflatten(xs, spec)))
+        nodes = [y._aux if y._interp is level else None for y in ys]
         low = [lower(level, y) for y in ys]
         written = written_to(level, leaves, xs, like)
     low = leave(low)
@@ -119,6 +110,8 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
         if tspec != spec:
             raise RuntimeError(f"linearize: the tangents have the structure {tspec}, but the inputs have {spec}")
         for t, x in zip(ts, like, strict=True):
+            if not isinstance(t, Tensor):
+                raise RuntimeError(f"linearize: expected the tangents to be tensors, got {type(t).__name__}")
             if t.shape != x.shape:
                 raise RuntimeError(
                     f"linearize: a tangent has shape {list(t.shape)}, but its input has shape {list(x.shape)}"

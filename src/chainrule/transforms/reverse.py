@@ -27,8 +27,9 @@ from .common import (
     lift,
     lower,
     named_as,
-    need_output,
+    results_of,
     split_args,
+    with_aux,
     write_back,
     written_to,
     zeros_of,
@@ -52,20 +53,8 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         out = f(*unflatten(xs, spec))
         aux: Any = None
         if has_aux:
-            if not (isinstance(out, tuple) and len(out) == 2):
-                raise RuntimeError(
-                    "vjp(f, *primals): output of function f should be a tuple: (output, aux) if has_aux is True"
-                )
-            out, aux = out
-        ys, yspec = flatten(out)
-        need_output("vjp(f, *primals)", out, ys)
-        for i, y in enumerate(ys):
-            if not isinstance(y, Tensor) and not isinstance(y := as_tensor_result(y), Tensor):
-                raise RuntimeError(
-                    f"vjp(f, *primals): expected f(*primals) to return only tensors, got {type(y).__name__}"
-                )
-            ys[i] = y
-        ys = [level.settle(y) for y in ys]
+            out, aux = with_aux("vjp(f, *primals)", out)
+        ys, yspec = results_of("vjp(f, *primals)", level, out)
         nodes = [y._aux if y._interp is level else None for y in ys]
         low = [lower(level, y) for y in ys]
         aux = tree_map(lambda a: lower(level, a), aux) if has_aux else None
@@ -170,11 +159,7 @@ def _gradient(
             out = f(*full, **kw)
         aux: Any = None
         if has_aux:
-            if not (isinstance(out, tuple) and len(out) == 2):
-                raise RuntimeError(
-                    "grad_and_value(f)(*args): output of function f should be a tuple: (output, aux) if has_aux is True"
-                )
-            out, aux = out
+            out, aux = with_aux("grad_and_value(f)(*args)", out)
         node, value, d = scalar_of(level, out)
         if has_aux:
             aux = tree_map(lambda a: lower(level, a), aux)

@@ -85,7 +85,8 @@ class Layout:
             return np.ascontiguousarray(x).reshape(*lead, 1, self.plane)
         out: Any = empty((*lead, len(self.phases), self.plane), x.dtype)
         out.fill(0)
-        lines = out[..., : math.prod(self.lengths)].reshape(*lead, len(self.phases), *self.lengths, copy=False)
+        # An axis that is split is a view, always (NumPy 2.0 knows no reshape(copy=False)).
+        lines = out[..., : math.prod(self.lengths)].reshape(*lead, len(self.phases), *self.lengths)
         for i, (source, target) in enumerate(self.phases):
             lines[(..., i, *target)] = x[(..., *source)]
         return out
@@ -221,7 +222,7 @@ def conv_input(y: Any, w: Any, geo: Any) -> Any:
     plan = _back(_key(geo), o)
     flat: Any = empty((*y.shape[:-d], plan.block), y.dtype)
     flat.fill(0)
-    padded = flat[..., : math.prod(plan.lengths)].reshape(*y.shape[:-d], *plan.lengths, copy=False)
+    padded = flat[..., : math.prod(plan.lengths)].reshape(*y.shape[:-d], *plan.lengths)
     padded[(..., *plan.target)] = y[(..., *plan.inner)]
     images, matrices = _numbers(yl, head, n, o * plan.block), _matrices(wl, head, n)
     x: Any = empty((len(images), c, *geo.size), y.dtype)

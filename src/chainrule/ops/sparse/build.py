@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from ...core.tensor import Tensor
 from ...payloads.sparse.array import NAMES
 from ...payloads.sparse.pattern import Pattern
 from .values import is_sparse, make, parts
+
+if TYPE_CHECKING:
+    from ...typing import Operand
 
 
 def index_data(name: str, what: str, i: Any) -> np.ndarray:
@@ -49,7 +52,8 @@ def _done(v: Tensor, p: Pattern, requires_grad: bool) -> Tensor:
 
 
 @public("sparse_coo_tensor", out=False)
-def sparse_coo_tensor(indices: Any, values: Any = None, size: Sequence[int] | None = None, *, dtype: Any = None, device: Any = None,
+def sparse_coo_tensor(indices: Any, values: Operand | Sequence[Any] | None = None,
+                      size: Sequence[int] | None = None, *, dtype: Any = None, device: Any = None,
                       pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
                       is_coalesced: bool | None = None) -> Tensor:  # fmt: skip
     """A sparse tensor from coordinates ``[sparse dims, nnz]`` and numbers ``[nnz, *dense dims]``; coordinates may repeat.
@@ -157,7 +161,8 @@ def _compressed(
 
 
 @public("sparse_csr_tensor", out=False)
-def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Sequence[int] | None = None, *, dtype: Any = None,
+def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Operand | Sequence[Any],
+                      size: Sequence[int] | None = None, *, dtype: Any = None,
                       device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
                       check_invariants: bool | None = None) -> Tensor:  # fmt: skip
     """A sparse tensor by rows: where each begins, the columns of its entries, and the numbers. Dims in front are a batch.
@@ -170,7 +175,8 @@ def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Se
 
 
 @public("sparse_csc_tensor", out=False)
-def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Sequence[int] | None = None, *, dtype: Any = None,
+def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Operand | Sequence[Any],
+                      size: Sequence[int] | None = None, *, dtype: Any = None,
                       device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
                       check_invariants: bool | None = None) -> Tensor:  # fmt: skip
     """A sparse tensor by columns: where each begins, the rows of its entries, and the numbers. Dims in front are a batch."""
@@ -178,7 +184,8 @@ def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Se
 
 
 @public("sparse_bsr_tensor", out=False)
-def sparse_bsr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Sequence[int] | None = None, *, dtype: Any = None,
+def sparse_bsr_tensor(crow_indices: Any, col_indices: Any, values: Operand | Sequence[Any],
+                      size: Sequence[int] | None = None, *, dtype: Any = None,
                       device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
                       check_invariants: bool | None = None) -> Tensor:  # fmt: skip
     """A sparse tensor by rows of blocks: where each begins, the columns of its entries, and the numbers. Dims in front are a batch."""
@@ -186,7 +193,8 @@ def sparse_bsr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Se
 
 
 @public("sparse_bsc_tensor", out=False)
-def sparse_bsc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Sequence[int] | None = None, *, dtype: Any = None,
+def sparse_bsc_tensor(ccol_indices: Any, row_indices: Any, values: Operand | Sequence[Any],
+                      size: Sequence[int] | None = None, *, dtype: Any = None,
                       device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
                       check_invariants: bool | None = None) -> Tensor:  # fmt: skip
     """A sparse tensor by columns of blocks: where each begins, the rows of its entries, and the numbers. Dims in front are a batch."""
@@ -194,7 +202,8 @@ def sparse_bsc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Se
 
 
 @public("sparse_compressed_tensor", out=False)
-def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values: Any, size: Sequence[int] | None = None, *,
+def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values: Operand | Sequence[Any],
+                             size: Sequence[int] | None = None, *,
                              dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
                              requires_grad: bool = False, check_invariants: bool | None = None) -> Tensor:  # fmt: skip
     """A sparse tensor in the compressed layout `layout`: sparse_csr, sparse_csc, sparse_bsr or sparse_bsc."""
