@@ -11,9 +11,11 @@ from ... import func, nested
 from ...core.tensor import Tensor
 from ...core.tree import flatten, tree_map
 from ...ops.shape.create import tensor
+from ...ops.shape.slices import cat, stack
 from ...payloads.nested.deep_sizes import DeepInt
 from ...payloads.nested.sizes import Nest, RaggedInt, geometry_of
 from .program import Program, Value
+from .steps_writes import written
 
 
 def components(v: Value, rng: np.random.Generator) -> list[np.ndarray]:
@@ -346,6 +348,47 @@ def ensemble_first(c: Case) -> None:
     c.close(arrays(summed), arrays(loop), f"ensemble of {e.size}: grad of vmap")
 
 
+# Functions of what the members give, along their axis, which stands in front of the components.
+ALONG_MEMBERS: dict[str, Callable[[Any], Any]] = {
+    "sum": lambda y: y.sum(0), "var": lambda y: y.var(0, correction=0), "logsumexp": lambda y: y.logsumexp(0), "norm": lambda y: (y * y + 1).norm(dim=0),
+    "max": lambda y: y.max(0).values, "amin": lambda y: y.amin(0), "quantile": lambda y: y.quantile(0.3, 0), "prod": lambda y: y.prod(0),
+    "last": lambda y: y[-1], "apart": lambda y: y.movedim(0, -1), "median": lambda y: y.median(0).values,
+    "centred": lambda y: y - y.mean(0, keepdim=True), "softmax": lambda y: y.softmax(0), "cumsum": lambda y: y.cumsum(0), "sort": lambda y: y.sort(0).values,
+    "cummax": lambda y: y.cummax(0).values, "flip": lambda y: y.flip(0), "roll": lambda y: y.roll(1, 0), "index": lambda y: y[tensor([0, -1, 0])],
+    "gather": lambda y: y.gather(0, y.detach().argsort(0)), "cat": lambda y: cat([y, 2 * y[:1]], 0), "diff": lambda y: y.diff(dim=0),
+    "repeat": lambda y: y.repeat(2, *(1,) * (y.ndim - 1)), "written": lambda y: written(lambda z: z.__setitem__(0, z[-1] * 2))(y),
+}  # fmt: skip
+DROPS = frozenset("sum var logsumexp norm max amin quantile prod last apart median".split())
+
+
+def members(c: Case) -> None:
+    """What an ensemble gives, combined: values, and derivatives through both."""
+    e, name = Ensemble(c), str(c.rng.choice(list(ALONG_MEMBERS)))
+    real = [q for q, i in enumerate(c.p.outputs) if c.p.values[i].real]
+    if name == "quantile" and (not c.p.n or any(not np.prod(w.shape) for out in c.p.on_lists(*c.x.b) for w in out)):
+        return  # there is none of nothing
+    f, what = ALONG_MEMBERS[name], f"{name} along an ensemble"
+
+    def on_nests(*a: Any) -> list[Any]:
+        ys = func.vmap(e.on_nests, in_dims=e.in_dims)(*a)
+        return [f(ys[q]) for q in real]
+
+    def on_lists(*a: Any) -> list[Any]:
+        each = [e.on_lists(*_pick(e, a, i)) for i in range(e.size)]
+        return [[f(stack([y[q][j] for y in each])) for j in range(len(each[0][q]))] for q in real]
+
+    a, b = e.args(c.x.nests), e.args(c.x.lists)
+    for y, want in zip(on_nests(*a), on_lists(*b), strict=True):
+        if name in DROPS:
+            c.close(parts(y), [w.numpy() for w in want], what)
+        else:
+            for i in range(int(y.shape[0])):
+                c.close(parts(y.select(0, i)), [w[i].numpy() for w in want], f"{what}, {i}")
+    g, h = (lambda *a: total(on_nests(*a))), (lambda *a: total(on_lists(*a)))
+    c.close(arrays(grad(g, c.k + 1)(*a)), arrays(grad(h, c.k + 1)(*b)), f"{what}: grad")
+    c.close(arrays(push(g, a)(*a)), arrays(push(h, b)(*b)), f"{what}: jvp")
+
+
 def _pick(e: Ensemble, a: tuple[Any, ...], i: int) -> list[Any]:
     return [x[i] if d == 0 else x for x, d in zip(a, e.in_dims, strict=True)]
 
@@ -408,6 +451,13 @@ def documents(c: Case) -> None:
     for j in range(k):
         c.close(_members_of(each[j]), arrays(slopes[j]), f"documents: grad inside, argument {j}")
     t = (*deep(c.t.nests), *c.t.dense)
+    e = Ensemble(c)
+    g, one = (lambda *a: total(e.on_lists(*a))), (lambda s: lambda *b: c.p.on_one(b[0] * s, *b[1:]))
+    deep_number = lambda s, *a: total(twice(one(s))(*a))
+    ours = grad(lambda *a: total([func.vmap(deep_number, in_dims=e.in_dims)(*a)]), c.k + 1)(*e.args(deep(c.x.nests)))
+    theirs = grad(lambda *a: total([g(*_pick(e, a, i)) for i in range(e.size)]), c.k + 1)(*e.args(c.x.lists))
+    for j, (d, w) in enumerate(zip(ours, theirs, strict=True)):
+        c.close(_members_of(d) if 1 <= j <= k else arrays(d), arrays(w), f"documents of {e.size} members: argument {j}")
     push_twice = func.jvp(lambda *a: total(twice(c.p.on_one)(*a)), a, t)[1]
     c.close(arrays(push_twice), arrays(push(c.g, c.t.b)(*c.x.b)), "documents: jvp")
 
@@ -440,7 +490,7 @@ MODES: dict[str, Callable[[Case], None]] = {
     f.__name__: f
     for f in (
         value, mapped_value, first, first_mapped, backward, second, second_mapped, per_component, per_component_second, hessians,
-        differences, ensemble, ensemble_first, ensemble_second, ensemble_of_maps, documents,
+        differences, ensemble, ensemble_first, ensemble_second, ensemble_of_maps, documents, members,
     )
 }  # fmt: skip
 
