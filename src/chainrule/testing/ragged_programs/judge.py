@@ -15,7 +15,7 @@ from ...ops.shape.slices import cat, stack
 from ...payloads.nested.deep_sizes import DeepInt
 from ...payloads.nested.sizes import Nest, RaggedInt, geometry_of
 from .program import Program, Value
-from .steps_writes import written
+from .steps import written
 
 
 def components(v: Value, rng: np.random.Generator) -> list[np.ndarray]:
