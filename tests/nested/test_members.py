@@ -10,7 +10,7 @@ import pytest
 
 import chainrule as cr
 from chainrule import nested, vmap
-from chainrule.func import grad, jvp
+from chainrule.func import grad, hessian, jacrev, jvp
 
 F = cr.nn.functional
 RNG = np.random.default_rng(6)
@@ -169,3 +169,14 @@ def test_sizes_of_documents_beside_members() -> None:
         same(a, 2 * c / c.shape[0])
     with pytest.raises(cr.core.errors.ChainruleError, match="between those of the outer and of the inner"):
         x.reshape(3, 1, *x.shape[1:])
+
+
+@pytest.mark.parametrize("components", [3, 16])
+@pytest.mark.parametrize("f", [F.instance_norm, lambda x: F.group_norm(x, 2)], ids=["instance_norm", "group_norm"])
+def test_statistics_of_components_under_many_cotangents(f: Any, components: int) -> None:
+    """Sixteen cotangents of statistics of three components, and of sixteen, for which their sizes could be mistaken."""
+    x = nest(*(2 + i % 3 for i in range(components)))
+    on_nest = lambda w: number(f((x @ w).mT))
+    on_each = lambda w: sum(number(f((c @ w).mT.unsqueeze(0))) for c in x.unbind())
+    for slopes in (lambda g: jacrev(grad(g))(W), lambda g: hessian(g)(W)):
+        same(slopes(on_nest), slopes(on_each))

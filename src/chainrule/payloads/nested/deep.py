@@ -20,7 +20,7 @@ from ...core.tensor import Tensor
 from .array import NestedArray, pointwise_nested
 from .bodies import AXES, NESTED, _axes, own_ranks
 from .deep_sizes import DeepInt, inner_size, is_deep
-from .norm import on_rows
+from .norm import by_spec, on_rows
 from .sizes import Geometry, Nest, Packing, RaggedInt, _ones, geometry_of, packing_of, plain
 
 ndarray = np.ndarray
@@ -328,7 +328,7 @@ def _fused(op: Op, vals: tuple[Any, ...], kw: dict[str, Any]) -> Any:
         y = on_rows(op, [rows_of(v, x.outer, 0, op.name) for v in vals], {**kw, "rank": x.inner.ndim})
         if y is not None:
             return tuple([grouped(v, x.outer, len(x.lead)) for v in y])
-    return tuple([y._value for y in op.spec(*[v if v is None else Tensor(v) for v in vals], **kw)])
+    return by_spec(op, vals, kw)
 
 
 def _speaks(s: Any) -> bool:
