@@ -180,3 +180,39 @@ def test_statistics_of_components_under_many_cotangents(f: Any, components: int)
     on_each = lambda w: sum(number(f((c @ w).mT.unsqueeze(0))) for c in x.unbind())
     for slopes in (lambda g: jacrev(grad(g))(W), lambda g: hessian(g)(W)):
         same(slopes(on_nest), slopes(on_each))
+
+
+# -- maps over the rows of components ---------------------------------------------------------------------------------------
+
+OF_ROWS: dict[str, tuple[Callable[..., Any], Any]] = {
+    "vector": (lambda r, w: (w @ r).tanh(), W),
+    "distances": (lambda r, w: cr.cdist(r.unsqueeze(0), w)[0], W),
+    "convolution": (lambda r, b: F.conv1d(r.reshape(1, 1, -1), b[:3].reshape(1, 1, 3)).flatten(), B),
+    "solve": (lambda r, w: cr.linalg.solve(w @ w.mT + cr.outer(r, r), r), W),
+    "written": (lambda r, b: _written(r, 0, b[1]), B),
+}
+
+
+@pytest.mark.parametrize("sizes", [(3, 1, 5), (2, 2), (3, 0, 2)], ids=str)
+@pytest.mark.parametrize("name", OF_ROWS)
+def test_maps_over_rows(name: str, sizes: tuple[int, ...]) -> None:
+    """Functions of one row: Hessians of numbers of it, and weights of each member beside."""
+    f, w = OF_ROWS[name]
+    x = nest(*sizes)
+    rows = lambda f: vmap(vmap(f, (0, None)), (0, None))
+    curvature = lambda r, w: hessian(lambda r: number(f(r, w)))(r)
+    got = rows(curvature)(x, w)
+    ws = cr.stack([w, -w, 0.5 * w])
+    whole = lambda x, w: number(rows(f)(x, w))
+    loop = lambda cs, w: sum((number(f(r, w)) for c in cs for r in c.unbind()), cr.zeros((), dtype=cr.float64))
+    slopes, values = vmap(grad(whole, (0, 1)), (None, 0))(x, ws), vmap(rows(f), (None, 0))(x, ws)
+    for i, c in enumerate(x.unbind()):
+        for j, r in enumerate(c.unbind()):
+            same(got[i][j], curvature(r, w), "Hessian")
+            for e in range(3):
+                same(values.select(0, e)[i][j], f(r, ws[e]), "value")
+    for e in range(3):
+        gx, gw = grad(loop, (0, 1))(list(x.unbind()), ws[e])
+        for a, b in zip(slopes[0].select(0, e).unbind(), gx, strict=True):
+            same(a, b, "gradient")
+        same(slopes[1][e], gw, "gradient of the weight")

@@ -82,19 +82,20 @@ def _axes(op: Op, kw: dict[str, Any]) -> list[int] | None:
     return [d for v in found for d in (v if isinstance(v, tuple | list) else (v,))]
 
 
-# The dims of the operands of ops on rows that the ops speak of, as their batching rules have them.
-ROW_OPS: dict[str, Any] = {
+# How many dims of its operands an op speaks of, as its batching rule has it, where that is not declared as `core`.
+CORES: dict[str, Any] = {
     "take_rows": lambda r, s: (r + 1, s),
     "add_rows": lambda r, s: (r + s, s),
     "set_rows": lambda r, s: (r + 1, s, r + s),
+    **dict.fromkeys(("conv", "conv_input", "conv_weight"), lambda geo: (geo.d + 2, geo.d + 2)),
 }
 
 
 def own_ranks(op: Op, dims: list[int | None], kw: dict[str, Any]) -> list[int] | None:
     """How many dims of each operand belong to a component, where nests (which have `dims`) meet dense operands; None where nothing says so."""
     core = op.core if type(op.core) is list else None
-    if op.name in ROW_OPS:
-        core = ROW_OPS[op.name](kw["r"], kw["s"])
+    if op.name in CORES:
+        core = CORES[op.name](**{n: v for n, v in kw.items() if n != "n"})
     if core is not None:
         front = max(0, *[k - c for k, c in zip(dims, core, strict=False) if k is not None])
         return [c + front for c in core[: len(dims)]]
