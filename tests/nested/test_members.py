@@ -119,6 +119,10 @@ OWN: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "columns": (lambda c, b: _written(c, (slice(None), [0, 2]), b[:2]), (B,)),
     "rows joined": (lambda c, b: cr.cat([c, b.unsqueeze(0)], 0), (B,)),
     "columns joined": (lambda c, b: cr.cat([c, b.expand(c.shape[0], D)], 1), (B,)),
+    "added at places": (
+        lambda c, b: c.index_put((cr.tensor([0, 0]), cr.tensor([1, 3])), b[:2], accumulate=True),
+        (B,),
+    ),
     "where": (lambda c, b: cr.where(c > 0, c, b), (B,)),
     "index_copy": (lambda c, b: c.index_copy(-1, cr.tensor([1, 2]), b[:2].expand(c.shape[0], 2)), (B,)),
     "chosen columns": (lambda c, i: c[:, i].sin(), (cr.tensor([0, 2, 3]),)),

@@ -299,7 +299,15 @@ def lifted(op: Op, vals: tuple[Any, ...], kw: dict[str, Any]) -> Any:
 def _ranks(op: Op, vals: tuple[Any, ...], kw: dict[str, Any]) -> list[int | None]:
     """How many dims behind those of both nests each dense operand may have, where that is known: others stand in front of them."""
     ranks: list[int | None] = [None] * len(vals)
-    dims = [v.inner.geometry.k if isinstance(v, DeepArray) else None for v in vals]
+    # A nest beside nests of nests has one row for each inner component.
+    dims = [
+        v.inner.geometry.k
+        if isinstance(v, DeepArray)
+        else v.ndim - len(v.lead) - 2
+        if isinstance(v, NestedArray)
+        else None
+        for v in vals
+    ]
     if any(k is not None for k in dims):
         ranks = [*(own_ranks(op, dims, kw) or ranks)]
     return [r if isinstance(v, ndarray) else None for r, v in zip(ranks, vals, strict=True)]
