@@ -275,9 +275,8 @@ def lifted(op: Op, vals: tuple[Any, ...], kw: dict[str, Any]) -> Any:
             f"{op.name}: along the dims of a nest of nests in front of those of the inner components (shape {list(deep[0].shape)}) is "
             f"not possible; take the last {k} dim{'s' * (k > 1)}, map over the nests, or join them: cat(x.unbind())"
         )
-    if (
-        deep and axes is not None and any(d < -k for d in axes)
-    ):  # axes of other maps, which stand in front of both nesting dims
+    if deep and axes is not None and any(d < -k for d in axes):
+        # Axes of other maps, which stand in front of both nesting dims.
         low = {n: _in_front(v, k) if n in AXES else v for n, v in low.items()}
         if "old" in low:
             low["old"] = deep[0].inner.shape
