@@ -350,8 +350,12 @@ def test_windows():
     same(grad(whole, argnums=1)(x, w), sum(slopes))
     same(vmap(grad(loss, argnums=1), (0, None))(x, w), slopes)
     same(vmap(lambda s: grad(lambda w: whole(x * s, w))(w))(cr.tensor([1.0, 2.0]))[0], sum(slopes))
-    with pytest.raises(ChainruleError, match="what all of them share"):
-        vmap(lambda s: whole(x, w * s))(cr.tensor([1.0, 2.0]))
+    two = cr.tensor([1.0, 2.0])
+    same(vmap(lambda s: whole(x, w * s))(two)[1], whole(x, 2 * w))
+    same(vmap(lambda s: grad(whole, argnums=1)(x, w * s))(two)[1], grad(whole, argnums=1)(x, 2 * w))
+    with pytest.raises(ChainruleError, match="what all of them share"):  # the cotangent is one for all members
+        linear = lambda w: vmap(vmap(lambda c, w: F.conv1d(c, w).sum(), (0, None)), (0, None))(x, w).values().sum()
+        vmap(lambda s: grad(linear)(w * s))(two)
 
 
 def test_gradients_have_the_structure_of_what_was_joined():

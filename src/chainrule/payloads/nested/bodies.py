@@ -16,7 +16,7 @@ from ...core.op import Op
 from ...core.payload import Payload, register
 from ...ops.reduce import order as statistics
 from .array import NestedArray, pack, pointwise_nested
-from .sizes import Nest, RaggedInt, is_ragged
+from .sizes import Geometry, Nest, RaggedInt, is_ragged
 
 ndarray = np.ndarray
 AXES = ("dim", "dims", "dim1", "dim2", "axis")
@@ -35,6 +35,12 @@ class Nested(Payload):
         for deep in self.deep:
             if deep.concerns(op, vals, kw):
                 return deep.body(op)
+        return self.body_of(op, vals, kw)
+
+    def body_of(self, op: Op, vals: Any, kw: dict[str, Any]) -> Any:
+        """The body on nests that are no nests of nests."""
+        if _in_front(op, vals, kw):
+            return lambda *vals, **kw: _on_members(op, vals, kw, self.body(op))
         return self.body(op)
 
     def body(self, op: Op) -> Any:
@@ -74,6 +80,73 @@ def _axes(op: Op, kw: dict[str, Any]) -> list[int] | None:
     if not found:
         return None
     return [d for v in found for d in (v if isinstance(v, tuple | list) else (v,))]
+
+
+# How many dims of its operands an op speaks of, as its batching rule has it, where that is not declared as `core`.
+CORES: dict[str, Any] = {
+    "take_rows": lambda r, s: (r + 1, s),
+    "add_rows": lambda r, s: (r + s, s),
+    "set_rows": lambda r, s: (r + 1, s, r + s),
+    **dict.fromkeys(("conv", "conv_input", "conv_weight"), lambda geo: (geo.d + 2, geo.d + 2)),
+}
+
+
+def own_ranks(op: Op, dims: list[int | None], kw: dict[str, Any]) -> list[int] | None:
+    """How many dims of each operand belong to a component, where nests (which have `dims`) meet dense operands; None where nothing says so."""
+    core = op.core if type(op.core) is list else None
+    if op.name in CORES:
+        core = CORES[op.name](**{n: v for n, v in kw.items() if n != "n"})
+    if core is not None:
+        front = max(0, *[k - c for k, c in zip(dims, core, strict=False) if k is not None])
+        return [c + front for c in core[: len(dims)]]
+    return [max(k for k in dims if k is not None)] * len(dims) if any(n in AXES for n in kw) else None
+
+
+def _in_front(op: Op, vals: Any, kw: dict[str, Any]) -> bool:
+    """Whether an op works along axes in front of the nesting dim, which are those of other maps, and at most within rows beside."""
+    nests = [v for v in vals if isinstance(v, NestedArray)]
+    if not any(v.rows.ndim > len(v.geometry.trail) + 1 for v in nests):
+        return False
+    axes, g = _axes(op, kw), nests[0].geometry
+    return (
+        bool(axes)
+        and min(axes) < -g.k - 1  # type: ignore[arg-type]
+        and all(-v.ndim <= d < -g.k - 1 or d >= -len(g.trail) for d in axes for v in nests)  # type: ignore[union-attr]
+        and all(v.geometry.same(g) for v in nests)
+        and all(isinstance(v, NestedArray) or not np.ndim(v) for v in vals)
+    )
+
+
+def _on_members(op: Op, vals: tuple[Any, ...], kw: dict[str, Any], otherwise: Any) -> Any:
+    """An op along axes in front of the nesting dim: on the packed rows, which are as good as one array there.
+
+    What changes the number of dims in another way than a reduction (`stack`, `unfold`) knows of these axes itself.
+    """
+    nests = [v for v in vals if isinstance(v, NestedArray)]
+    g = nests[0].geometry
+    t, u = len(g.trail), g.u
+    low = {n: _moved(v, t, u) if n in AXES else _rows_shape(v, g) for n, v in kw.items()}
+    y = op.body(*[v.rows if isinstance(v, NestedArray) else v for v in vals], **low)
+    axes = _axes(op, kw) or []
+    gone = len(axes) if kw.get("keepdim") is False else 0
+    inner = t - sum(d >= -t for d in axes) if gone else t
+    ys = y if isinstance(y, tuple) else (y,)
+    if any(v.ndim != nests[0].rows.ndim - gone or v.shape[v.ndim - inner - 1] != g.packing.total for v in ys):
+        return otherwise(*vals, **kw)
+    outs = tuple([NestedArray(v, Geometry(g.packing, v.shape[v.ndim - inner :])) for v in ys])
+    return outs if isinstance(y, tuple) else outs[0]
+
+
+def _moved(dim: Any, t: int, u: int) -> Any:
+    """Dims of a nest as those of its packed rows, of which the last `t` are the same and the others stand `u` further back."""
+    return tuple([_moved(d, t, u) for d in dim]) if isinstance(dim, tuple | list) else dim if dim >= -t else dim + u
+
+
+def _rows_shape(v: Any, g: Geometry) -> Any:
+    """The shape of packed rows, for that of a nest; other static data as they are."""
+    if type(v) is not tuple or not is_ragged(v) or len(v) <= g.k:
+        return v
+    return (*v[: len(v) - g.k - 1], *g.rows)
 
 
 def generic(op: Op, vals: tuple[Any, ...], kw: dict[str, Any]) -> Any:
@@ -127,7 +200,14 @@ def _over_nesting(op: Op, vals: tuple[Any, ...], kw: dict[str, Any], axes: tuple
 
 def by_size(op: Op, vals: tuple[Any, ...], kw: dict[str, Any], nests: list[NestedArray], one: int | None = None) -> Any:
     """The op once for each combination of sizes that occurs, on all components that have it; `one` is a dim that it reduces to 1."""
-    g, n, lead = nests[0].geometry, nests[0].geometry.n, _lead(nests)
+    g, n = nests[0].geometry, nests[0].geometry.n
+    dims = [v.geometry.k if isinstance(v, NestedArray) else None for v in vals]
+    known = own_ranks(op, dims, kw)
+    ranks = known or [g.k] * len(vals)
+    lead = _lead(nests)
+    if known:
+        dense = [v.shape[: max(v.ndim - r - 1, 0)] for v, r in zip(vals, ranks, strict=True) if isinstance(v, ndarray)]
+        lead = np.broadcast_shapes(lead, *dense)
     if any(v.geometry.n != n for v in nests):
         raise ChainruleError(f"{op.name}: the nests have {[v.geometry.n for v in nests]} components")
     # Static data may tell components apart that have the same size.
@@ -140,7 +220,8 @@ def by_size(op: Op, vals: tuple[Any, ...], kw: dict[str, Any], nests: list[Neste
     parts = np.split(order, np.cumsum(np.bincount(which, minlength=len(kinds)))[:-1]) if n else [np.zeros(0, np.int64)]
     results, many = [], False
     for members in parts:
-        y = op.body(*[_same_size(v, members, n, g.k) for v in vals], **{k: _one(v, members, n) for k, v in kw.items()})
+        own = [_same_size(v, members, n, r) for v, r in zip(vals, ranks, strict=True)]
+        y = op.body(*own, **{k: _one(v, members, n) for k, v in kw.items()})
         many = isinstance(y, tuple)
         results.append((members, y if isinstance(y, tuple) else (y,)))
     outs = [_gathered([(m, ys[j]) for m, ys in results], g, n, lead, one) for j in range(len(results[0][1]))]
@@ -178,8 +259,8 @@ def _same_size(v: Any, members: ndarray, n: int, k: int) -> Any:
         sizes = p.sizes[members[0]] if len(members) else [c if type(c) is int else 0 for c in p.columns]
         rows = v.rows.take(p.rows_of(members), axis=v.axis)
         return rows.reshape((*v.lead, len(members), *[int(s) for s in sizes], *v.geometry.trail))
-    if isinstance(v, ndarray) and v.ndim == k + 1 and v.shape[0] == n:
-        return v[members]
+    if isinstance(v, ndarray) and v.ndim > k and v.shape[v.ndim - k - 1] == n:
+        return v.take(members, axis=v.ndim - k - 1)
     return v
 
 

@@ -83,13 +83,19 @@ def _(*vals: Any, f: Function, axes: Any, at: int, shared: bool, like: Any) -> A
     # The inner components of all outer ones are one axis.
     outer = next(v for v in vals if isinstance(v, DeepArray)).outer
     mapped = [isinstance(v, DeepArray | NestedArray) for v in vals]
-    if axes is None or any(a < 1 if m else a != -1 for a, m in zip(axes, mapped, strict=True)):
+    ahead = 0 if axes is None else max([-1 - a for a, m in zip(axes, mapped, strict=True) if not m], default=0)
+    top = 0 if axes is None else max(a for a, m in zip(axes, mapped, strict=True) if m)
+    # A sum over inner components is one for each outer one or for all: the axes of other maps tell, where what is mapped has them all.
+    if (
+        axes is None
+        or any(a < 1 if m else a >= 0 for a, m in zip(axes, mapped, strict=True))
+        or (shared and ahead > top - 1)
+    ):
         raise ChainruleError(
             "a function that needs concrete sizes takes the inner components of a nest of nests, and what all of them share: join the "
             "nests, cat(x.unbind()), and map over the components of that"
         )
     inner = tuple(a - 1 if m else a for a, m in zip(axes, mapped, strict=True))
-    top = max(a for a, m in zip(axes, mapped, strict=True) if m)
     xs = [rows_of(v, outer, 0, "a map over inner components") for v in vals]
 
     def g(*xs: Tensor) -> Any:

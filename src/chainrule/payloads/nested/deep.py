@@ -18,9 +18,9 @@ from ...core.payload import Payload, register
 from ...core.sizes import ragged_in
 from ...core.tensor import Tensor
 from .array import NestedArray, pointwise_nested
-from .bodies import NESTED, _axes
+from .bodies import AXES, NESTED, _axes, own_ranks
 from .deep_sizes import DeepInt, inner_size, is_deep
-from .norm import on_rows
+from .norm import by_spec, on_rows
 from .sizes import Geometry, Nest, Packing, RaggedInt, _ones, geometry_of, packing_of, plain
 
 ndarray = np.ndarray
@@ -153,6 +153,10 @@ def deep_of(rows: ndarray, full: tuple[Any, ...]) -> DeepArray:
     """Elements in order as a nest of nests of the shape `full`; leading axes in front of the nesting dim."""
     at = next(i for i, s in enumerate(full) if isinstance(s, RaggedInt))
     counts = full[at].values
+    if not at or full[at - 1] != len(counts):
+        raise ChainruleError(
+            f"reshape: no dim stands between those of the outer and of the inner components of a nest of nests, as in {list(full)}"
+        )
     g = geometry_of(tuple(map(inner_size, full[at + 1 :])), int(counts.sum()))
     return DeepArray(
         NestedArray(np.ascontiguousarray(rows).reshape((*full[: at - 1], *g.rows)), g),
@@ -266,17 +270,53 @@ def lifted(op: Op, vals: tuple[Any, ...], kw: dict[str, Any]) -> Any:
         [v.inner.geometry.k for v in deep] + [len(v) for n, v in low.items() if n in op.sizes and type(v) is tuple],
         default=0,
     )
-    if deep and axes is not None and any(d < -k for d in axes):
+    if deep and axes is not None and any(-k - 2 <= d < -k for d in axes):
         raise ChainruleError(
             f"{op.name}: along the dims of a nest of nests in front of those of the inner components (shape {list(deep[0].shape)}) is "
             f"not possible; take the last {k} dim{'s' * (k > 1)}, map over the nests, or join them: cat(x.unbind())"
         )
-    xs = [rows_of(v, outer, k, op.name) for v in vals]
-    y = NESTED.body(op)(*xs, **low)
+    if deep and axes is not None and any(d < -k for d in axes):
+        # Axes of other maps, which stand in front of both nesting dims.
+        low = {n: _in_front(v, k) if n in AXES else v for n, v in low.items()}
+        if "old" in low:
+            low["old"] = deep[0].inner.shape
+    if deep and low.get("r", 0) > k:  # entries of such an axis: of the dims behind it one is no dim of the inner nest
+        low["r"] -= 1
+    ranks = _ranks(op, vals, low)
+    xs = [
+        rows_of(v, outer, k, op.name) if r is None else aligned(v, outer, r, op.name)
+        for v, r in zip(vals, ranks, strict=True)
+    ]
+    y = NESTED.body_of(op, xs, low)(*xs, **low)
     if all(x is v for x, v in zip(xs, vals, strict=True)):
         return y  # nothing here differs between the inner components
     lead = max(len(v.lead) for v in vals if isinstance(v, DeepArray | NestedArray))
+    lead = max(lead, *[x.ndim - r - 1 for x, r in zip(xs, ranks, strict=True) if r is not None], 0)
     return tuple([grouped(v, outer, lead) for v in y]) if isinstance(y, tuple) else grouped(y, outer, lead)
+
+
+def _ranks(op: Op, vals: tuple[Any, ...], kw: dict[str, Any]) -> list[int | None]:
+    """How many dims behind those of both nests each dense operand may have, where that is known: others stand in front of them."""
+    ranks: list[int | None] = [None] * len(vals)
+    # A nest beside nests of nests has one row for each inner component.
+    dims = [
+        v.inner.geometry.k
+        if isinstance(v, DeepArray)
+        else v.ndim - len(v.lead) - 2
+        if isinstance(v, NestedArray)
+        else None
+        for v in vals
+    ]
+    if any(k is not None for k in dims):
+        ranks = [*(own_ranks(op, dims, kw) or ranks)]
+    return [r if isinstance(v, ndarray) else None for r, v in zip(ranks, vals, strict=True)]
+
+
+def _in_front(dim: Any, k: int) -> Any:
+    """Dims of a nest of nests as the nest of all inner components has them, which has one dim less in front of its `k`."""
+    if isinstance(dim, tuple | list):
+        return tuple([_in_front(d, k) for d in dim])
+    return dim if dim >= -k else dim + 1
 
 
 def _within(v: Any) -> Any:
@@ -295,7 +335,7 @@ def _fused(op: Op, vals: tuple[Any, ...], kw: dict[str, Any]) -> Any:
         y = on_rows(op, [rows_of(v, x.outer, 0, op.name) for v in vals], {**kw, "rank": x.inner.ndim})
         if y is not None:
             return tuple([grouped(v, x.outer, len(x.lead)) for v in y])
-    return tuple([y._value for y in op.spec(*[v if v is None else Tensor(v) for v in vals], **kw)])
+    return by_spec(op, vals, kw)
 
 
 def _speaks(s: Any) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...core import primitives
 from ...core.errors import ChainruleError
 from ...core.op import Op
 from ...ops.linalg import norms
@@ -13,6 +14,7 @@ from ...ops.reduce import reductions as reduce
 from .array import NestedArray
 from .deep import DeepArray, lifted
 from .deep_shape import shaped
+from .sizes import RaggedInt, geometry_of
 
 
 def _reduces(op: Op) -> None:
@@ -22,28 +24,45 @@ def _reduces(op: Op) -> None:
     def _(x: DeepArray, *, dim: Any, keepdim: bool, **kw: Any) -> Any:
         k = x.inner.geometry.k
         dims = (dim,) if isinstance(dim, int) else tuple(dim)
-        if all(d >= -k for d in dims):
+        if not any(-k - 2 <= d < -k for d in dims):
             return lifted(op, (x,), {"dim": dim, "keepdim": keepdim, **kw})
+        x = _settled(x, dims)
         t = len(x.inner.geometry.trail)
         need = range(-k - 1, -t)  # the inner components and the dims of these up to the last ragged one
-        if any(d not in dims for d in need) or any(d < -k - 2 for d in dims):
+        stay = [d for d in need if d not in dims and d >= -k and not isinstance(x.shape[d], RaggedInt)]
+        if any(d not in dims and d not in stay for d in need):
             raise ChainruleError(
                 f"{op.name}: over the inner components of a nest of nests (shape {list(x.shape)}) goes together with their ragged "
                 f"dims: dim={tuple(need)}; reduce these first, or join the nests: cat(x.unbind())"
             )
+        shape = [1 if i - x.ndim in dims else s for i, s in enumerate(x.shape) if keepdim or i - x.ndim not in dims]
+        if stay:  # uniform dims between ragged ones: they become part of the rows first
+            order = [*[d for d in range(-k, -t) if d not in stay], *stay, *range(-t, 0)]
+            x = primitives.permute_p.bodies[DeepArray](x, dims=tuple(order))
+            dims, t = tuple(d if d < -k else order.index(d) - k for d in dims), len(x.inner.geometry.trail)
         y = x.flattened()
         own = tuple(d for d in dims if d >= -t)
         top = (-t - 2,) if -k - 2 in dims else ()
         if "old" in kw:
             kw["old"] = y.shape[len(y.lead) :]
-        flat_dims: Any = (*top, -t - 1, *own)
+        flat_dims: Any = (*[d + k - t for d in dims if d < -k - 2], *top, -t - 1, *own)
         if isinstance(dim, int):
             flat_dims = dim = -t - 1
         z = _as_asked(op, y, flat_dims, kw)
-        if not keepdim:
-            return z
-        full = x.shape[len(x.lead) :]
-        return shaped(z, (*x.lead, *[1 if i - len(full) in dims else s for i, s in enumerate(full)]))
+        return shaped(z, tuple(shape)) if keepdim else z
+
+
+def _settled(x: DeepArray, dims: tuple[int, ...]) -> DeepArray:
+    """`x` with ragged dims that stay as uniform ones where all sizes in them are equal."""
+    g = x.inner.geometry
+    cols = tuple(
+        [
+            int(c.most) if type(c) is RaggedInt and d not in dims and (c.values == c.most).all() else c
+            for d, c in enumerate(g.columns, -g.k)
+        ]
+    )
+    h = geometry_of(cols, g.n)
+    return DeepArray(NestedArray(x.inner.rows.reshape((*x.lead, *h.rows)), h), x.outer)
 
 
 def _as_asked(op: Op, y: NestedArray, dim: Any, kw: dict[str, Any]) -> Any:

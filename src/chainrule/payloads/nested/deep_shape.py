@@ -53,12 +53,15 @@ def _(x: Any, *, shape: tuple[Any, ...], old: tuple[Any, ...]) -> Any:
 
 @primitives.permute_p.on(DeepArray)
 def _(x: DeepArray, *, dims: tuple[int, ...]) -> Any:
-    n, k = len(dims), x.inner.geometry.k
-    if tuple(dims[: max(n - k, 0)]) != tuple(range(-n, -k)):
+    nd, outer = x.ndim, len(x.lead)
+    order = [*range(nd - len(dims)), *[d + nd for d in dims]]
+    at = order.index(outer)
+    if order[at + 1] != outer + 1:
         raise ChainruleError(
             f"permute: of a nest of nests (shape {list(x.shape)}) the dims of the inner components move among each other alone"
         )
-    return DeepArray(primitives.permute_p.bodies[NestedArray](x.inner, dims=dims[max(n - k, 0) :]), x.outer)
+    within = tuple(d - (d > outer) - nd + 1 for d in order if d != outer)  # the inner components are one dim
+    return DeepArray(primitives.permute_p.bodies[NestedArray](x.inner, dims=within), x.outer)
 
 
 def broadcast(x: Any, full: tuple[Any, ...]) -> Any:
@@ -162,7 +165,7 @@ def _(c: Any, *, key: tuple[Any, ...], old: tuple[Any, ...]) -> Any:
 
 @take_rows_p.on(DeepArray)
 def _(x: Any, i: Any, *, r: int, s: int, n: Any) -> Any:
-    if not isinstance(x, DeepArray) or r < x.inner.geometry.k:
+    if not isinstance(x, DeepArray) or not x.inner.geometry.k <= r <= x.inner.geometry.k + 1:
         return lifted(take_rows_p, (x, i), {"r": r, "s": s, "n": n})
     if r == x.inner.geometry.k:
         raise ChainruleError(
@@ -201,11 +204,14 @@ def _(*xs: Any, dim: int, ns: Any) -> Any:
     sizes = zip(*[x.shape[-k:] for x in xs], strict=True)
     ragged = [any(isinstance(s, RaggedInt) or s != cs[0] for s in cs) for cs in sizes]
     xs = tuple([_ragged_in(x, ragged) for x in xs])
-    inner = _cat_components([x.inner for x in xs])
     counts = [x.counts for x in xs]
+    if dim + k < -2:  # the axis of another map: the components stay as they are
+        rows = slices.cat_p.bodies[NestedArray](*[x.inner for x in xs], dim=dim + 1, ns=ns)
+        return DeepArray(rows, xs[0].outer)
+    inner = _cat_components([x.inner for x in xs])
     if dim + k == -2:
         return DeepArray(inner, packing_of((RaggedInt(np.concatenate(counts)),), sum(map(len, counts))))
-    if dim + k < -2 or len({len(c) for c in counts}) > 1:
+    if len({len(c) for c in counts}) > 1:
         raise ChainruleError(f"cat: the nests of nests have {[len(c) for c in counts]} components")
     order = np.argsort(np.concatenate([x.outer.owner for x in xs]), kind="stable")
     total = np.sum(counts, axis=0)

@@ -57,7 +57,7 @@ class DeepInt(RaggedInt):
         from .array import NestedArray
 
         # Behind the dims of the components and the inner ones, as many of these as are in sight, stand ones.
-        nd = 0 if self.under is not None else max(t.ndim for t in others) - (2 if self.level is None else 1)
+        nd = 0 if self.under is not None else max(t.ndim for t in others) - (2 + self.at if self.level is None else 1)
         v = self.values.astype(others[0].dtype.np) if self.values.dtype.kind == "f" else self.values
         nest = NestedArray(
             v.reshape((-1, *(1,) * nd)), geometry_of((RaggedInt(self.outer), *(1,) * nd), len(self.outer))
@@ -152,7 +152,7 @@ def is_deep(shape: Any) -> bool:
 
 def inner_size(s: Any) -> Any:
     """A size as the nest of all inner components has it."""
-    return RaggedInt(s.values) if type(s) is DeepInt else s
+    return RaggedInt(s.values, None, s.at) if type(s) is DeepInt else s
 
 
 def deep_infer(shape: tuple[Any, ...], have: Any) -> tuple[Any, ...] | None:

@@ -29,7 +29,7 @@ def _nest_shape(v: Any) -> tuple[Any, ...] | None:
     if not (isinstance(v, Tensor) and v.is_nested):
         return None
     shape = tuple(v.shape)
-    return shape if type(shape[0]) is Nest else None
+    return shape if shape and type(shape[0]) is Nest else None
 
 
 def flat_results(y: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...core.spec import Spec
 from ...core.tensor import Tensor
 from .array import NestedArray
 from .sizes import Geometry
@@ -47,6 +48,15 @@ def fused_body(op: Any) -> Any:
         packed = on_rows(op, list(vals), kw)
         if packed is not None:
             return packed
-        return tuple([y._value for y in op.spec(*[v if v is None else Tensor(v) for v in vals], **kw)])
+        return by_spec(op, vals, kw)
 
     return run
+
+
+def by_spec(op: Any, vals: Any, kw: dict[str, Any]) -> tuple[Any, ...]:
+    """A fused op by its body in plain ops, all arguments with the same axes in front.
+
+    A ragged size knows which axis of the argument that it was read from has the components: it must be that of all.
+    """
+    spec = Spec(op.spec.body, op.spec.ranks, op.spec.outs, expand=True)
+    return tuple([y._value for y in spec(*[v if v is None else Tensor(v) for v in vals], **kw)])

@@ -8,6 +8,7 @@ A :class:`Nest` is the size of the nesting dim: an int that, multiplied by ragge
 from __future__ import annotations
 
 import functools
+import math
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -279,14 +280,24 @@ class Nest(int):
 
     __rmul__ = __mul__
 
+    def _behind(self, shape: tuple[Any, ...], have: Any, here: int) -> tuple[Any, ...] | None:
+        """`shape` with the nesting dim at `here`, behind as many elements of other dims as it is now; None where that is not so."""
+        was = next((i for i, s in enumerate(have) if type(s) is Nest), None)
+        if was is None or math.prod(shape[:here]) != math.prod(have[:was]):
+            return None
+        own: Any = Nest(_ones(len(have[was].each)))
+        for s in have[was + 1 :]:
+            own = own * s
+        return (*shape[:here], *own.infer_size(shape[here:], have[was:]))
+
     def infer_size(self, shape: tuple[Any, ...], have: Any) -> tuple[Any, ...]:
         """`shape` with its -1 replaced: in front it stands for all components' rows, elsewhere for a size of its own in each."""
         if self.deep_infer is not None and (found := self.deep_infer(shape, have)) is not None:
             return found
         at = next((i for i, s in enumerate(shape) if not isinstance(s, RaggedInt) and s == -1), None)
         here = next((i for i, s in enumerate(shape) if type(s) is Nest), 0)
-        if here and at is None and type(have[0]) is Nest and all(s == 1 for s in shape[:here]):
-            return (*shape[:here], *self.infer_size(shape[here:], have))
+        if here and at is None and (y := self._behind(shape, have, here)) is not None:
+            return y
         known = 1
         for i, s in enumerate(shape):
             if i != at and (i or at == 0):

@@ -22,7 +22,7 @@ def main() -> int:
     a.add_argument("--mode", choices=list(MODES), help="this mode alone")
     a.add_argument("--show", type=int, default=10, help="failures to print in full")
     o = a.parse_args()
-    began, failed, runs = time.perf_counter(), [], 0
+    began, failed, runs, undecided = time.perf_counter(), [], 0, 0
     kinds: collections.Counter[str] = collections.Counter()
     others = [m for m in MODES if m != "value"]
     np.seterr(all="ignore")
@@ -33,7 +33,7 @@ def main() -> int:
         for mode in [o.mode] if o.mode else ["value", *picked]:
             runs += 1
             try:
-                judge(p, mode, number)
+                undecided += not judge(p, mode, number)
             except Exception as e:
                 failed.append((number, mode))
                 tb = traceback.extract_tb(e.__traceback__)
@@ -53,7 +53,9 @@ def main() -> int:
                     break
     for k, n in kinds.most_common(40):
         print(f"{n:5d} {k}")
-    print(f"seed {o.seed}: {o.count} programs, {runs} runs, {len(failed)} failed, {time.perf_counter() - began:.0f} s")
+    print(
+        f"seed {o.seed}: {o.count} programs, {runs} runs, {len(failed)} failed, {undecided} decided by rounding, {time.perf_counter() - began:.0f} s"
+    )
     return bool(failed)
 
 

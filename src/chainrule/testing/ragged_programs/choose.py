@@ -18,7 +18,7 @@ F: Any = nn.functional
 Rng = np.random.Generator
 Maker = Callable[[Rng, Program], Step | None]
 STEPS: dict[str, Maker] = {}
-EDGE = 0.0137  # where masks begin: not at 0, which a sum (of a norm's results) may be up to rounding
+EDGE = 0.0137  # where masks begin: not at 0, nor where two values are equal, which they may be up to rounding
 
 
 def step(f: Maker) -> Maker:

@@ -9,5 +9,6 @@ from . import steps_layers, steps_writes, steps_components  # noqa: F401
 
 # isort: on
 from .choose import STEPS
+from .steps_writes import written
 
-__all__ = ["STEPS"]
+__all__ = ["STEPS", "written"]

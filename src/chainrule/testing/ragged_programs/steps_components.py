@@ -96,7 +96,7 @@ def packed_values(rng: Rng, p: Program) -> Step | None:
     if i is None or rng.random() < 0.5:
         return None
     v = p.values[i]
-    f = lambda x: x * x.values().sum()
+    f = lambda x: x * (x.values() if x.is_nested else x).sum()  # windows give a dense tensor where their sizes agree
     return Step(
         f"times sum of values(v{i})", (i,), f, None, v, whole=lambda c: [a * sum(b.sum() for b in c) for a in c]
     )

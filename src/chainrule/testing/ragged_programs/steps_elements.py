@@ -31,7 +31,7 @@ def unary(rng: Rng, p: Program) -> Step | None:
 
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "add": lambda a, b: a + b, "sub": lambda a, b: a - 2 * b, "mul": lambda a, b: a * b, "div": lambda a, b: a / (b * b + 1),
-    "maximum": lambda a, b: a.maximum(b), "hypot": lambda a, b: (a * a + b * b + 0.1).sqrt(), "where": lambda a, b: where(a > b, a, 2 * b),
+    "maximum": lambda a, b: a.maximum(b + EDGE), "hypot": lambda a, b: (a * a + b * b + 0.1).sqrt(), "where": lambda a, b: where(a > b + EDGE, a, 2 * b),
     "mse": lambda a, b: F.mse_loss(a, b, reduction="none"), "huber": lambda a, b: F.huber_loss(a, b, reduction="none"),
 }  # fmt: skip
 
