@@ -53,8 +53,6 @@ VALUES: set[Any] = {
     np.save,
     np.savez,
     np.savez_compressed,
-    np.isrealobj,
-    np.iscomplexobj,
     np.einsum_path,
     np.unique_counts,
     np.unique_inverse,
@@ -118,8 +116,12 @@ def _types(x: Any) -> Any:
     return x._d if type(x) is Array else x
 
 
+# Functions of types alone, which every example of a batch has in common.
 for _f in (np.result_type, np.can_cast, np.min_scalar_type):
     NATIVE[_f] = lambda *args, _f=_f, **kw: _f(*[_types(a) for a in args], **kw)
+    VIEWS.add(_f)
+for _f in (np.iscomplexobj, np.isrealobj):  # type: ignore[assignment]
+    NATIVE[_f] = lambda x, _f=_f: _f(np.empty(0, x._d))
     VIEWS.add(_f)
 
 # Functions that call a function of the user's: it must see Arrays, whatever their level.
