@@ -90,6 +90,8 @@ CALLS |= {
     "rfft2": lambda x: np.fft.rfft2(x),
     "interp": lambda x: np.interp(x, [0, 1, 2], [1.0, 3, 2]),
     "bincount": lambda x: np.bincount([0, 1, 1, 3], weights=x[0]),
+    "lexsort": lambda x: np.lexsort((x[0].real, x[1].real > 0)),
+    "lexsort axis": lambda x: np.lexsort((x.real, x.real * 0), axis=0),
     "iscomplexobj": lambda x: np.iscomplexobj(x),
     "beyond the type": lambda x: (x < 300, x >= -1, x == 2**70, x > -(2**70)),
 }

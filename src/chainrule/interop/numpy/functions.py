@@ -37,7 +37,6 @@ from .value import (
 VIEWS: set[Any] = set()
 # Functions of values alone: truth values, places, names of types. They have no derivative and need none.
 VALUES: set[Any] = {
-    np.lexsort,
     np.ravel_multi_index,
     np.packbits,
     np.unpackbits,
@@ -246,6 +245,16 @@ def _argwhere(a: Any) -> Any:
 @native(np.sort)
 def _sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
     return sorted_copy(a, axis)
+
+
+@native(np.lexsort)
+def _lexsort(keys: Any, axis: int = -1) -> Any:
+    """The places that sort by several keys, of which the last counts most."""
+    each = [wrap(as_constant(k, "lexsort")) for k in keys]
+    at = each[0].argsort(axis)
+    for k in each[1:]:
+        at = np.take_along_axis(at, np.take_along_axis(k, at, axis).argsort(axis), axis)
+    return at
 
 
 @native(np.partition)
