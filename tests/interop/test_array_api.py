@@ -155,11 +155,12 @@ def check(f):
     np.testing.assert_allclose(jvp(f, (x,), (np.ones(3),))[1], np.sum(want), rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(vmap(grad(f))(np.stack([x, x + 0.1]))[0], want, rtol=1e-6, atol=1e-8)
 check(lambda v: scipy.special.logsumexp(v))
-check(lambda v: (scipy.special.softmax(v) ** 2).sum())
+if tuple(map(int, scipy.__version__.split(".")[:2])) >= (1, 16):
+    check(lambda v: (scipy.special.softmax(v) ** 2).sum())  # these follow the standard, of any library, since 1.16
+    check(lambda v: scipy.special.erf(v).sum())
+    check(lambda v: scipy.stats.entropy(v))
 check(lambda v: scipy.stats.variation(v))
 check(lambda v: scipy.stats.moment(v, 3))
-check(lambda v: scipy.special.erf(v).sum())
-check(lambda v: scipy.stats.entropy(v))
 print("ok")
 """
 

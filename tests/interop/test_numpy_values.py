@@ -68,7 +68,7 @@ for _n in _PAIRS:
         CALLS[f"{_n}.reduce twice"] = lambda x, u=_u: u.reduce(x, axis=(0, 1), keepdims=True)
         CALLS[f"{_n}.reduceat"] = lambda x, u=_u: u.reduceat(x, [0, 2, 1], axis=1)
 for _n in "add sub mul truediv pow lt".split():
-    for _what, _other in {"int": 3, "list": [1, 2, 3, 4], "float64": np.float64(2)}.items():
+    for _what, _other in {"int": 3, "list": [1, 2, 3, 4], "float64": np.float64(1.5)}.items():
         CALLS[f"{_n} with {_what}"] = lambda x, n=_n, o=_other: getattr(operator, n)(x, o)
         CALLS[f"{_what} with {_n}"] = lambda x, n=_n, o=_other: getattr(operator, n)(o, x)
 for _q in (0.3, [0.2, 0.5], np.float32(0.5)):
