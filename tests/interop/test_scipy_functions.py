@@ -308,3 +308,37 @@ def test_arguments_of_several_types(first: str, second: str) -> None:
         want, got = f(scipy.linalg), f(linalg)
         assert got.dtype == want.dtype
         np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
+
+
+FACTORS: dict[str, Any] = {
+    "eigh": lambda lib, x: (lib.eigh(x)[0], np.abs(lib.eigh(x)[1])),
+    "eigh, upper": lambda lib, x: (lib.eigh(x, lower=False)[0], np.abs(lib.eigh(x, lower=False)[1])),
+    "eigh of a pencil": lambda lib, x: (lib.eigh(x, PENCIL)[0], np.abs(lib.eigh(x, PENCIL)[1])),
+    "eigh of a pencil, in the second": lambda lib, x: np.abs(lib.eigh(SQUARE[::-1], x + 6 * np.eye(4), lower=False)[1]),
+    "eigvalsh": lambda lib, x: lib.eigvalsh(SQUARE, x + 6 * np.eye(4)),
+    "svd": lambda lib, x: (np.abs(lib.svd(x)[0]), lib.svd(x)[1]),
+    "svd, thin": lambda lib, x: lib.svd(x[:, :3], full_matrices=False)[2] ** 2,
+    "svd, values": lambda lib, x: lib.svd(x, compute_uv=False) * lib.svdvals(x),
+    "qr": lambda lib, x: np.abs(lib.qr(x)[1]),
+    "qr, economic": lambda lib, x: lib.qr(x[:, :2], mode="economic")[0] ** 2,
+    "qr, r": lambda lib, x: np.abs(lib.qr(x[:, :2], mode="r")[0]),
+    "pinv": lambda lib, x: lib.pinv(x[:, :2]),
+    "norm": lambda lib, x: lib.norm(x) + lib.norm(x, 1) + lib.norm(x, 2),
+    "lu": lambda lib, x: lib.lu(x)[1] + lib.lu(x)[2],
+    "lu, permuted": lambda lib, x: lib.lu(x, permute_l=True)[0],
+}
+SQUARE = np.random.default_rng(0).normal(size=(4, 4))
+PENCIL = np.random.default_rng(1).normal(size=(4, 4)) * 0.3 + 4 * np.eye(4)
+
+
+@pytest.mark.parametrize("name", FACTORS)
+def test_factors(name: str) -> None:
+    total = lambda y: sum(np.sum(np.sin(v)) for v in (y if isinstance(y, tuple) else (y,)))
+    theirs = lambda x: total(FACTORS[name](scipy.linalg, x))
+    ours = lambda x: total(FACTORS[name](linalg, x))
+    assert ours(SQUARE) == pytest.approx(theirs(SQUARE), rel=1e-10)
+    d = 1e-6 * np.eye(16).reshape(16, 4, 4)
+    want = np.reshape([(theirs(SQUARE + e) - theirs(SQUARE - e)) / 2e-6 for e in d], (4, 4))
+    np.testing.assert_allclose(grad(ours)(SQUARE), want, rtol=1e-5, atol=1e-7)
+    assert jvp(ours, (SQUARE,), (PENCIL,))[1] == pytest.approx(np.sum(want * PENCIL), rel=1e-5)
+    np.testing.assert_allclose(vmap(grad(ours))(np.stack([SQUARE, 1.1 * SQUARE]))[0], want, rtol=1e-5, atol=1e-7)

@@ -126,7 +126,11 @@ def _by_the_standard() -> set[tuple[str, str]]:
         from scipy._lib._array_api import xp_capabilities_table as table
     except ImportError:
         return set()
-    known = [f for f, k in table.items() if not k["np_only"] and not k["out_of_scope"] and hasattr(f, "__module__")]
+    known = [
+        f
+        for f, k in table.items()
+        if not (k["np_only"] or k["cpu_only"] or k["out_of_scope"]) and hasattr(f, "__module__")
+    ]
     return {(f.__module__.split(".")[1], f.__name__) for f in known if f.__module__.startswith("scipy.")}
 
 

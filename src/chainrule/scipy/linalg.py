@@ -8,6 +8,7 @@ import numpy as np
 
 from ..core.registry import PUBLIC
 from ..core.tensor import Tensor
+from ..interop.numpy.value import Array, wrap
 from ..ops.linalg.matrix_functions import logm_p, sqrtm_p, sylvester_p
 from ..ops.linalg.schur import schur_p
 from .kinds import on_tensors, result
@@ -194,3 +195,78 @@ def det(a: Any, **kw: Any) -> Any:
     """The determinant."""
     _harmless("det", kw)
     return PUBLIC["linalg.det"](a)
+
+
+@on_tensors(2, one_type=True)
+def eigh(a: Any, b: Any = None, *, lower: bool = True, eigvals_only: bool = False, **kw: Any) -> Any:
+    """Eigenvalues in rising order, and vectors, of ``a v = w v`` or ``a v = w b v``, `b` positive definite; one triangle of each is read."""
+    _harmless("eigh", kw)
+    a = _from_triangle(a, lower, True)
+    if b is None:
+        return PUBLIC["linalg.eigvalsh"](a) if eigvals_only else tuple(PUBLIC["linalg.eigh"](a))
+    # b = L L^H turns it into the ordinary problem of L^-1 a L^-H, whose vectors are L^H v.
+    low = PUBLIC["linalg.cholesky"](_from_triangle(b, lower, True))
+    half = PUBLIC["linalg.solve_triangular"](low, a, upper=False)
+    c = PUBLIC["linalg.solve_triangular"](low, half.mT.conj(), upper=False)
+    if eigvals_only:
+        return PUBLIC["linalg.eigvalsh"](c)
+    w, u = PUBLIC["linalg.eigh"](c)
+    return w, PUBLIC["linalg.solve_triangular"](low.mT.conj(), u, upper=True)
+
+
+def eigvalsh(a: Any, b: Any = None, *, lower: bool = True, **kw: Any) -> Any:
+    """The eigenvalues of `eigh`."""
+    return eigh(a, b, lower=lower, eigvals_only=True, **kw)
+
+
+@on_tensors(1)
+def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, **kw: Any) -> Any:
+    """``a = u @ diag(s) @ vh``."""
+    kw.pop("lapack_driver", None)
+    _harmless("svd", kw)
+    if not compute_uv:
+        return PUBLIC["linalg.svdvals"](a)
+    return tuple(PUBLIC["linalg.svd"](a, full_matrices=full_matrices))
+
+
+@on_tensors(1)
+def svdvals(a: Any, **kw: Any) -> Any:
+    """The singular values."""
+    _harmless("svdvals", kw)
+    return PUBLIC["linalg.svdvals"](a)
+
+
+@on_tensors(1)
+def qr(a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full", **kw: Any) -> Any:
+    """An orthonormal and a triangular factor; with ``mode="r"`` the triangular one alone, in a tuple."""
+    _harmless("qr", kw)
+    if mode not in ("full", "economic", "r"):
+        raise ValueError(f"qr: mode {mode!r} has no derivative here; use 'full', 'economic' or 'r'")
+    q, r = PUBLIC["linalg.qr"](a, mode="complete" if mode == "full" else "reduced")
+    if mode != "r":
+        return q, r
+    return (PUBLIC["constant_pad_nd"](r, (0, 0, 0, a.shape[-2] - r.shape[-2])),)  # Q's other columns are arbitrary
+
+
+@on_tensors(1)
+def pinv(a: Any, *, atol: Any = None, rtol: Any = None, **kw: Any) -> Any:
+    """The Moore-Penrose inverse."""
+    _harmless("pinv", kw)
+    r = max(a.shape[-2:]) * float(np.finfo(a.dtype.np).eps) if rtol is None and atol is None else rtol or 0.0
+    return PUBLIC["linalg.pinv"](a, atol=atol, rtol=r)
+
+
+@on_tensors(1)
+def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, **kw: Any) -> Any:
+    """A norm of vectors or matrices."""
+    _harmless("norm", kw)
+    y = np.linalg.norm(wrap(a), ord, axis, keepdims)
+    return y._t if isinstance(y, Array) else result(y)
+
+
+@on_tensors(1)
+def lu(a: Any, permute_l: bool = False, **kw: Any) -> Any:
+    """``a = p @ l @ u``, with ``permute_l`` the factors ``p @ l`` and u."""
+    _harmless("lu", kw)
+    p, low, up = PUBLIC["linalg.lu"](a)
+    return (PUBLIC["matmul"](p, low), up) if permute_l else (p.real if p.dtype.is_complex else p, low, up)
