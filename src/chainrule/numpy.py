@@ -21,6 +21,7 @@ from .interop.numpy.value import arrays_in as _arrays_in
 from .interop.numpy.value import from_numpy as _from_numpy
 from .interop.numpy.value import made as _made
 
+__version__ = _np.__version__  # what programs ask whether a name is there
 __all__ = [n for n in _np.__all__ if not n.startswith("_")] + ["Array", "stop_gradient"]
 
 

@@ -63,8 +63,26 @@ CASES: dict[str, Any] = {
     "outer": lambda x: xp.linalg.outer(x[0, :], x[1, :]),
     "matrix_power": lambda x: xp.linalg.matrix_power(_spd(x), 3),
     "diagonal": lambda x: xp.linalg.diagonal(_spd(x)),
+    "matrix_transpose": lambda x: xp.matmul(xp.linalg.matrix_transpose(x), x),
+    "conj": lambda x: xp.real(xp.conj(x + 1j * x) * xp.exp(1j * x)),
+    "imag": lambda x: xp.imag(xp.exp((1 + 2j) * x)),
+    "real": lambda x: xp.real(xp.exp((1 + 2j) * x)),
+    **{n: (lambda x, f=n: getattr(xp, f)(5 * x + 0.03) + x * x) for n in ("ceil", "floor", "round", "trunc")},
+    "floor_divide": lambda x: xp.floor_divide(x, 0.13) * x,
+    "nextafter": lambda x: xp.nextafter(x, xp.asarray(2.0)) * x,
     "var, corrected": lambda x: xp.var(x, correction=1, axis=0),
 }
+
+
+def test_there_is_a_case_for_each() -> None:
+    """The standard's elementwise functions that have a derivative, its linear algebra and its statistics."""
+    functions = (
+        "abs acos acosh add asin asinh atan atan2 atanh ceil clip conj copysign cos cosh divide exp expm1 floor floor_divide hypot imag log log10 log1p "
+        "log2 logaddexp maximum minimum multiply negative nextafter positive pow real reciprocal remainder round sign sin sinh sqrt square subtract tan "
+        "tanh trunc cholesky cross det diagonal eigh eigvalsh inv matmul matrix_norm matrix_power matrix_transpose outer pinv qr slogdet solve svd svdvals "
+        "tensordot trace vecdot vector_norm cumulative_prod cumulative_sum max mean min prod std sum var"
+    ).split()
+    assert not set(functions) - set(CASES)
 
 
 @pytest.mark.parametrize("name", CASES)

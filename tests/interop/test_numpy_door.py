@@ -257,10 +257,10 @@ def test_arrays_that_have_no_derivative(x: Any, words: str) -> None:
 
 
 def test_a_function_without_a_rule_is_named() -> None:
-    from scipy.special import struve
+    from scipy.special import mathieu_a
 
-    with pytest.raises(MissingRuleError, match="struve"):
-        grad(lambda x: struve(1, x))(0.5)
+    with pytest.raises(MissingRuleError, match="mathieu_a"):
+        grad(lambda x: mathieu_a(1, x))(0.5)
     with pytest.raises((MissingRuleError, TypeError, ChainruleError), match=r"packbits|no derivative|one concrete"):
         vmap(lambda x: np.packbits(x))(np.ones((2, 8), np.uint8))
 

@@ -138,6 +138,10 @@ def test_splines(name: str) -> None:
     f, args = SPLINES[name]
     theirs = lambda *a: np.asarray(f(scipy.interpolate, *a))
     want = theirs(*args)
+    if name.endswith("akima 2") and scipy.interpolate.Akima1DInterpolator([0.0, 1.0], [1.0, 3.0])(0.25) != 1.5:
+        # SciPy's was no line before 1.16.
+        theirs = lambda x, y, q: y[0] + np.multiply.outer((q - x[0]) / (x[1] - x[0]), y[1] - y[0])
+        want = theirs(*args)
     w = np.random.default_rng(1).normal(size=want.shape)
     gs = grad(lambda *a: np.sum(f(interpolate, *a) * w), (0, 1, 2))(*args)
     for k, (x, g) in enumerate(zip(args, gs, strict=True)):

@@ -274,3 +274,71 @@ def test_numbers_beside_arrays(name: str) -> None:
             np.testing.assert_allclose(value, f(x), rtol=1e-12)
             if name != "binom" or number != 2:
                 np.testing.assert_allclose(slope, (f(x + 1e-6) - f(x - 1e-6)) / 2e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize("lower", [False, True])
+@pytest.mark.parametrize("structure", ["sym", "pos", "tridiagonal", "upper triangular", "lower triangular", "diagonal"])
+def test_no_more_of_a_matrix_is_read_than_its_structure_needs(structure: str, lower: bool) -> None:
+    """Where one triangle stands for a matrix, the other has no value and no derivative."""
+    a = np.random.default_rng(0).normal(size=(4, 4)) + 6 * np.eye(4)
+    b = np.arange(4.0)
+    solved = lambda lib: lambda x: np.sum(np.sin(lib.solve(x, b, assume_a=structure, lower=lower)))
+    factor = lambda lib: (
+        lambda x: np.sum(np.sin(lib.cho_solve(lib.cho_factor(x, lower), b)) + lib.cholesky(x, lower)[0])
+    )
+    for f in (solved, factor):
+        ours, theirs = f(linalg), f(scipy.linalg)
+        assert ours(a) == pytest.approx(theirs(a))
+        e = 1e-6 * np.eye(16).reshape(16, 4, 4)
+        want = [(theirs(a + d) - theirs(a - d)) / 2e-6 for d in e]
+        np.testing.assert_allclose(grad(ours)(a).ravel(), want, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("first", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("second", ["float32", "float64", "complex64", "complex128", "int64"])
+def test_arguments_of_several_types(first: str, second: str) -> None:
+    rng = np.random.default_rng(1)
+    a, b = (rng.normal(size=(4, 4)) + 5 * np.eye(4)).astype(first), (10 * rng.normal(size=(4, 2))).astype(second)
+    for f in (
+        lambda lib: lib.solve(a, b),
+        lambda lib: lib.solve_triangular(a, b, trans="C"),
+        lambda lib: lib.solve_banded((1, 1), a[:3] + 9, b),
+        lambda lib: lib.cho_solve(lib.cho_factor(a @ a.conj().T), b),
+    ):
+        want, got = f(scipy.linalg), f(linalg)
+        assert got.dtype == want.dtype
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
+
+
+FACTORS: dict[str, Any] = {
+    "eigh": lambda lib, x: (lib.eigh(x)[0], np.abs(lib.eigh(x)[1])),
+    "eigh, upper": lambda lib, x: (lib.eigh(x, lower=False)[0], np.abs(lib.eigh(x, lower=False)[1])),
+    "eigh of a pencil": lambda lib, x: (lib.eigh(x, PENCIL)[0], np.abs(lib.eigh(x, PENCIL)[1])),
+    "eigh of a pencil, in the second": lambda lib, x: np.abs(lib.eigh(SQUARE[::-1], x + 6 * np.eye(4), lower=False)[1]),
+    "eigvalsh": lambda lib, x: lib.eigvalsh(SQUARE, x + 6 * np.eye(4)),
+    "svd": lambda lib, x: (np.abs(lib.svd(x)[0]), lib.svd(x)[1]),
+    "svd, thin": lambda lib, x: lib.svd(x[:, :3], full_matrices=False)[2] ** 2,
+    "svd, values": lambda lib, x: lib.svd(x, compute_uv=False) * lib.svdvals(x),
+    "qr": lambda lib, x: np.abs(lib.qr(x)[1]),
+    "qr, economic": lambda lib, x: lib.qr(x[:, :2], mode="economic")[0] ** 2,
+    "qr, r": lambda lib, x: np.abs(lib.qr(x[:, :2], mode="r")[0]),
+    "pinv": lambda lib, x: lib.pinv(x[:, :2]),
+    "norm": lambda lib, x: lib.norm(x) + lib.norm(x, 1) + lib.norm(x, 2),
+    "lu": lambda lib, x: lib.lu(x)[1] + lib.lu(x)[2],
+    "lu, permuted": lambda lib, x: lib.lu(x, permute_l=True)[0],
+}
+SQUARE = np.random.default_rng(0).normal(size=(4, 4))
+PENCIL = np.random.default_rng(1).normal(size=(4, 4)) * 0.3 + 4 * np.eye(4)
+
+
+@pytest.mark.parametrize("name", FACTORS)
+def test_factors(name: str) -> None:
+    total = lambda y: sum(np.sum(np.sin(v)) for v in (y if isinstance(y, tuple) else (y,)))
+    theirs = lambda x: total(FACTORS[name](scipy.linalg, x))
+    ours = lambda x: total(FACTORS[name](linalg, x))
+    assert ours(SQUARE) == pytest.approx(theirs(SQUARE), rel=1e-10)
+    d = 1e-6 * np.eye(16).reshape(16, 4, 4)
+    want = np.reshape([(theirs(SQUARE + e) - theirs(SQUARE - e)) / 2e-6 for e in d], (4, 4))
+    np.testing.assert_allclose(grad(ours)(SQUARE), want, rtol=1e-5, atol=1e-7)
+    assert jvp(ours, (SQUARE,), (PENCIL,))[1] == pytest.approx(np.sum(want * PENCIL), rel=1e-5)
+    np.testing.assert_allclose(vmap(grad(ours))(np.stack([SQUARE, 1.1 * SQUARE]))[0], want, rtol=1e-5, atol=1e-7)

@@ -90,8 +90,52 @@ def numpy_rows() -> list[tuple[str, str, str, str]]:
     return [*_space(np, ""), *_space(np.linalg, "linalg."), *_space(np.fft, "fft.")]
 
 
+# What scipy.stats and others have beside functions of numbers.
+SCIPY_REASONS = [
+    (
+        r".*test.*|.*_gof|monte_carlo.*|bootstrap|permutation.*|power|goodness.*|kruskal|wilcoxon|f_oneway|alexandergovern",
+        "a test of hypotheses",
+    ),
+    (
+        r"find_.*|show_options|bracket|.*_options|get_.*_funcs|find_best_blas_type|get_workspace|errstate|geterr|seterr",
+        "settings and tools",
+    ),
+    (r"random_.*|uniform_direction|unitary_group|ortho_group|special_ortho_group", "random numbers"),
+    (
+        r".*_order|.*ord|.*_win|get_window|firwin.*|remez|iirfilter|iirdesign|butter|cheby.|ellip|bessel|.*ap",
+        "designs a filter: no derivative follows",
+    ),
+    (
+        r"(lp|bp|bs|hp)2.*|.*2(zpk|tf|sos|ss)|unit_impulse|max_len_seq|kaiser_.*|gammatone",
+        "designs a filter: no derivative follows",
+    ),
+    (
+        r"arg.*|find_peaks.*|peak_.*|label|find_objects|watershed.*|binary_.*|rank.*|rankdata|mode|binned_.*|sigmaclip|trim.*",
+        "places, counts and ranks",
+    ),
+    (
+        r"linprog|milp|linear_sum_assignment|quadratic_assignment|brute|differential_evolution|dual_annealing|shgo|direct|basinhopping",
+        "searches without derivatives",
+    ),
+]
+
+
+def _by_the_standard() -> set[tuple[str, str]]:
+    """Part and name of SciPy's functions that compute with any library of the Array API standard, where SciPy keeps a list."""
+    try:
+        from scipy._lib._array_api import xp_capabilities_table as table
+    except ImportError:
+        return set()
+    known = [
+        f
+        for f, k in table.items()
+        if not (k["np_only"] or k["cpu_only"] or k["out_of_scope"]) and hasattr(f, "__module__")
+    ]
+    return {(f.__module__.split(".")[1], f.__name__) for f in known if f.__module__.startswith("scipy.")}
+
+
 def scipy_rows() -> list[tuple[str, str, str, str]]:
-    """scipy.special's ufuncs, and what chainrule.scipy has of the other parts."""
+    """scipy.special's ufuncs, and of the other parts what chainrule.scipy has, and what SciPy itself computes with arrays of the standard."""
     import importlib
 
     import scipy.special
@@ -102,16 +146,34 @@ def scipy_rows() -> list[tuple[str, str, str, str]]:
         if isinstance(u, np.ufunc):
             status, _ = _ufunc(u)
             rows.append((f"special.{n}", "ufunc", status, "by NumPy's protocol" if status == "yes" else "no rule yet"))
-    for part in ("special", "linalg", "integrate", "optimize", "signal", "stats"):
-        theirs, ours = importlib.import_module(f"scipy.{part}"), importlib.import_module(f"chainrule.scipy.{part}")
+    parts = "special linalg fft integrate interpolate ndimage optimize signal stats".split()
+    modules = {part: importlib.import_module(f"scipy.{part}") for part in parts}
+    standard = _by_the_standard()  # which the modules fill
+    for part, theirs in modules.items():
+        ours = vars(importlib.import_module(f"chainrule.scipy.{part}")) if part != "fft" else {}
         for n in sorted(getattr(theirs, "__all__", dir(theirs))):
             f = getattr(theirs, n, None)
-            if isinstance(f, np.ufunc | type) or (not callable(f) and not hasattr(f, "pdf") and not hasattr(f, "pmf")):
-                continue
-            there = n in vars(ours)
-            rows.append(
-                (f"{part}.{n}", "function", "yes" if there else "no", "chainrule.scipy" if there else "no rule yet")
+            kind = (
+                "distribution"
+                if hasattr(f, "pdf") or hasattr(f, "pmf")
+                else "class"
+                if isinstance(f, type)
+                else "function"
             )
+            if (
+                isinstance(f, np.ufunc)
+                or not (callable(f) or kind == "distribution")
+                or (kind == "class" and n not in ours)
+            ):
+                continue
+            reason = next((why for pattern, why in SCIPY_REASONS if re.fullmatch(pattern, n)), "")
+            if n in ours:
+                status, why = "yes", "chainrule.scipy"
+            elif kind == "function" and (part, n) in standard:
+                status, why = "standard", "SciPy's own code, with SCIPY_ARRAY_API=1"
+            else:
+                status, why = ("values", reason) if reason else ("no", "no rule yet")
+            rows.append((f"{part}.{n}", kind, status, why))
     return rows
 
 
@@ -153,11 +215,13 @@ def report(library: str, everything: bool = False) -> int:
             print(f"{status:7} {kind:9} {name:40} {why}")
     counts = Counter((kind, status) for _, kind, status, _ in rows)
     for kind in sorted({k for _, k, _, _ in rows}):
-        yes, values, no = (counts[kind, s] for s in ("yes", "values", "no"))
+        yes, values, no, standard = (counts[kind, s] for s in ("yes", "values", "no", "standard"))
         out = sum(1 for n, k, s, _ in rows if k == kind and s == "no" and _reason(n.rpartition(".")[2]))
         whole = yes + no - out
+        kinds = kind + ("es" if kind.endswith("s") else "s")
+        also = f"; by the Array API standard {standard}" if standard else ""
         print(
-            f"{library}: {kind}s with a derivative {yes} of {whole} ({100 * yes / max(whole, 1):.1f} %); by value {values}; "
-            f"without a derivative, with the reason {out}"
+            f"{library}: {kinds} with a derivative {yes} of {whole} ({100 * yes / max(whole, 1):.1f} %); by value {values}; "
+            f"without a derivative, with the reason {out}{also}"
         )
     return 0

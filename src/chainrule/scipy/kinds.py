@@ -13,7 +13,7 @@ from ..core import dtypes as dt
 from ..core.tensor import Tensor
 from ..core.tree import flatten, tree_map
 from ..interop.numpy.transform import leave
-from ..interop.numpy.value import Array, as_constant, wrap
+from ..interop.numpy.value import Array, as_constant, cast, wrap
 
 
 def kind_of(*xs: Any) -> str:
@@ -37,8 +37,8 @@ def floating(x: Any) -> Tensor:
     return t if t.dtype.np.kind in "fc" else t.to(dt.FROM_NP[np.dtype(float)])
 
 
-def on_tensors(n: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A function whose first `n` arguments, by place or by name, are arrays, written on tensors."""
+def on_tensors(n: int, one_type: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A function whose first `n` arguments, by place or by name, are arrays, written on tensors; `one_type` makes those of their common type."""
 
     def declare(f: Callable[..., Any]) -> Callable[..., Any]:
         code: CodeType = f.__code__
@@ -48,8 +48,13 @@ def on_tensors(n: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         def call(*args: Any, **kw: Any) -> Any:
             named = [k for k in names if k in kw]
             kind = kind_of(*args[:n], *[kw[k] for k in named])
-            kw |= {k: _floating(kw[k]) for k in named}
-            return hand_out(f(*map(_floating, args[:n]), *args[n:], **kw), kind)
+            given = [_floating(x) for x in (*args[:n], *[kw[k] for k in named])]
+            if one_type:
+                d = np.result_type(*[x.dtype.np for x in flatten(given)[0] if isinstance(x, Tensor)])
+                given = [x if x is None else tree_map(lambda t: cast(t, d), x) for x in given]
+            k = len(given) - len(named)
+            kw |= dict(zip(named, given[k:], strict=True))
+            return hand_out(f(*given[:k], *args[n:], **kw), kind)
 
         return call
 

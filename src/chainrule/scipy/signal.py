@@ -33,3 +33,12 @@ def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> An
 
 
 fftconvolve = convolve
+
+
+@on_tensors(2)
+def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:
+    """Products of one array with the conjugate of the shifts of another, summed."""
+    if mode == "valid" and any(a < b for a, b in zip(in1.shape, in2.shape, strict=True)):
+        return correlate(in2, in1, mode).flip(tuple(range(in1.ndim))).conj()
+    v = in2.flip(tuple(range(in2.ndim)))
+    return convolve(in1, v.conj() if v.dtype.is_complex else v, mode)

@@ -9,11 +9,13 @@ import numpy as np
 from ...core.registry import PUBLIC
 from .functions import native
 from .shadow import NATIVE, function
-from .value import Array, as_constant, cast, wrap
+from .value import Array, as_constant, cast, dtype_of, wrap
 
 
 def _float(a: Any) -> Any:
     x = wrap(as_constant(a, "fft"))
+    if x._d == np.float16:
+        return cast(x._t, np.dtype(np.float32))
     return x._t if x._d.kind in "fc" else cast(x._t, np.dtype(float))
 
 
@@ -21,7 +23,8 @@ def _one(name: str) -> None:
     f = PUBLIC[f"fft.{name}"]
 
     def transform(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Array:
-        return wrap(f(_float(a), n, axis, norm or "backward"))
+        y = wrap(f(_float(a), n, axis, norm or "backward"))
+        return y.astype(np.float16) if name in ("irfft", "hfft") and dtype_of(a) == np.float16 else y
 
     native(getattr(np.fft, name))(transform)
 

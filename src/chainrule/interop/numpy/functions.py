@@ -37,7 +37,6 @@ from .value import (
 VIEWS: set[Any] = set()
 # Functions of values alone: truth values, places, names of types. They have no derivative and need none.
 VALUES: set[Any] = {
-    np.lexsort,
     np.ravel_multi_index,
     np.packbits,
     np.unpackbits,
@@ -53,8 +52,6 @@ VALUES: set[Any] = {
     np.save,
     np.savez,
     np.savez_compressed,
-    np.isrealobj,
-    np.iscomplexobj,
     np.einsum_path,
     np.unique_counts,
     np.unique_inverse,
@@ -118,8 +115,12 @@ def _types(x: Any) -> Any:
     return x._d if type(x) is Array else x
 
 
+# Functions of types alone, which every example of a batch has in common.
 for _f in (np.result_type, np.can_cast, np.min_scalar_type):
     NATIVE[_f] = lambda *args, _f=_f, **kw: _f(*[_types(a) for a in args], **kw)
+    VIEWS.add(_f)
+for _f in (np.iscomplexobj, np.isrealobj):  # type: ignore[assignment]
+    NATIVE[_f] = lambda x, _f=_f: _f(np.empty(0, x._d))
     VIEWS.add(_f)
 
 # Functions that call a function of the user's: it must see Arrays, whatever their level.
@@ -244,6 +245,16 @@ def _argwhere(a: Any) -> Any:
 @native(np.sort)
 def _sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
     return sorted_copy(a, axis)
+
+
+@native(np.lexsort)
+def _lexsort(keys: Any, axis: int = -1) -> Any:
+    """The places that sort by several keys, of which the last counts most."""
+    each = [wrap(as_constant(k, "lexsort")) for k in keys]
+    at = each[0].argsort(axis)
+    for k in each[1:]:
+        at = np.take_along_axis(at, np.take_along_axis(k, at, axis).argsort(axis), axis)
+    return at
 
 
 @native(np.partition)

@@ -77,7 +77,8 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     Under vmap the residuals are there wherever they would be at full rank: a shape cannot differ from example to example.
     """
     x, y = matrix(a, "lstsq"), wrap(as_constant(b))._t
-    y = cast(y, np.result_type(x.dtype.np, y.dtype.np))
+    d = np.result_type(x.dtype.np, y.dtype.np)
+    x, y = cast(x, d), cast(y, d)
     m, n = x.shape[-2:]
     s = PUBLIC["linalg.svdvals"](x)
     least = np.finfo(x.dtype.np).eps * max(m, n) if rcond is None else rcond

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ...core import dtypes as dt
 from ...core.errors import MissingRuleError
 from ...core.registry import PUBLIC
 from ...core.tensor import Tensor
@@ -97,6 +99,7 @@ def sum(
         t = t.sum()
     elif dims := axes_of(axis, t.ndim):
         t = t.sum(dims, keepdim=bool(keepdims))
+    t = cast(t, d)  # sums of unsigned integers are int64 in PyTorch
     return made(t if initial in _NONE else t + cast(as_constant(initial), d), d)
 
 
@@ -108,7 +111,7 @@ def prod(
     d = _sum_type(self._d, dtype)
     t = cast(_masked(self, where, 1), d)
     for k in sorted(axes_of(axis, t.ndim), reverse=True):
-        t = t.prod(k, keepdim=bool(keepdims))
+        t = cast(t.prod(k, keepdim=bool(keepdims)), d)
     return made(t if initial in _NONE else t * cast(as_constant(initial), d), d)
 
 
@@ -117,7 +120,7 @@ def _extreme(name: str, pair: str, low: int) -> None:
         self: Array, axis: Any = None, keepdims: bool = False, initial: Any = None, where: Any = None
     ) -> Array:
         if self._d.kind == "c":
-            return _complex_extreme(self, name, axis, keepdims)
+            return _complex_extreme(self, name, axis, keepdims, initial, where)
         t = _masked(self, where, _limits(self._d)[low])
         dims = axes_of(axis, t.ndim)
         t = getattr(t, "a" + name)(dims, keepdim=bool(keepdims)) if dims else t
@@ -130,13 +133,26 @@ def _extreme(name: str, pair: str, low: int) -> None:
     computed(reduction)
 
 
-def _complex_extreme(self: Array, name: str, axis: Any, keepdims: bool) -> Array:
-    """The extreme of complex numbers, ordered by real and then imaginary part, as NumPy has it."""
+def place_of_complex(t: Tensor, name: str) -> Tensor:
+    """Where on the last axis the first extreme complex number is: by the real, then by the imaginary part, NaN before all, as NumPy has it."""
+    where, low = PUBLIC["where"], -np.inf if name == "max" else np.inf
+    t = t.detach()
+    bad, re, im = t.isnan(), t.real, t.imag
+    among = re == getattr(where(bad, low, re), "a" + name)(-1, keepdim=True)
+    # `among` is never empty where there is no NaN; its extreme imaginary part belongs to an element of it, also when that is infinite.
+    best = among & (im == getattr(where(among, im, low), "a" + name)(-1, keepdim=True))
+    return where(bad.any(-1, keepdim=True), bad, best).to(dt.int64).argmax(-1)
+
+
+def _complex_extreme(self: Array, name: str, axis: Any, keepdims: bool, initial: Any, where: Any) -> Array:
+    """The extreme of complex numbers, ordered by real and then imaginary part."""
     dims = axes_of(axis, self.ndim)
-    t = self._t.movedim(dims, tuple(range(-len(dims), 0))) if dims else self._t.unsqueeze(-1)
+    t = _masked(self, where, None if initial in _NONE else initial)
+    t = t.movedim(dims, tuple(range(-len(dims), 0))) if dims else t.unsqueeze(-1)
     t = t.reshape((*t.shape[: t.ndim - max(len(dims), 1)], -1))
-    at = getattr(np, f"arg{name}")(t.concrete(f"{name} of complex numbers"), axis=-1)
-    y = t.gather(-1, Tensor(np.asarray(at)[..., None])).squeeze(-1)
+    if initial not in _NONE:
+        t = PUBLIC["cat"]([t, cast(as_constant(initial), self._d).expand((*t.shape[:-1], 1))], -1)
+    y = t.gather(-1, place_of_complex(t, name).unsqueeze(-1)).squeeze(-1)
     for k in sorted(dims) if keepdims else ():
         y = y.unsqueeze(k)
     return made(y, self._d)
@@ -205,20 +221,17 @@ def var(
     """The mean square distance from the mean; of complex numbers, of the absolute value."""
     ddof = ddof if correction in _NONE else correction
     d = _mean_type(self._d, dtype)
-    x = made(cast(self._t, d), d)
-    m = (
-        x.mean(axis=axis, keepdims=True, **({} if where is None else {"where": where}))
-        if mean is None
-        else wrap(as_constant(mean))
-    )
+    x = self if self._d.kind in "fc" else made(cast(self._t, d), d)
+    masked = {} if where is None else {"where": where}
+    m = x.mean(axis=axis, dtype=d, keepdims=True, **masked) if mean is None else wrap(as_constant(mean))
     c = x - m
-    sq = c * c if d.kind != "c" else c.real * c.real + c.imag * c.imag
+    sq = c * c if c._d.kind != "c" else c.real * c.real + c.imag * c.imag
     n = _count(self, axis, where)
-    s = sq.sum(axis=axis, keepdims=keepdims, **({} if where is None else {"where": where}))
+    s = sq.sum(axis=axis, dtype=dtype, keepdims=keepdims, **masked)
     if isinstance(n, int):
         return s / max(n - ddof, 0) if n - ddof > 0 else s * np.nan
     rest = n if keepdims else wrap(n._t.squeeze(axes_of(axis, self.ndim)))
-    return s / (rest - ddof)
+    return s / (rest - ddof).astype(s._d)
 
 
 @computed
@@ -249,11 +262,18 @@ method(ptp)
 
 def _argument(name: str) -> None:
     def reduction(self: Array, axis: Any = None, keepdims: bool = False) -> Array:
-        t = self._t
+        t = self._t if self._d.kind != "b" else self._t.to(dt.uint8)
+        find = (
+            (lambda v, k: place_of_complex(v.movedim(k, -1), name[3:]))
+            if self._d.kind == "c"
+            else getattr(type(t), name)
+        )
         if axis is None:
-            y = getattr(t.reshape(-1), name)(0)
+            y = find(t.reshape(-1), 0)
             return wrap(y.reshape((1,) * t.ndim) if keepdims else y)
-        return wrap(getattr(t, name)(axis, keepdim=bool(keepdims)))
+        axis = operator.index(axis)
+        y = find(t, axis)
+        return wrap(y.unsqueeze(axis) if keepdims else y)
 
     reduction.__name__, reduction.__doc__ = name, "Where along an axis the first extreme element is."
     computed(reduction)
@@ -267,7 +287,7 @@ def _scan(name: str) -> None:
     def scan(self: Array, axis: Any = None, dtype: Any = None) -> Array:
         d = _sum_type(self._d, dtype)
         t = cast(self._t, d)
-        return made(getattr(t.reshape(-1), name)(0) if axis is None else getattr(t, name)(axis), d)
+        return made(cast(getattr(t.reshape(-1), name)(0) if axis is None else getattr(t, name)(axis), d), d)
 
     scan.__name__, scan.__doc__ = name, "All the values on the way of the reduction."
     computed(scan)

@@ -116,10 +116,17 @@ def i0(x: Any) -> Any:
     return wrap(PUBLIC["special.i0"](a._t if a._d.kind == "f" else cast(a._t, np.dtype(float))))
 
 
+def _real(x: Any, what: str) -> Any:
+    """What NumPy takes as real numbers."""
+    if (wrap(as_constant(x)))._d.kind == "c":
+        raise TypeError(f"{what}: complex numbers cannot be cast to float64 here; pass x.real")
+    return x
+
+
 @native(np.interp)
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
     """Piecewise linear interpolation; at a breakpoint the derivative is that of the piece to the right, outside it is zero."""
-    (tx, txp), _ = common([x, xp], np.float64)
+    (tx, txp), _ = common([_real(x, "interp"), _real(xp, "interp")], np.float64)
     f = wrap(as_constant(fp))
     d = np.dtype(complex if f._d.kind == "c" else float)
     tf = cast(f._t, d)
@@ -192,7 +199,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
     at = as_constant(x)
     if weights is None:
         return from_numpy(np.bincount(at.concrete("bincount"), minlength=minlength))
-    w = cast(as_constant(weights), np.dtype(float))
+    w = cast(as_constant(_real(weights, "bincount")), np.dtype(float))
     v = at.concrete("bincount: the number of bins")
     n = max(int(v.max()) + 1 if v.size else 0, minlength)
     return wrap(PUBLIC["zeros"](n, dtype=w.dtype).index_add(0, cast(at, np.dtype(np.int64)), w))

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...core.registry import PUBLIC
 from ...core.tensor import Tensor
+from .more_special import MORE
 
 
 def _p(name: str) -> Callable[..., Any]:
@@ -53,13 +54,6 @@ def log_expit(x: Tensor) -> Tensor:
     return _p("nn.functional.logsigmoid")(x)
 
 
-def exprel(x: Tensor) -> Tensor:
-    """``(exp(x) - 1) / x``, 1 at 0."""
-    small = x.abs() < 1e-5
-    safe = _p("where")(small, 1.0, x)
-    return _p("where")(small, 1 + x / 2 + x * x / 6, _p("expm1")(safe) / safe)
-
-
 def exp10(x: Tensor) -> Tensor:
     """``10 ** x``."""
     return (x * math.log(10.0)).exp()
@@ -97,12 +91,6 @@ def degrees_of(f: str) -> Callable[[Tensor], Tensor]:
     return lambda x: _p(f)(x * (math.pi / 180))
 
 
-def boxcox(x: Any, lmbda: Any) -> Tensor:
-    """``(x^l - 1) / l``, log x at l = 0."""
-    t = lmbda * x.log()
-    return x.log() * exprel(t)
-
-
 def real_or_complex(name: str) -> Callable[[Tensor], Tensor]:
     """A function that PyTorch has for real numbers alone."""
 
@@ -114,7 +102,7 @@ def real_or_complex(name: str) -> Callable[[Tensor], Tensor]:
     return f
 
 
-COMPOSED_SPECIAL: dict[str, Callable[..., Any]] = {
+COMPOSED_SPECIAL: dict[str, Callable[..., Any]] = MORE | {
     "erf": real_or_complex("erf"),
     "erfc": real_or_complex("erfc"),
     "gamma": gamma,
@@ -123,14 +111,12 @@ COMPOSED_SPECIAL: dict[str, Callable[..., Any]] = {
     "betaln": betaln,
     "binom": binom,
     "log_expit": log_expit,
-    "exprel": exprel,
     "exp10": exp10,
     "cosm1": cosm1,
     "kl_div": kl_div,
     "rel_entr": rel_entr,
     "huber": huber,
     "pseudo_huber": pseudo_huber,
-    "boxcox": boxcox,
     "sindg": degrees_of("sin"),
     "cosdg": degrees_of("cos"),
     "tandg": degrees_of("tan"),

@@ -12,7 +12,7 @@ from .functions import native
 from .methods import axes_of
 from .shadow import function
 from .ufuncs import write_out
-from .value import Array, as_constant, batched, cast, holds_arrays, made, wrap
+from .value import Array, as_constant, batched, cast, dtype_of, holds_arrays, made, result_type, wrap
 
 _METHODS = ("linear", "lower", "higher", "nearest", "midpoint")
 # Hyndman and Fan's continuous estimates: element number (n + 1 - a - b) q + a, counted from 1.
@@ -23,6 +23,7 @@ _ESTIMATES = {
     "normal_unbiased": (3 / 8, 3 / 8),
     "interpolated_inverted_cdf": (0.0, 1.0),
 }
+_BETWEEN = ("linear", "midpoint", *_ESTIMATES)
 
 
 def _float(a: Any) -> Array:
@@ -59,10 +60,11 @@ def _position(count: Any, q: Any, method: str) -> tuple[Any, Any, Any]:
 
 def quantile_of(a: Any, q: Any, axis: Any, method: str, keepdims: bool, skip_nan: bool) -> Array:
     """Quantiles along axes; NaN where one is among the elements, unless those are skipped."""
-    x = _float(a)
+    x = _float(a) if method in _BETWEEN else wrap(as_constant(a))
     t, axes = _merged(x, axis)
     s = t.sort(dim=-1)[0]  # NaN come last
-    q = np.asarray(q, x._d if x._d.kind == "f" else float)
+    # What lies between elements is of the common type.
+    d = np.result_type(dtype_of(a), q) if method in _BETWEEN else x._d
     if ((q < 0) | (q > 1)).any():
         raise ValueError("Quantiles must be in the range [0, 1]")
     bad = t.isnan()
@@ -73,17 +75,18 @@ def quantile_of(a: Any, q: Any, axis: Any, method: str, keepdims: bool, skip_nan
             low, high, part = _position(count, float(each), method)
             at = [cast(np.maximum(v, 0)._t, np.dtype(np.int64)).unsqueeze(-1) for v in (low, high)]
             lo, hi = [PUBLIC["gather"](s, -1, i).squeeze(-1) for i in at]
-            y = lo + (hi - lo) * part._t
+            y = cast(lo, d) + cast(hi - lo, d) * cast(part._t, d)
         else:
             low, high, part = _position(s.shape[-1], float(each), method)
             lo, hi = s.select(-1, int(low)), s.select(-1, int(high))
-            y = PUBLIC["where"](bad.any(-1), s.select(-1, -1), lo + (hi - lo) * float(part) if part else lo)
+            y = cast(lo, d) + cast(hi - lo, d) * float(part) if part else cast(lo, d)
+            y = PUBLIC["where"](bad.any(-1), cast(s.select(-1, -1), d), y)
         if keepdims:
             for k in sorted(axes):
                 y = y.unsqueeze(k)
         parts.append(y)
     y = PUBLIC["stack"](parts).reshape((*q.shape, *parts[0].shape)) if q.ndim else parts[0]
-    return made(y, x._d)
+    return wrap(y)
 
 
 def _declare(func: Any, scale: float, skip_nan: bool) -> None:
@@ -100,7 +103,9 @@ def _declare(func: Any, scale: float, skip_nan: bool) -> None:
     ) -> Any:
         if weights is not None or holds_arrays(q) or (method not in _METHODS and method not in _ESTIMATES):
             return function(func)(a, q, axis, out, overwrite_input, method, keepdims, weights=weights)
-        y = quantile_of(a, np.asarray(q) / scale, axis, method, keepdims is True, skip_nan)
+        d = dtype_of(a)
+        at = np.asarray(q, d if isinstance(q, int | float) and getattr(d, "kind", "") == "f" else None)
+        y = quantile_of(a, at / at.dtype.type(scale), axis, method, keepdims is True, skip_nan)
         return y if out is None else write_out(func.__name__, out, y)
 
     native(func)(quantile)
@@ -112,17 +117,22 @@ _declare(np.nanquantile, 1.0, True)
 _declare(np.nanpercentile, 100.0, True)
 
 
+def _half(a: Any) -> Any:
+    """0.5 in the type of what is halved."""
+    return np.asarray(0.5, d if (d := np.result_type(dtype_of(a))).kind == "f" else float)
+
+
 @native(np.median)
 def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
     """The middle element, or the mean of the middle two."""
-    y = quantile_of(a, 0.5, axis, "linear", keepdims, False)
+    y = quantile_of(a, _half(a), axis, "linear", keepdims, False)
     return y if out is None else write_out("median", out, y)
 
 
 @native(np.nanmedian)
 def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
     """The median of what is not NaN."""
-    y = quantile_of(a, 0.5, axis, "linear", keepdims is True, True)
+    y = quantile_of(a, _half(a), axis, "linear", keepdims is True, True)
     return y if out is None else write_out("nanmedian", out, y)
 
 
@@ -133,7 +143,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     keep = keepdims is True
     if weights is None:
         y = x.mean(axis=axis, keepdims=keep)
-        total: Any = np.ones_like(y) * (x.size / max(y.size, 1))
+        total: Any = np.full_like(y, x.size / max(y.size, 1))
     else:
         w = _float(weights)
         if w.shape != x.shape:
@@ -146,7 +156,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
                 tuple([n if k in axes else 1 for k, n in enumerate(x.shape)])
             )
             w = np.broadcast_to(w, x.shape)  # type: ignore[assignment]
-        total = w.sum(axis=axis, keepdims=keep)
+        total = w.astype(np.result_type(x._d, w._d)).sum(axis=axis, keepdims=keep)
         y = (x * w).sum(axis=axis, keepdims=keep) / total
     return (y, total) if returned else y
 
@@ -181,7 +191,11 @@ def _extreme(name: str, fill: float) -> None:
     def reduction(
         a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = None
     ) -> Any:
-        x = _float(a)
+        x = wrap(as_constant(a))
+        if x._d.kind not in "fc":
+            return getattr(x, name)(
+                axis=axis, out=out, keepdims=keepdims is True, **_kept({"initial": initial, "where": where})
+            )
         bad = wrap(x._t.isnan())
         v = made(PUBLIC["where"](bad._t, Tensor(np.asarray(fill, x._d)), x._t), x._d)
         y = getattr(v, name)(axis=axis, keepdims=keepdims is True, **_kept({"initial": initial, "where": where}))
@@ -285,9 +299,8 @@ def linspace(
     n = int(num)
     if n < 0:
         raise ValueError(f"Number of samples, {n}, must be non-negative.")
-    a, b = (_float(v) for v in (start, stop))
-    d = np.result_type(a._d, b._d)
-    lo, hi = PUBLIC["broadcast_tensors"](cast(a._t, d), cast(b._t, d))
+    d = np.result_type(result_type(start, stop), 0.0)  # numbers of Python's leave the type to the arrays
+    lo, hi = PUBLIC["broadcast_tensors"](cast(as_constant(start), d), cast(as_constant(stop), d))
     steps = n - 1 if endpoint else n
     w = Tensor((np.arange(n) / max(steps, 1)).astype(d).reshape((n,) + (1,) * lo.ndim))
     y = lo + w * (hi - lo)

@@ -21,6 +21,7 @@ from ...core.steps import SMALL
 from ...core.tensor import Tensor
 from ...core.tree import flatten, tree_map, unflatten
 from ...core.types import REAL_NUMS
+from ...core.views import meta
 from ...core.walk import walk_back, walk_lean
 from ...transforms.common import lower
 from ...transforms.reverse import scalar_of
@@ -42,9 +43,12 @@ def any_foreign(leaves: list[Any]) -> bool:
 class Door:
     """The way of a function's arguments into a transform and of its results out, for one call."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, stays: bool = False) -> None:
         self.name = name
-        self.entered: list[tuple[np.ndarray, Tensor]] = []
+        self.stays = (
+            stays  # a function made here reads the arguments after the call: the caller may have written to them
+        )
+        self.entered: list[tuple[np.ndarray, Tensor, np.ndarray]] = []
 
     def enter(self, x: Any) -> Any:
         """A leaf as a tensor."""
@@ -53,8 +57,12 @@ class Door:
         if isinstance(x, np.ndarray):
             t = Tensor(check_array(x, self.name))
             if t._value is x:
-                t = Tensor(x.view())
-                self.entered.append((x, t))
+                copied = self.stays and x.flags.writeable
+                v = x.copy() if copied else x.view()
+                t = Tensor(v)
+                if copied:
+                    meta(t).pinned = True
+                self.entered.append((x, t, v))
             return t
         return Tensor(check_array(np.asarray(x), self.name)) if isinstance(x, FOREIGN) else x
 
@@ -77,15 +85,15 @@ class Door:
 
     def write_back(self) -> None:
         """What the function wrote to its argument shows in the caller's array, as it does without the transform."""
-        for a, t in self.entered:
-            if t._interp is None and type(t._value) is np.ndarray and not np.may_share_memory(t._value, a):
+        for a, t, v in self.entered:
+            if t._interp is None and type(t._value) is np.ndarray and not np.may_share_memory(t._value, v):
                 if not a.flags.writeable:
                     raise ValueError("assignment destination is read-only")
                 np.copyto(a, t._value)
 
 
 def leave(t: Any) -> Any:
-    """A tensor as an array; a 0-d one as NumPy's scalar, as NumPy's functions have it."""
+    """A tensor as an array that may be written to; a 0-d one as NumPy's scalar, as NumPy's functions have it."""
     if not isinstance(t, Tensor):
         return t
     if t._interp is not None:
@@ -93,7 +101,35 @@ def leave(t: Any) -> Any:
     v = t._value
     if type(v) is not np.ndarray:
         return t
-    return v if v.ndim else v[()]
+    if not v.ndim:
+        return v[()]
+    # What shows one element as many, or a constant of somebody's, is copied.
+    return v if v.flags.writeable and 0 not in v.strides else v.copy()
+
+
+def apart(leaves: list[Any], given: Any = ()) -> list[Any]:
+    """Results none of which shows what is written to another, or to what the caller gave."""
+    owners: dict[int, list[np.ndarray]] = {}
+    for x in given:
+        if isinstance(x, np.ndarray):
+            owners.setdefault(_owner(x), []).append(x)
+    out = []
+    for x in leaves:
+        if type(x) is np.ndarray:
+            others = owners.setdefault(_owner(x), [])
+            if any(np.may_share_memory(x, o) for o in others):
+                x = x.copy()
+            else:
+                others.append(x)
+        out.append(x)
+    return out
+
+
+def _owner(x: Any) -> int:
+    """Whose memory an array shows."""
+    while isinstance(x.base, np.ndarray):
+        x = x.base
+    return id(x)
 
 
 def result(y: Any) -> Any:
@@ -129,11 +165,12 @@ def adapted(
     return run
 
 
-def as_given(tree: Any, like: Any) -> Any:
-    """Derivatives as what they belong to was given: arrays for arrays, tensors for tensors."""
+def as_given(tree: Any, like: Any, given: Any = ()) -> Any:
+    """Derivatives as what they belong to was given: arrays for arrays, tensors for tensors; `given` are the cotangents."""
     leaves, spec = flatten(tree)
     kinds = flatten(like)[0]
-    return unflatten([leave(x) if is_foreign(k) else x for x, k in zip(leaves, kinds, strict=True)], spec)
+    found = [leave(x) if is_foreign(k) else x for x, k in zip(leaves, kinds, strict=True)]
+    return unflatten(apart(found, given), spec)
 
 
 def gradient(
@@ -226,7 +263,7 @@ def _number(y: Any) -> Any:
 def _copy_back(x: Any, t: Tensor) -> None:
     """What was written to the argument shows in the caller's array."""
     door = Door("grad")
-    door.entered.append((x, t))
+    door.entered.append((x, t, x))
     door.write_back()
 
 
@@ -245,14 +282,15 @@ def _single(f: Callable[..., Any], has_aux: bool) -> Callable[..., Any]:
 
 def pullback(run: Callable[..., Any], f: Any, primals: tuple[Any, ...], has_aux: bool) -> Any:
     """``vjp`` of a function of arrays."""
-    door = Door("vjp")
+    door = Door("vjp", stays=True)
     places = tuple(range(len(primals)))
     out = run(adapted(f, door, primals, places, has_aux), *door.enter_tree(primals), has_aux=has_aux)
     door.write_back()
 
     def pull(*cotangents: Any, **kw: Any) -> Any:
         """Cotangents of the inputs from those of the output."""
-        return as_given(out[1](*tree_map(lambda g: Door("vjp").enter(g), cotangents), **kw), primals)
+        back = out[1](*tree_map(lambda g: Door("vjp").enter(g), cotangents), **kw)
+        return as_given(back, primals, flatten(cotangents)[0])
 
     return (door.outside(out[0]), pull, door.outside(out[2])) if has_aux else (door.outside(out[0]), pull)
 
@@ -265,15 +303,22 @@ def pushforward(run: Callable[..., Any], f: Any, primals: Any, tangents: Any, st
     ts = tree_map(Door("jvp").enter, tangents)
     out = run(adapted(f, door, primals, places, has_aux), xs, ts, strict=strict, has_aux=has_aux)
     door.write_back()
-    return tuple([door.outside(y) for y in out])
+    value, tangent, *aux = (door.outside(y) for y in out)
+    return (value, _apart(tangent, tangents), *aux)
+
+
+def _apart(tree: Any, given: Any) -> Any:
+    """Tangents of results that share no memory with those of the arguments."""
+    leaves, spec = flatten(tree)
+    return unflatten(apart(leaves, flatten(given)[0]), spec)
 
 
 def linear_map(run: Callable[..., Any], f: Any, primals: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
     """``linearize`` of a function of arrays."""
-    door = Door("linearize")
+    door = Door("linearize", stays=True)
     y, push = run(adapted(f, door, primals, tuple(range(len(primals))), False), *door.enter_tree(primals))
     door.write_back()
-    return door.outside(y), lambda *ts: door.outside(push(*tree_map(Door("linearize").enter, ts)))
+    return door.outside(y), lambda *ts: _apart(door.outside(push(*tree_map(Door("linearize").enter, ts))), ts)
 
 
 def jacobian(
@@ -291,7 +336,7 @@ def mapped(make: Callable[..., Any], f: Any, dims: list[Any], args: tuple[Any, .
     """``vmap`` of a function of arrays: those that are mapped over become tensors, the rest is handed on as it is."""
     door = Door("vmap")
     leaves, spec = flatten(args)
-    over = [d is not None and isinstance(x, Array | np.ndarray) for x, d in zip(leaves, dims, strict=True)]
+    over = [d is not None and isinstance(x, Array | np.ndarray | np.generic) for x, d in zip(leaves, dims, strict=True)]
     xs = unflatten([door.enter(x) if o else x for x, o in zip(leaves, over, strict=True)], spec)
     named = {k: tree_map(lambda v: door.enter(v) if isinstance(v, Array | np.ndarray) else v, v) for k, v in kw.items()}
 

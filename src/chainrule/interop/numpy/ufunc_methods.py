@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from ...core.registry import PUBLIC
 from ...core.tensor import Tensor
 from .indexing import places
 from .ufuncs import call
-from .value import Array, arrays_in, as_constant, cast, from_numpy, is_concrete, to_numpy, wrap
+from .value import Array, arrays_in, as_constant, cast, from_numpy, is_concrete, made, to_numpy, wrap
 
 _REDUCERS = {
     "add": "sum",
@@ -26,6 +27,12 @@ _SCANS = {"add": "cumsum", "multiply": "cumprod"}
 
 def _concrete(*xs: Any) -> bool:
     return all(is_concrete(x) for x in arrays_in(list(xs), []))
+
+
+def _in_its_type(method: Callable[..., Any], a: Array, *args: Any) -> Array:
+    """An array in the type that a ufunc's method computes in. NumPy itself says which, and refuses what it refuses, on one element."""
+    d = method(np.ones((1,) * a.ndim, a._d), *args).dtype
+    return a if d == a._d else made(cast(a._t, d), d)
 
 
 def reduce(
@@ -48,6 +55,8 @@ def reduce(
         )
     a = wrap(as_constant(a))
     name = _REDUCERS.get(ufunc.__name__)
+    if name is None or (dtype is not None and name not in ("sum", "prod")):
+        a = _in_its_type(ufunc.reduce, a, axis, dtype)
     if name is not None:
         return getattr(a, name)(
             axis=axis, keepdims=keepdims, **extra, **({"dtype": dtype} if name in ("sum", "prod") else {})
@@ -79,6 +88,7 @@ def accumulate(ufunc: Any, array: Any, axis: int = 0, dtype: Any = None, out: An
         return getattr(a, _SCANS[ufunc.__name__])(axis=axis, dtype=dtype)
     if ufunc.__name__ in ("maximum", "minimum"):
         return wrap(PUBLIC["cummax" if ufunc.__name__ == "maximum" else "cummin"](a._t, axis)[0])
+    a = _in_its_type(ufunc.accumulate, a, axis, dtype)
     ys: list[Any] = []
     for t in a._t.unbind(axis):
         ys.append(wrap(t) if not ys else call(ufunc, ys[-1], wrap(t)))
@@ -95,7 +105,7 @@ def reduceat(ufunc: Any, array: Any, indices: Any, axis: int = 0, dtype: Any = N
     """``ufunc.reduceat``: reductions of stretches of an axis."""
     if _concrete(array):
         return from_numpy(ufunc.reduceat(to_numpy(array), to_numpy(indices), axis, dtype))
-    a = wrap(as_constant(array))
+    a = _in_its_type(lambda one: ufunc.reduceat(one, [0], axis, dtype), wrap(as_constant(array)))
     n, at = a.shape[axis], [int(i) for i in np.asarray(to_numpy(indices))]
     parts = []
     for k, i in enumerate(at):

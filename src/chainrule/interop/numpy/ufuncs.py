@@ -7,12 +7,14 @@ by its name in `SPECIAL`. One that is in neither raises, naming it, unless no tr
 from __future__ import annotations
 
 import dis
+import math
 import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ...core.dispatch import innermost
 from ...core.errors import MissingRuleError
 from ...core.op import OPS
 from ...core.registry import PUBLIC
@@ -20,7 +22,7 @@ from ...core.tensor import Tensor
 from ...core.types import REAL_NUMS
 from ...core.views import assign
 from .direct import Direct, of_one, of_two
-from .value import Array, as_constant, cast, check_array, from_numpy, is_concrete, made, to_numpy, wrap
+from .value import Array, as_constant, cast, check_array, from_numpy, is_concrete, levels, made, to_numpy, wrap
 
 ndarray = np.ndarray
 _SAME = (
@@ -175,6 +177,7 @@ COMPOSED: dict[str, Callable[..., Any]] = {
     "vecmat": _vecmat,
     "float_power": _float_power,
 }
+_COMPARISONS = frozenset((np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal))
 # What NumPy's comparisons and integer functions cannot be asked under vmap, and need not: no derivative, computed on values.
 VALUES = frozenset("spacing bitwise_count isnat".split())
 
@@ -218,11 +221,18 @@ def call(ufunc: Any, *inputs: Any, dtype: Any = None) -> Any:
     types = _resolve(ufunc, tuple([_kind(x) for x in inputs]), dtype)
     args = []
     for x, d in zip(inputs, types, strict=False):
+        if type(x) is int and d.kind in "iu" and not np.iinfo(d).min <= x <= np.iinfo(d).max:
+            if ufunc not in _COMPARISONS:
+                raise OverflowError(f"{ufunc.__name__}: Python integer {x} out of bounds for {d}")
+            # Beyond all that the type can hold: compared with as infinity is.
+            return call(ufunc, *[math.copysign(math.inf, v) if v is x else v for v in inputs])
         if (type(x) is float or type(x) is int) and ufunc not in _OF_TENSORS:
             args.append(x)
             continue
         t = x._t if type(x) is Array else as_constant(x, ufunc.__name__)
         args.append(t if t._interp is None and t._value.dtype is d else cast(t, d))  # type: ignore[arg-type]
+    if ufunc is np.power and types[1].kind == "i" and _negative(args[1]):
+        raise ValueError("Integers to negative integer powers are not allowed.")
     if not any(isinstance(a, Tensor) for a in args):
         args[0] = as_constant(args[0])  # type: ignore[call-overload]
     y = f(*args)
@@ -230,6 +240,13 @@ def call(ufunc: Any, *inputs: Any, dtype: Any = None) -> Any:
     if type(y) is tuple:
         return tuple([made(cast(v, d), d) for v, d in zip(y, outs, strict=True)])
     return made(cast(y, outs[0]), outs[0])
+
+
+def _negative(exponent: Any) -> bool:
+    """Whether an integer exponent is negative somewhere; what a recorded call would be told is about another one."""
+    if not isinstance(exponent, Tensor):
+        return exponent < 0
+    return all(i.kind != "record" for i in levels(exponent)) and bool((innermost(exponent) < 0).any())
 
 
 def operate(ufunc: Any, method: str, inputs: tuple[Any, ...], kw: dict[str, Any], rebinds: bool = False) -> Any:

@@ -162,6 +162,21 @@ class Array(Base):
     def __int__(self) -> int:
         return int(agreed(self._t, "int()"))
 
+    def __round__(self, ndigits: int | None = None) -> Any:
+        """As NumPy's numbers have it: without `ndigits` an integer of Python's. Arrays with dimensions have none."""
+        if self.ndim:
+            raise TypeError("only 0-d arrays have __round__(); write np.round(x)")
+        return int(np.rint(self)) if ndigits is None else np.round(self, ndigits)
+
+    def __floor__(self) -> int:
+        return int(np.floor(self))
+
+    def __ceil__(self) -> int:
+        return int(np.ceil(self))
+
+    def __trunc__(self) -> int:
+        return int(self)
+
     def __complex__(self) -> complex:
         return complex(self._number("complex"))
 
@@ -421,7 +436,7 @@ def cast(t: Tensor, d: Any) -> Tensor:
         raise TypeError(
             f"arrays of type {np.dtype(d)} have no arithmetic here; use one of {', '.join(k.name for k in dt.ALL)}"
         )
-    if have.kind == "c" and want.category != dt.COMPLEX:
+    if have.kind == "c" and want.category != dt.COMPLEX and want is not dt.bool_:
         t = t.real
     return t.to(want)
 
