@@ -220,3 +220,28 @@ def test_reinforce_and_elbo_run() -> None:
         opt.step()
     np.testing.assert_allclose(loc.detach().numpy(), [1, -2], atol=0.05)
     np.testing.assert_allclose(log_scale.exp().detach().numpy(), [0.5, 2], atol=0.1)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_draws_of_small_concentrations_follow_the_distribution_near_the_ends(dtype: str) -> None:
+    """A bound of the precision of numbers near 1 put a fiftieth of the draws of Beta(0.1, 0.2) on one number."""
+    one = cr.ones((), dtype=getattr(cr, dtype))
+    cr.manual_seed(0)
+    low = float(np.finfo(dtype).tiny)
+    for d in (
+        D.Beta(0.1 * one, 0.2 * one),
+        D.Dirichlet(cr.stack([0.1 * one, 0.2 * one])),
+        D.Kumaraswamy(0.1 * one, one),
+    ):
+        x = d.sample((4000,))
+        x = (x if x.ndim == 1 else x[:, 0]).numpy()
+        assert x.dtype == dtype and low <= x.min() and x.max() < 1
+        for at in (1e-30, 1e-16, 1e-8, 1e-3):
+            want = at**0.1 if isinstance(d, D.Kumaraswamy) else sc.betainc(0.1, 0.2, at)
+            assert abs((x < at).mean() - want) < 5 * (want / 4000) ** 0.5
+    tiny = D.Beta(0.01 * one, 0.01 * one).sample((4000,))
+    assert (tiny == 0.5).double().mean() < 0.01  # both gamma numbers at the smallest float32
+
+
+def test_a_gamma_number_of_concentration_zero_is_zero() -> None:
+    assert (D.NegativeBinomial(cr.tensor([0.0, 0.0]), probs=cr.tensor([0.9, 0.0])).sample((5,)) == 0).all()

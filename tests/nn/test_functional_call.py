@@ -103,3 +103,29 @@ def test_tied_weights_and_errors() -> None:
     with pytest.raises(TypeError):
         functional_call(m, {"0.weight": 3}, (x,))
     assert m[0].weight is before
+
+
+def test_what_the_module_assigns_is_in_the_dict_afterwards() -> None:
+    class Counts(cr.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("seen", cr.zeros(1))
+
+        def forward(self, x: cr.Tensor) -> cr.Tensor:
+            self.seen = self.seen + 1
+            return x + self.seen
+
+    m, given = Counts(), cr.tensor([2.0])
+    state = {"seen": given}
+    assert functional_call(m, state, cr.zeros(1)).item() == 3.0
+    assert state["seen"].item() == 3.0 and given.item() == 2.0 and m.seen.item() == 0.0
+
+
+def test_none_takes_a_parameter_away_and_every_name_of_one_serves() -> None:
+    m = cr.nn.Sequential(cr.nn.Linear(1, 1))
+    old = m[0].bias
+    y = functional_call(m, {"0.weight": cr.ones(1, 1), "0.bias": None}, cr.full((2, 1), 3.0))
+    assert (y == 3).all() and m[0].bias is old
+    m[0].back = m  # a module that contains itself
+    y = functional_call(m, {"0.back.0.weight": cr.ones(1, 1), "0.bias": cr.ones(1)}, cr.zeros(1), tie_weights=False)
+    assert y.item() == 1.0

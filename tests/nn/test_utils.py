@@ -152,8 +152,8 @@ def test_spectral_norm(old: bool) -> None:
     cr.manual_seed(0)
     m = cr.nn.Linear(4, 6)
     (cr.nn.utils.spectral_norm if old else parametrizations.spectral_norm)(m, n_power_iterations=30)
-    assert abs(np.linalg.norm(m.weight.detach().numpy(), 2) - 1) < 1e-4
     m(cr.randn(2, 4)).sum().backward()
+    assert abs(np.linalg.norm(m.weight.detach().numpy(), 2) - 1) < 1e-4
     m.eval()
     close(m.weight, m.weight, 0)
     other = pickle.loads(pickle.dumps(m))
@@ -164,6 +164,29 @@ def test_spectral_norm(old: bool) -> None:
     else:
         parametrize.remove_parametrizations(m, "weight")
     close(m.weight, w)
+
+
+@pytest.mark.parametrize("old", [True, False])
+def test_spectral_norm_takes_pytorchs_steps(old: bool) -> None:
+    """From the same vectors: the older form updates v first and makes its step in forward; a look at the weight makes none."""
+    ours, theirs = pair(4, 3)
+    for lib, m in ((cr, ours), (torch, theirs)):
+        (lib.nn.utils.spectral_norm if old else lib.nn.utils.parametrizations.spectral_norm)(m)
+    ours.load_state_dict({k: cr.tensor(v.numpy()) for k, v in theirs.state_dict().items()})
+    x = np.random.default_rng(0).standard_normal((5, 4)).astype("f4")
+    for _ in range(3):
+        y, z = ours(cr.tensor(x)), theirs(torch.tensor(x))
+        close(y, z)
+        if old:
+            close(ours.weight, theirs.weight)
+        y.sum().backward(), z.sum().backward()
+        for (n, p), (m, q) in zip(ours.named_parameters(), theirs.named_parameters(), strict=True):
+            assert n == m
+            close(p.grad, q.grad, 1e-4)
+    if old:
+        assert [type(h).__name__ for h in ours._forward_pre_hooks.values()] == ["SpectralNorm"]
+        cr.nn.utils.remove_spectral_norm(ours)
+        assert not ours._forward_pre_hooks
 
 
 @pytest.mark.parametrize("shape", [(4, 4), (5, 3), (3, 5)])

@@ -11,7 +11,7 @@ from chainrule import Size, Tensor
 from . import constraints
 from .distribution import Distribution, ExponentialFamily, holds
 from .positive import Beta, standard_gamma
-from .utils import lazy_property, standard_normal
+from .utils import inside, lazy_property, standard_normal
 
 _LOG_2PI = math.log(2 * math.pi)
 
@@ -54,8 +54,8 @@ class Dirichlet(ExponentialFamily):
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         """Gamma numbers, divided by their sum: functions of the concentrations."""
-        g = standard_gamma(self.concentration.expand(tuple(self._extended_shape(sample_shape))))
-        return (g / g.sum(-1, keepdim=True)).clamp(min=cr.finfo(g.dtype).tiny)
+        g = standard_gamma(self.concentration.expand(tuple(self._extended_shape(sample_shape))).double())
+        return inside((g / g.sum(-1, keepdim=True)).to(self.concentration.dtype))
 
     def log_prob(self, value: Tensor) -> Tensor:
         """The logarithm of the density."""

@@ -11,7 +11,7 @@ from chainrule import Tensor
 from ..ops.random.implicit import gamma_inverse_p
 from . import constraints
 from .distribution import ExponentialFamily, Family, holds
-from .utils import broadcast_all, clamp_probs, lazy_property, logits_to_probs, probs_to_logits, uniform
+from .utils import broadcast_all, clamp_probs, inside, lazy_property, logits_to_probs, probs_to_logits, uniform
 
 
 def standard_gamma(concentration: Tensor) -> Tensor:
@@ -222,10 +222,10 @@ class Beta(Family, ExponentialFamily):
         return self.concentration1 * self.concentration0 / (n**2 * (n + 1))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        """Draws as functions of both parameters."""
+        """Draws as functions of both parameters, in double: small concentrations give gamma numbers below every float32."""
         shape = tuple(self._extended_shape(sample_shape))
-        a, b = (standard_gamma(c.expand(shape)) for c in (self.concentration1, self.concentration0))
-        return clamp_probs(a / (a + b))
+        a, b = (standard_gamma(c.expand(shape).double()) for c in (self.concentration1, self.concentration0))
+        return inside((a / (a + b)).to(self.concentration1.dtype))
 
     def log_prob(self, value: Tensor) -> Tensor:
         """The logarithm of the density."""

@@ -23,7 +23,7 @@ from .transforms import (
     SigmoidTransform,
     StickBreakingTransform,
 )
-from .utils import broadcast_all, clamp_probs, euler_constant, uniform
+from .utils import broadcast_all, clamp_probs, euler_constant, inside, uniform
 
 
 class _Of(TransformedDistribution):
@@ -224,7 +224,7 @@ class Kumaraswamy(_Of):
         x = uniform(self._extended_shape(sample_shape), self.concentration1)
         for t in self.transforms:
             x = t(x)
-        return clamp_probs(x)
+        return inside(x)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         """Draws, without a derivative."""

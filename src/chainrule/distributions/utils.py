@@ -50,6 +50,12 @@ def clamp_probs(probs: Tensor) -> Tensor:
     return probs.clamp(min=eps, max=1 - eps)
 
 
+def inside(x: Tensor) -> Tensor:
+    """Draws on [0, 1] moved off the ends to the nearest numbers of their type: near 0 those are far smaller than its precision."""
+    info = cr.finfo(x.dtype)
+    return x.clamp(min=info.tiny, max=1 - info.eps / 2)
+
+
 def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
     """Probabilities from log-odds, or from logarithms up to a constant."""
     return cr.sigmoid(logits) if is_binary else cr.softmax(logits, dim=-1)

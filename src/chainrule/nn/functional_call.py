@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -58,33 +58,46 @@ def _tied(slots: dict[str, Slot], given: dict[str, Any]) -> dict[str, Any]:
     return full
 
 
+def _slot(module: Module, name: str) -> Slot:
+    """Where a parameter or buffer stands, by any of its names."""
+    path, _, key = name.rpartition(".")
+    try:
+        inner = module.get_submodule(path)
+    except AttributeError:
+        inner = None
+    for table in () if inner is None else (inner._parameters, inner._buffers):
+        if key in table:
+            return table, key
+    raise KeyError(f"functional_call: the module has no parameter or buffer {name!r}")
+
+
 @contextmanager
 def swapped(module: Module, values: dict[str, Any], tie_weights: bool = True, strict: bool = False) -> Iterator[None]:
-    """The module with other tensors in the place of its own, inside a ``with``."""
-    slots = _slots(module)
-    unknown = sorted(k for k in values if k not in slots)
-    if unknown:
-        raise KeyError(
-            f"functional_call: the module has no parameter or buffer {unknown[0]!r}"
-            if not strict
-            else f"Unexpected key(s): {', '.join(unknown)}."
-        )
-    if strict:
+    """The module with other tensors in the place of its own, inside a ``with``; what it puts there itself is in `values` after."""
+    given = dict(values)
+    if tie_weights or strict:
+        slots = _slots(module)
+        unknown = sorted(k for k in values if k not in slots)
+        if unknown and strict:
+            raise KeyError(f"Unexpected key(s): {', '.join(unknown)}.")
         missing = sorted(k for k in slots if k not in values)
-        if missing:
+        if missing and strict:
             raise RuntimeError(f"functional_call: Missing key(s): {', '.join(missing)}.")
-    values = _tied(slots, values) if tie_weights else values
-    for k, v in values.items():
-        if not isinstance(v, Tensor):
+        given = _tied(slots, given) if tie_weights else given
+    for k, v in given.items():
+        if v is not None and not isinstance(v, Tensor):
             raise TypeError(f"functional_call: {k} is not a tensor but {type(v).__name__}")
-    before = {k: slots[k][0][slots[k][1]] for k in values}
-    for k, v in values.items():
-        slots[k][0][slots[k][1]] = v
+    places = {k: _slot(module, k) for k in given}
+    before = {k: table[key] for k, (table, key) in places.items()}
+    for k, (table, key) in places.items():
+        table[key] = given[k]
     try:
         yield
     finally:
-        for k, v in before.items():
-            slots[k][0][slots[k][1]] = v
+        for k, (table, key) in places.items():
+            if k in values and key in table:
+                values[k] = table[key]
+            table[key] = before[k]
 
 
 def functional_call(
@@ -98,12 +111,18 @@ def functional_call(
 ) -> Any:
     """``module(*args, **kwargs)`` with these parameters and buffers in place of its own.
 
-    Writes to buffers (running statistics) go to the tensors that are given.
+    Writes to buffers (running statistics) go to the tensors that are given; where the module assigns another tensor, a dict that is
+    given holds that one afterwards.
     """
     values = _merged(parameter_and_buffer_dicts)
     args = () if args is None else args if isinstance(args, tuple) else (args,)
-    with swapped(module, values, tie_weights, strict):
-        return module(*args, **({} if kwargs is None else kwargs))
+    given = dict(values)
+    try:
+        with swapped(module, values, tie_weights, strict):
+            return module(*args, **({} if kwargs is None else kwargs))
+    finally:
+        if isinstance(parameter_and_buffer_dicts, MutableMapping):
+            parameter_and_buffer_dicts.update({k: v for k, v in values.items() if v is not given[k]})
 
 
 def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:

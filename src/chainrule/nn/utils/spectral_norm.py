@@ -14,21 +14,30 @@ from .parametrizations import _SpectralNorm, outputs_dim
 
 
 class SpectralNorm(Computed):
-    """``weight = weight_orig / sigma(weight_orig)``, computed when it is read; a step of power iteration in training."""
+    """``weight = weight_orig / sigma(weight_orig)``, computed when it is read; as a hook before forward, a step of power iteration.
+
+    The step updates v before u, the other way round than the parametrization does, and reading the weight makes none.
+    """
 
     def __init__(self, name: str, step: _SpectralNorm) -> None:
         self.name, self.step = name, step
 
-    def compute(self, module: Module) -> Any:
+    def _parts(self, module: Module) -> tuple[Tensor, Tensor, Tensor]:
         w = self.step._matrix(getattr(module, self.name + "_orig"))
-        u, v = getattr(module, self.name + "_u"), getattr(module, self.name + "_v")
-        if module.training:
-            with no_grad():
-                new = self.step._step(w.detach(), u, v)
-                assign(u, new[0], "spectral_norm")
-                assign(v, new[1], "spectral_norm")
-        u, v = u.clone(), v.clone()
-        return getattr(module, self.name + "_orig") / u.dot(w.mv(v))
+        return w, getattr(module, self.name + "_u"), getattr(module, self.name + "_v")
+
+    def __call__(self, module: Module, inputs: Any) -> None:
+        if not module.training:
+            return
+        w, u, v = self._parts(module)
+        with no_grad():
+            new_v, new_u = self.step._step(w.detach().mH, v, u)
+            assign(u, new_u, "spectral_norm")
+            assign(v, new_v, "spectral_norm")
+
+    def compute(self, module: Module) -> Any:
+        w, u, v = self._parts(module)
+        return getattr(module, self.name + "_orig") / u.clone().dot(w.mv(v.clone()))
 
     def store(self, module: Module, value: Any) -> None:
         with no_grad():
@@ -53,7 +62,9 @@ def spectral_norm(
     module.register_parameter(name + "_orig", w)
     module.register_buffer(name + "_u", step._buffers.pop("_u"))
     module.register_buffer(name + "_v", step._buffers.pop("_v"))
-    install(module, name, SpectralNorm(name, step))
+    norm = SpectralNorm(name, step)
+    install(module, name, norm)
+    module.register_forward_pre_hook(norm)
     return module
 
 
@@ -67,6 +78,9 @@ def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
     with no_grad():
         value = getattr(module, name).detach()
     module.train(training)
+    norm = module.__dict__["_computed"][name]
+    for key in [k for k, hook in module._forward_pre_hooks.items() if hook is norm]:
+        del module._forward_pre_hooks[key]
     uninstall(module, name)
     for tail in ("_orig", "_u", "_v"):
         delattr(module, name + tail)

@@ -25,10 +25,10 @@ from ..special.igamma import gamma_density_p, igamma_in_a_p
 
 @in_double
 def _gamma_inverse(a: Any, u: Any) -> Any:
-    """The x with ``P(a, x) = u``."""
+    """The x with ``P(a, x) = u``; 0 for a = 0, the limit."""
     import scipy.special as sc
 
-    return sc.gammaincinv(a, u)
+    return np.where(np.equal(a, 0), 0.0, sc.gammaincinv(a, u))
 
 
 gamma_inverse_p = pointwise(
