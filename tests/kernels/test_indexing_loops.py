@@ -144,5 +144,5 @@ def test_rows_are_summed_by_one_call(m, n, rest, dtype):
     g, i = draw((m, *rest), dtype), np.random.default_rng(2).integers(0, n, m)
     want = np.zeros((n, *rest))
     np.add.at(want, i, g.astype(np.float64))
-    np.testing.assert_array_equal(indexing.summing(g.dtype, m, n, rest)(g, i), want.astype(dtype))
-    assert indexing.summing(g.dtype, m, n, rest)(g, np.repeat(i, 2)[::2]) is None or m == 1
+    np.testing.assert_array_equal(indexing.summing(g.dtype, (), m, n, rest)(g, i), want.astype(dtype))
+    assert indexing.summing(g.dtype, (), m, n, rest)(g, np.repeat(i, 2)[::2]) is None or m == 1

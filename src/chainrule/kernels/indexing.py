@@ -427,7 +427,7 @@ def outside(i: np.ndarray, low: int, high: int) -> bool:
 
 # -- arrays of one kind: what their shapes decide is decided once ---------------------------------------------------------------
 
-MOST = LEAST  # entries
+MOST = 1 << 17  # entries: beyond, what is worked out again for each call is nothing beside the loops
 
 
 def _prepare_at(what: str, xd: np.dtype, shape: tuple[int, ...], own: tuple[int, ...], dim: int) -> Any:
@@ -490,38 +490,76 @@ def _prepare_outside(low: int, high: int, shape: tuple[int, ...]) -> Any:
     f, size, threads, new, flag = _code("outside"), prod(shape), runtime.pool, np.empty, np.dtype(np.int64)
     if not 0 < size <= MOST:
         raise NotSupported
+    blocks = -(-size // 4096)
 
     def outside(i: np.ndarray) -> Any:
-        y = new(1, flag)
-        return None if f(threads(), i, y, size, low, high) is False else y.item()
+        y = new(blocks, flag)
+        if f(threads(), i, y, size, low, high) is False:
+            return None
+        return y.item() if blocks == 1 else any(y.tolist())
 
     return outside
 
 
-def _prepare_sums(xd: np.dtype, m: int, n: int, rest: tuple[int, ...]) -> Any:
-    """``y[r] = the sum of g[j] with i[j] = r`` for r below n, of m rows of the shape `rest`, as a function of the arrays."""
-    width = prod(rest)
-    if not (m and n and width) or max(m, n) * width > MOST:
+def _prepare_line(xd: np.dtype, shape: tuple[int, ...], m: int) -> Any:
+    """Entries ``x[..., i]`` of the last axis by a contiguous vector of m indices, as a function of the arrays."""
+    n, out = shape[-1], (*shape[:-1], m)
+    rows = prod(shape[:-1])
+    if not (rows and n and m) or rows * max(n, m) > MOST:
         raise NotSupported
-    f, zeros = _code("add", _floats(xd)), np.zeros((1, n, width), xd)
-    threads, new, out, size = runtime.pool, np.empty, (n, *rest), _scratch(1, n, width, np.float64).size
+    f, threads, new, sizes = _code("take", _moved(xd), "line"), runtime.pool, np.empty, (rows, n, m, 1, 0, 1, 0)
+
+    def line(x: np.ndarray, i: np.ndarray) -> Any:
+        if not i.flags.c_contiguous or not i.flags.aligned:
+            return None
+        y = new(out, xd)
+        return None if f(threads(), x, i, y, *sizes) is False else y
+
+    return line
+
+
+def _prepare_sums(xd: np.dtype, lead: tuple[int, ...], m: int, n: int, rest: tuple[int, ...]) -> Any:
+    """``y[a, r] = the sum of g[a, j] with i[j] = r`` for r below n, of m rows of the shape `rest`, as a function of the arrays."""
+    width, rows = prod(rest), prod(lead)
+    if not (m and n and width and rows) or rows * max(m, n) * width > MOST:
+        raise NotSupported
+    threads, new, out = runtime.pool, np.empty, (*lead, n, *rest)
+    if m * width >= LEAST and width > 1 and rows == 1:
+        add, sort, place = _code("add_rows", _floats(xd)), _code("order"), np.dtype(np.int64)
+
+        def sorted_sums(g: np.ndarray, i: np.ndarray) -> Any:
+            if not i.flags.c_contiguous or not i.flags.aligned:
+                return None
+            start, order, y = new(n + 1, place), new(m, place), new(out, xd)
+            if sort(threads(), i, start, new(n + 1, place), order, n, m, 1) is False:
+                return None
+            return None if add(threads(), start, order, g, y, n, width) is False else y
+
+        return sorted_sums
+    f, zeros = _code("add", _floats(xd)), np.zeros((rows, n, width), xd)
+    size = _scratch(rows, n, width, np.float64).size
 
     def sums(g: np.ndarray, i: np.ndarray) -> Any:
         if not i.flags.c_contiguous or not i.flags.aligned:
             return None
         y = new(out, xd)
-        done = f(threads(), zeros, i, g, y, new(size), 1, n, m, width, 0, 1, 0)
+        done = f(threads(), zeros, i, g, y, new(size), rows, n, m, width, 0, 1, 0)
         return None if done is False else y
 
     return sums
 
 
-_at, _outside, _sums = Calls(_prepare_at), Calls(_prepare_outside), Calls(_prepare_sums)
+_at, _outside, _sums, _line = Calls(_prepare_at), Calls(_prepare_outside), Calls(_prepare_sums), Calls(_prepare_line)
 
 
-def summing(xd: np.dtype, m: int, n: int, rest: tuple[int, ...]) -> Any:
+def line(x: np.ndarray, i: np.ndarray) -> Any:
+    """The function of `_prepare_line` for arrays like these, or None."""
+    return _line[x.dtype, x.shape, i.size] if i.dtype == np.int64 and i.ndim == 1 else None
+
+
+def summing(xd: np.dtype, lead: tuple[int, ...], m: int, n: int, rest: tuple[int, ...]) -> Any:
     """The function of `_prepare_sums`, or None."""
-    return _sums[xd, m, n, rest]
+    return _sums[xd, lead, m, n, rest]
 
 
 def at(what: str, x: np.ndarray, i: np.ndarray, dim: int) -> Any:
@@ -544,6 +582,7 @@ __all__ = [
     "count",
     "extreme",
     "last",
+    "line",
     "outside",
     "outside_of",
     "put",

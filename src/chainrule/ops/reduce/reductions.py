@@ -26,7 +26,21 @@ from ..elementwise.elementary import exp
 from ..elementwise.publish import zeros_like
 from ..elementwise.select import where
 from ..shape.slices import flip_p
-from .adding import LARGE, WIDER, add, folded, product, shape_of, side_by_side, spreads, total, variance
+from .adding import (
+    FACTOR,
+    LARGE,
+    PLAIN,
+    WIDER,
+    add,
+    adds,
+    folded,
+    product,
+    shape_of,
+    side_by_side,
+    spreads,
+    total,
+    variance,
+)
 
 
 def kept(shape: tuple[int, ...], dim: tuple[int, ...]) -> tuple[int, ...]:
@@ -94,9 +108,8 @@ def sum_p(x: Any, *, dim: tuple[int, ...], keepdim: bool, old: tuple[int, ...]) 
     return total(x, dim, keepdim)
 
 
-sum_p.special = lambda xs, kw: (
-    folded(kernels.folds.total, xs[0], kw["dim"], kw["keepdim"]) if xs[0].dtype is F32 else None
-)
+_adds = adds(kernels.folds.total, sum_p.body, PLAIN)
+sum_p.special = lambda xs, kw: _adds(xs, kw) if xs[0].dtype is F32 or xs[0].size >= LARGE else None
 sum_p.vjp([lambda g, y, x, *, dim, keepdim, old: unsum_p.bind(g, dim=dim, keepdim=keepdim, old=old)])
 sum_p.straight = sum_p.pull_rules, lambda n, g: unsum_p.body(g, **n.kw)
 
@@ -166,19 +179,69 @@ def prod_p(x: Any, *, dim: int, keepdim: bool, old: tuple[int, ...]) -> Any:
     return product(x, (dim,), keepdim)
 
 
-prod_p.special = lambda xs, kw: folded(kernels.folds.product, xs[0], (kw["dim"],), kw["keepdim"])
+prod_p.special = adds(kernels.folds.product, prod_p.body, FACTOR)
 
 
 def others(x: Tensor, dim: int) -> Tensor:
-    """For each entry of `dim` the product of the others, by prefix and suffix products (zeros need no special case)."""
-    n = x.shape[dim]
-    if n == 1:
+    """For each entry of `dim` the product of the others (zeros need no special case)."""
+    if x.shape[dim] == 1:
         return zeros_like(x) + 1
+    if not is_nested(x):
+        return others_p(x, dim=dim)
     from .scan import cumprod_p, shift_p
 
     before = shift_p(cumprod_p(x, dim=dim), dim=dim, first=1)
     after = shift_p(cumprod_p(flip_p(x, dims=(dim,)), dim=dim), dim=dim, first=1)
     return before * flip_p(after, dims=(dim,))
+
+
+@op("others")
+def others_p(x: Any, *, dim: int) -> Any:
+    """For each entry of `dim` the product of the others: that of all over the entry, where it is in range and none is 0."""
+    w = widen(x)
+    y = _quotients(w, dim) if w.dtype.kind == "f" and w.size else None
+    if y is None:
+        from .scan import cumprod_p, reversed_along, shift_p
+
+        before, after = (
+            shift_p.body(cumprod_p.body(v, dim=dim), dim=dim, first=1) for v in (w, reversed_along(w, dim))
+        )
+        y = before * reversed_along(after, dim)
+    return y.astype(x.dtype, copy=False)
+
+
+def _quotients(x: Any, dim: int) -> Any:
+    """The product of all over each entry; None where that is not the product of the others."""
+    p = product(x, (dim,), True, True)
+    size = np.abs(p)
+    own, all = np.finfo(x.dtype), np.finfo(p.dtype)
+    if ((size >= own.tiny) & (size <= own.max)).all():
+        return p.astype(x.dtype) / x
+    if x.dtype == p.dtype or not (size <= all.max).all():
+        return None
+    # Beyond the range of double precision no entry but 0 brings a product back to that of the narrower type.
+    gone = size < all.tiny
+    if gone.any() and not x.all():
+        return None
+    return (p.astype(x.dtype) if gone.all() else p) / x
+
+
+def _all_but_two(t: Any, x: Any, dim: int) -> Any:
+    """``sum_j t[j] *`` the product of all entries but i and j."""
+    from .scan import cumprod_p, linear_scan_p, shift_p
+
+    def around(x: Any, t: Any) -> Any:
+        """The products of what comes before each entry, and their tangents."""
+        y = shift_p(cumprod_p(x, dim=dim), dim=dim, first=1)
+        return y, shift_p(linear_scan_p(x, t * y, dim=dim), dim=dim, first=0)
+
+    before, t_before = around(x, t)
+    after, t_after = (flip_p(v, dims=(dim,)) for v in around(flip_p(x, dims=(dim,)), flip_p(t, dims=(dim,))))
+    return t_before * after + before * t_after
+
+
+others_p.jvp([lambda t, y, x, *, dim: _all_but_two(t, x, dim)])
+others_p.vjp([lambda g, y, x, *, dim: _all_but_two(g, x.conj(), dim)])
 
 
 @prod_p.jvp
