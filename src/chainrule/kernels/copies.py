@@ -78,7 +78,7 @@ def build_triangle(name: str, lower: bool) -> Kernel:
     return k
 
 
-BUILDERS = {"tiles": build, "back": build_back, "triangle": build_triangle}
+BUILDERS: dict[str, Callable[..., Kernel]] = {"tiles": build, "back": build_back, "triangle": build_triangle}
 
 
 def _prepare(what: str, name: str, how: Any) -> Callable[..., Any]:

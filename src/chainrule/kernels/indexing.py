@@ -246,6 +246,36 @@ def build_add_rows(name: str) -> Kernel:
     return k
 
 
+def build_add_few(name: str) -> Kernel:
+    """``y[i[j]] += g[j]`` for few rows of many that are 0; of `memory` only what belongs to these rows is touched."""
+    t = BY_NAME[name]
+    k = Kernel(f"add_few_{name}", f64)
+    i, g, y, memory = k.array("i", i64), k.array("g", t), k.array("y", t), k.array("memory", f64)
+    m, width = k.size("m"), k.size("width")
+    with k.grid(1, cost=m * width * 4):
+
+        def each(do: Callable[[Value, Value], None]) -> None:
+            with k.loop(0, m) as j:
+                at, of = i[j] * width, j * width
+                with k.when(width.eq(1)):
+                    do(at, of)
+                with k.when(width > 1), k.lanes(width, unroll=2) as b:
+                    do(at + b, of + b)
+
+        def begin(at: Value, of: Value) -> None:
+            memory[at] = 0.0
+
+        def add(at: Value, of: Value) -> None:
+            memory[at] = memory[at] + g[of]
+
+        def end(at: Value, of: Value) -> None:
+            y[at] = memory[at]
+
+        for step in (begin, add, end):
+            each(step)
+    return k
+
+
 def build_outside() -> Kernel:
     """1 for each block of indices of which one is below `low` or not below `high`."""
     k = Kernel("outside", f64)
@@ -271,6 +301,7 @@ BUILDERS: dict[str, Callable[..., Kernel]] = {
     "order": build_order,
     "count": build_count,
     "add_rows": build_add_rows,
+    "add_few": build_add_few,
     "outside": build_outside,
 }
 
@@ -406,6 +437,20 @@ def add_rows(g: np.ndarray, i: np.ndarray, n: int) -> np.ndarray:
     return y
 
 
+def bags(x: np.ndarray, i: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """The sums of rows of a table by number, of so many numbers each; numbers in range."""
+    _plain(x, i)
+    if not x.size or not i.size or not lengths.size or i.dtype != np.int64:
+        raise NotSupported
+    start = np.zeros(lengths.size + 1, np.int64)
+    np.cumsum(lengths, out=start[1:])
+    if start[-1] > i.size or lengths.min() < 0:
+        raise NotSupported
+    y = empty((lengths.size, x.shape[1]), x.dtype)
+    _code("add_rows", _floats(x.dtype))(runtime.pool(), start, i, x, y, lengths.size, x.shape[1])
+    return y
+
+
 def count(i: np.ndarray, n: int) -> np.ndarray:
     """How often each of the numbers below n occurs in a vector of them."""
     if i.dtype != np.int64 or not i.size or i.strides[0] % 8 or not i.flags.aligned:
@@ -427,6 +472,8 @@ def outside(i: np.ndarray, low: int, high: int) -> bool:
 
 # -- arrays of one kind: what their shapes decide is decided once ---------------------------------------------------------------
 
+FEW = 4  # times as many rows as are added to
+MANY = 1 << 23  # entries of all rows: the scratch memory is of so many
 MOST = 1 << 17  # entries: beyond, what is worked out again for each call is nothing beside the loops
 
 
@@ -521,9 +568,22 @@ def _prepare_line(xd: np.dtype, shape: tuple[int, ...], m: int) -> Any:
 def _prepare_sums(xd: np.dtype, lead: tuple[int, ...], m: int, n: int, rest: tuple[int, ...]) -> Any:
     """``y[a, r] = the sum of g[a, j] with i[j] = r`` for r below n, of m rows of the shape `rest`, as a function of the arrays."""
     width, rows = prod(rest), prod(lead)
-    if not (m and n and width and rows) or rows * max(m, n) * width > MOST:
+    if not (m and n and width and rows):
         raise NotSupported
     threads, new, out = runtime.pool, np.empty, (*lead, n, *rest)
+    if rows == 1 and FEW * m <= n and m * width <= MOST and n * width <= MANY:
+        few = _code("add_few", _floats(xd))
+
+        def few_sums(g: np.ndarray, i: np.ndarray) -> Any:
+            if not i.flags.c_contiguous or not i.flags.aligned:
+                return None
+            y = empty(out, xd)
+            y.fill(0)
+            return None if few(threads(), i, g, y, empty((n * width,), np.float64), m, width) is False else y
+
+        return few_sums
+    if rows * max(m, n) * width > MOST:
+        raise NotSupported
     if m * width >= LEAST and width > 1 and rows == 1:
         add, sort, place = _code("add_rows", _floats(xd)), _code("order"), np.dtype(np.int64)
 
@@ -536,13 +596,14 @@ def _prepare_sums(xd: np.dtype, lead: tuple[int, ...], m: int, n: int, rest: tup
             return None if add(threads(), start, order, g, y, n, width) is False else y
 
         return sorted_sums
-    f, zeros = _code("add", _floats(xd)), np.zeros((rows, n, width), xd)
+    f, base = _code("add", _floats(xd)), (rows, n, width)
+    kept = np.zeros(base, xd) if prod(base) <= LEAST else None
     size = _scratch(rows, n, width, np.float64).size
 
     def sums(g: np.ndarray, i: np.ndarray) -> Any:
         if not i.flags.c_contiguous or not i.flags.aligned:
             return None
-        y = new(out, xd)
+        y, zeros = new(out, xd), np.zeros(base, xd) if kept is None else kept
         done = f(threads(), zeros, i, g, y, new(size), rows, n, m, width, 0, 1, 0)
         return None if done is False else y
 
@@ -578,6 +639,7 @@ __all__ = [
     "add",
     "add_rows",
     "at",
+    "bags",
     "bisect",
     "count",
     "extreme",

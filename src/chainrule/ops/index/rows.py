@@ -112,6 +112,10 @@ def spread(x: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _add(g: Any, i: Any, *, n: int, r: int, s: int) -> Any:
+    go = _summed([g, i], {"n": n, "r": r, "s": s})
+    y = go(g, i) if go is not None and g.flags.c_contiguous else None
+    if y is not None:
+        return y
     lead, li = _lead(g, r + s), _lead(i, s)
     if lead != li:
         lead = np.broadcast_shapes(lead, li)
