@@ -105,6 +105,8 @@ def sum_p(x: Any, *, dim: tuple[int, ...], keepdim: bool, old: tuple[int, ...]) 
         return go(x)
     if x.size < LARGE and x.dtype.num in FLOAT_NUMS:
         return side_by_side(add, x, dim, keepdim)
+    if x.dtype is F32 and (go := kernels.sums.at(x, dim, keepdim, PLAIN)) is not None and (y := go(x)) is not None:
+        return y
     return total(x, dim, keepdim)
 
 
@@ -383,12 +385,9 @@ def softmax_p(x: Any, *, dim: int) -> Any:
 @op("softmax_pull", batch="expand")
 def softmax_pull_p(t: Any, y: Any, *, dim: int) -> Any:
     """``y (t - sum(y t))`` over `dim`: what a softmax `y` does to a tangent and, being its own transpose, to a cotangent."""
-    if dim == -1 and y.size >= LEAST and y.dtype.num in REAL_NUMS:
-        try:
-            return kernels.softmax_backward(t, y)
-        except kernels.NotSupported:
-            pass
     d = y.dtype
+    if d.num in REAL_NUMS and (go := kernels.softmax_pull_along(t, y, dim, False)) is not None:
+        return go(t, y)
     t, y = widen(t), widen(y)
     return (y * (t - total(y * t, (dim,), True))).astype(d, copy=False)
 
@@ -457,12 +456,42 @@ def _push_log_softmax(t: Any, y: Any, x: Any, *, dim: int) -> Any:
 
 
 def _pull_log_softmax(g: Any, y: Any, x: Any, *, dim: int) -> Any:
+    if not is_nested(g):
+        return log_softmax_pull_p(g, y, dim=dim)
     w = wide(g)
     return less_share_p.bind(w, wide(y), w.sum(dim, True)).to(g.dtype)
 
 
 log_softmax_p.jvp([_push_log_softmax])
 log_softmax_p.vjp([_pull_log_softmax])
+
+
+@op("log_softmax_pull", batch="expand")
+def log_softmax_pull_p(g: Any, y: Any, *, dim: int) -> Any:
+    """``g - exp(y) sum(g)`` over `dim`: what a log_softmax `y` does to a cotangent."""
+    d = y.dtype
+    if d.num in REAL_NUMS and (go := kernels.softmax_pull_along(g, y, dim, True)) is not None:
+        return go(g, y)
+    g, y = widen(g), widen(y)
+    return _less_share(g, y, total(g, (dim,), True)).astype(d, copy=False)
+
+
+log_softmax_pull_p.jvp(
+    [
+        lambda t, o, g, y, *, dim: log_softmax_pull_p(t, y, dim=dim),
+        lambda t, o, g, y, *, dim: -t * (exp.bind(wide(y)) * wide(g).sum(dim, True)).to(t.dtype),
+    ]
+)
+log_softmax_pull_p.vjp(
+    [
+        lambda c, o, g, y, *, dim: _push_log_softmax(c, y, None, dim=dim),
+        lambda c, o, g, y, *, dim: -c * (exp.bind(wide(y)) * wide(g).sum(dim, True)).to(c.dtype),
+    ]
+)
+for _p, _log in ((softmax_pull_p, False), (log_softmax_pull_p, True)):
+    _p.special = lambda xs, kw, _l=_log: (
+        kernels.softmax_pull_along(*xs, kw["dim"], _l) if xs[1].dtype.num in REAL_NUMS else None
+    )
 
 
 def _soft(p: Any, x: Tensor, dim: Any, dtype: Any) -> Tensor:
