@@ -26,7 +26,7 @@ from ..shape.slices import cat
 from . import moving
 from .along import _source, _vector
 from .gather import at_least_1d, check_index, check_range_p, gather_p, scatter_add_p
-from .rows import add_rows_p, take_rows_p
+from .rows import add_rows_p, blank, take_rows_p
 
 _NAMES = ("sum", "prod", "mean", "amax", "amin")
 
@@ -70,17 +70,17 @@ def _extremum(name: str, fn: Any) -> Any:
         from_src = ((s == top) | ((s != s) & (top != top))).to(d)  # a NaN result comes from the NaNs
         own = (x == y) | ((x != x) & (y != y))
         if not include:
-            hit = scatter_add_p(zeros(old, d), i, from_src * 0 + 1, dim=dim, ss=tuple(i.shape)) > 0
+            hit = scatter_add_p(blank(old, from_src), i, from_src * 0 + 1, dim=dim, ss=tuple(i.shape)) > 0
             own = own & ~hit
         own = own.to(d)
-        return own, from_src, own + scatter_add_p(zeros(old, d), i, from_src, dim=dim, ss=tuple(i.shape))
+        return own, from_src, own + scatter_add_p(blank(old, from_src), i, from_src, dim=dim, ss=tuple(i.shape))
 
     @p.jvp
     def _(t: Any, y: Any, x: Any, i: Any, src: Any, *, dim: int, include: bool) -> Any:
         own, part, count = share(y, x, i, src, dim, include, t[0])
         ts = t[2] if t[2].shape == i.shape else t[2][tuple(slice(0, m) for m in i.shape)]
         return (
-            t[0] * own + scatter_add_p(zeros(tuple(y.shape), t[0].dtype), i, ts * part, dim=dim, ss=tuple(i.shape))
+            t[0] * own + scatter_add_p(blank(y.shape, t[0]), i, ts * part, dim=dim, ss=tuple(i.shape))
         ) / count
 
     @p.vjp
