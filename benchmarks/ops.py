@@ -15,6 +15,7 @@ import argparse
 import json
 import math
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -157,9 +158,13 @@ def run(names: list[str], sizes: list[int], passes: list[str], threads: int, qui
         [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=_environment(threads), cwd=ROOT
     ) as p:
         assert p.stdout is not None
-        for line in p.stdout:
-            if line.startswith("["):
-                yield json.loads(line)
+        try:
+            for line in p.stdout:
+                if line.startswith("["):
+                    yield json.loads(line)
+        except BaseException:
+            p.kill()
+            raise
     if p.returncode:
         sys.exit(f"the process that measures on {threads} threads ended with {p.returncode}")
 
@@ -300,19 +305,22 @@ def main() -> None:
     parser.add_argument("--page", action="store_true", help="measure nothing; write the page from what is stored")
     args = parser.parse_args()
     store = load()
-    if not args.page:
-        sizes, passes = args.size or list(SIZES), [args.only] if args.only else list(PASSES)
-        for threads in args.threads or THREADS:
-            for name, size, which, t, got in run(chosen(args.k), sizes, passes, threads, args.quick):
-                store.setdefault(name, {})[f"{size} {which} {t}"] = got
-                r = ratio(got)
-                if r is None or r >= args.above:
-                    times = got if r is None else f"{r:7.2f}   {show_time(got[0])} / {show_time(got[1])}"
-                    print(f"{name:32} {size:5} {which:8} {t}  {times}", flush=True)
-    if not args.no_save:
-        save(store)
-        plot(store)
-        PAGE.write_text(page(store))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what was measured until then is kept
+    try:
+        if not args.page:
+            sizes, passes = args.size or list(SIZES), [args.only] if args.only else list(PASSES)
+            for threads in args.threads or THREADS:
+                for name, size, which, t, got in run(chosen(args.k), sizes, passes, threads, args.quick):
+                    store.setdefault(name, {})[f"{size} {which} {t}"] = got
+                    r = ratio(got)
+                    if r is None or r >= args.above:
+                        times = got if r is None else f"{r:7.2f}   {show_time(got[0])} / {show_time(got[1])}"
+                        print(f"{name:32} {size:5} {which:8} {t}  {times}", flush=True)
+    finally:
+        if not args.no_save:
+            save(store)
+            plot(store)
+            PAGE.write_text(page(store))
 
 
 if __name__ == "__main__":

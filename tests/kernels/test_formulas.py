@@ -171,6 +171,13 @@ def test_copies_in_tiles(dtype):
         x[:, ::-1].transpose(0, 2, 1),
         x[::2, ::3].T,
         x[:, :1].T,
+        x[:, :, ::-1],
+        x[::-1, 3:, ::-1],
+        x[1:, ::-1, :0:-1],
+        x[0, 0, ::-1],
+        x[0].T[::-1],
+        x[0].T[:, ::-1],
+        x[:, :, ::-1].transpose(0, 2, 1)[:, 5:, 1:],
     ):
         got = kernels.copies.contiguous(y)
         assert got.flags.c_contiguous and got.tobytes() == y.tobytes()

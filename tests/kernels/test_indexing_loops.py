@@ -144,5 +144,54 @@ def test_rows_are_summed_by_one_call(m, n, rest, dtype):
     g, i = draw((m, *rest), dtype), np.random.default_rng(2).integers(0, n, m)
     want = np.zeros((n, *rest))
     np.add.at(want, i, g.astype(np.float64))
-    np.testing.assert_array_equal(indexing.summing(g.dtype, m, n, rest)(g, i), want.astype(dtype))
-    assert indexing.summing(g.dtype, m, n, rest)(g, np.repeat(i, 2)[::2]) is None or m == 1
+    np.testing.assert_array_equal(indexing.summing(g.dtype, (), m, n, rest)(g, i), want.astype(dtype))
+    assert indexing.summing(g.dtype, (), m, n, rest)(g, np.repeat(i, 2)[::2]) is None or m == 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "lead, m, n, rest",
+    [
+        ((), 9, 40, ()),
+        ((), 5, 300, (7,)),
+        ((), 64, 70, (100,)),
+        ((3, 2), 9, 4, ()),
+        ((2,), 6, 11, (5,)),
+        ((), 1, 9, (33,)),
+    ],
+)
+def test_rows_are_summed_by_one_call_few_or_many_or_in_each(lead, m, n, rest, dtype):
+    g, i = draw((*lead, m, *rest), dtype), np.random.default_rng(2).integers(0, n, m)
+    want = np.zeros((*lead, n, *rest))
+    np.add.at(want, (*[slice(None)] * len(lead), i), g.astype(np.float64))
+    np.testing.assert_array_equal(indexing.summing(g.dtype, lead, m, n, rest)(g, i), want.astype(dtype))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.uint8, np.complex64])
+@pytest.mark.parametrize("shape, m", [((1, 9), 3), ((5, 7), 20), ((2, 3, 64), 65), ((70, 100), 8)])
+def test_entries_of_lines_are_read_by_one_call(shape, m, dtype):
+    x, i = draw(shape, np.float64).astype(dtype), np.random.default_rng(2).integers(0, shape[-1], m)
+    line = indexing.line(x, i)
+    if line is None:
+        assert dtype is np.complex64 and np.dtype(dtype).itemsize not in indexing.MOVED
+        return
+    np.testing.assert_array_equal(line(x, i), x[..., i])
+    assert line(x, np.repeat(i, 2)[::2]) is None
+
+
+def test_bags_are_summed_without_their_rows():
+    x, i = draw((50, 33), np.float32), np.random.default_rng(2).integers(0, 50, 40)
+    lengths = np.array([0, 7, 1, 30, 0, 2])
+    want = [x[p].astype(np.float64).sum(0) for p in np.split(i, np.cumsum(lengths)[:-1])]
+    np.testing.assert_allclose(indexing.bags(x, i, lengths), want, rtol=1e-6, atol=1e-5)
+    with pytest.raises(kernels.NotSupported):
+        indexing.bags(x, i, np.array([30, 20]))
+
+
+@pytest.mark.parametrize("at", [0, 4095, 4096, 9999])
+def test_one_index_that_is_out_of_range_is_found(at):
+    i = np.arange(10000) % 7
+    assert not indexing.outside_of(i, 0, 7)(i)
+    i[at] = 7
+    assert indexing.outside_of(i, 0, 7)(i)
+    assert not indexing.outside_of(i, 0, 8)(i)

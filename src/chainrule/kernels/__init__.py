@@ -15,6 +15,7 @@ from .pointwise import Pointwise
 from .runtime import get_num_threads, set_num_threads
 from .softmax import along as softmax_along
 from .softmax import log_softmax, log_softmax_backward, softmax, softmax_backward
+from .softmax import pull_along as softmax_pull_along
 from .weight_norm import (
     weight_norm,
     weight_norm_backward,
@@ -54,6 +55,7 @@ __all__ = [
     "softmax",
     "softmax_along",
     "softmax_backward",
+    "softmax_pull_along",
     "sums",
     "weight_norm",
     "weight_norm_backward",

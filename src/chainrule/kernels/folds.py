@@ -123,6 +123,7 @@ def _with_nan(k: Kernel, fold: Fold, y: Value) -> Value:
 largest = Folds("largest", lambda k, n, first, fold: _with_nan(k, fold, fold("max", lambda v: v)), exact=True)
 smallest = Folds("smallest", lambda k, n, first, fold: _with_nan(k, fold, -fold("max", lambda v: -v)), exact=True)
 total = Folds("sum", lambda k, n, first, fold: fold("add", lambda v: v), narrow=True)
+valid = Folds("nansum", lambda k, n, first, fold: fold("add", lambda v: k.select(v.eq(v), v, 0.0)), narrow=True)
 greatest = Folds("abs_max", lambda k, n, first, fold: _with_nan(k, fold, fold("max", abs)))
 mean = Folds("mean", lambda k, n, first, fold: fold("add", lambda v: v) / n)
 product = Folds("prod", lambda k, n, first, fold: fold("mul", lambda v: v))

@@ -246,6 +246,36 @@ def build_add_rows(name: str) -> Kernel:
     return k
 
 
+def build_add_few(name: str) -> Kernel:
+    """``y[i[j]] += g[j]`` for few rows of many that are 0; of `memory` only what belongs to these rows is touched."""
+    t = BY_NAME[name]
+    k = Kernel(f"add_few_{name}", f64)
+    i, g, y, memory = k.array("i", i64), k.array("g", t), k.array("y", t), k.array("memory", f64)
+    m, width = k.size("m"), k.size("width")
+    with k.grid(1, cost=m * width * 4):
+
+        def each(do: Callable[[Value, Value], None]) -> None:
+            with k.loop(0, m) as j:
+                at, of = i[j] * width, j * width
+                with k.when(width.eq(1)):
+                    do(at, of)
+                with k.when(width > 1), k.lanes(width, unroll=2) as b:
+                    do(at + b, of + b)
+
+        def begin(at: Value, of: Value) -> None:
+            memory[at] = 0.0
+
+        def add(at: Value, of: Value) -> None:
+            memory[at] = memory[at] + g[of]
+
+        def end(at: Value, of: Value) -> None:
+            y[at] = memory[at]
+
+        for step in (begin, add, end):
+            each(step)
+    return k
+
+
 def build_outside() -> Kernel:
     """1 for each block of indices of which one is below `low` or not below `high`."""
     k = Kernel("outside", f64)
@@ -271,6 +301,7 @@ BUILDERS: dict[str, Callable[..., Kernel]] = {
     "order": build_order,
     "count": build_count,
     "add_rows": build_add_rows,
+    "add_few": build_add_few,
     "outside": build_outside,
 }
 
@@ -406,6 +437,20 @@ def add_rows(g: np.ndarray, i: np.ndarray, n: int) -> np.ndarray:
     return y
 
 
+def bags(x: np.ndarray, i: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """The sums of rows of a table by number, of so many numbers each; numbers in range."""
+    _plain(x, i)
+    if not x.size or not i.size or not lengths.size or i.dtype != np.int64:
+        raise NotSupported
+    start = np.zeros(lengths.size + 1, np.int64)
+    np.cumsum(lengths, out=start[1:])
+    if start[-1] > i.size or lengths.min() < 0:
+        raise NotSupported
+    y = empty((lengths.size, x.shape[1]), x.dtype)
+    _code("add_rows", _floats(x.dtype))(runtime.pool(), start, i, x, y, lengths.size, x.shape[1])
+    return y
+
+
 def count(i: np.ndarray, n: int) -> np.ndarray:
     """How often each of the numbers below n occurs in a vector of them."""
     if i.dtype != np.int64 or not i.size or i.strides[0] % 8 or not i.flags.aligned:
@@ -427,7 +472,9 @@ def outside(i: np.ndarray, low: int, high: int) -> bool:
 
 # -- arrays of one kind: what their shapes decide is decided once ---------------------------------------------------------------
 
-MOST = LEAST  # entries
+FEW = 4  # times as many rows as are added to
+MANY = 1 << 23  # entries of all rows: the scratch memory is of so many
+MOST = 1 << 17  # entries: beyond, what is worked out again for each call is nothing beside the loops
 
 
 def _prepare_at(what: str, xd: np.dtype, shape: tuple[int, ...], own: tuple[int, ...], dim: int) -> Any:
@@ -490,38 +537,90 @@ def _prepare_outside(low: int, high: int, shape: tuple[int, ...]) -> Any:
     f, size, threads, new, flag = _code("outside"), prod(shape), runtime.pool, np.empty, np.dtype(np.int64)
     if not 0 < size <= MOST:
         raise NotSupported
+    blocks = -(-size // 4096)
 
     def outside(i: np.ndarray) -> Any:
-        y = new(1, flag)
-        return None if f(threads(), i, y, size, low, high) is False else y.item()
+        y = new(blocks, flag)
+        if f(threads(), i, y, size, low, high) is False:
+            return None
+        return y.item() if blocks == 1 else any(y.tolist())
 
     return outside
 
 
-def _prepare_sums(xd: np.dtype, m: int, n: int, rest: tuple[int, ...]) -> Any:
-    """``y[r] = the sum of g[j] with i[j] = r`` for r below n, of m rows of the shape `rest`, as a function of the arrays."""
-    width = prod(rest)
-    if not (m and n and width) or max(m, n) * width > MOST:
+def _prepare_line(xd: np.dtype, shape: tuple[int, ...], m: int) -> Any:
+    """Entries ``x[..., i]`` of the last axis by a contiguous vector of m indices, as a function of the arrays."""
+    n, out = shape[-1], (*shape[:-1], m)
+    rows = prod(shape[:-1])
+    if not (rows and n and m) or rows * max(n, m) > MOST:
         raise NotSupported
-    f, zeros = _code("add", _floats(xd)), np.zeros((1, n, width), xd)
-    threads, new, out, size = runtime.pool, np.empty, (n, *rest), _scratch(1, n, width, np.float64).size
+    f, threads, new, sizes = _code("take", _moved(xd), "line"), runtime.pool, np.empty, (rows, n, m, 1, 0, 1, 0)
+
+    def line(x: np.ndarray, i: np.ndarray) -> Any:
+        if not i.flags.c_contiguous or not i.flags.aligned:
+            return None
+        y = new(out, xd)
+        return None if f(threads(), x, i, y, *sizes) is False else y
+
+    return line
+
+
+def _prepare_sums(xd: np.dtype, lead: tuple[int, ...], m: int, n: int, rest: tuple[int, ...]) -> Any:
+    """``y[a, r] = the sum of g[a, j] with i[j] = r`` for r below n, of m rows of the shape `rest`, as a function of the arrays."""
+    width, rows = prod(rest), prod(lead)
+    if not (m and n and width and rows):
+        raise NotSupported
+    threads, new, out = runtime.pool, np.empty, (*lead, n, *rest)
+    if rows == 1 and FEW * m <= n and m * width <= MOST and n * width <= MANY:
+        few = _code("add_few", _floats(xd))
+
+        def few_sums(g: np.ndarray, i: np.ndarray) -> Any:
+            if not i.flags.c_contiguous or not i.flags.aligned:
+                return None
+            y = empty(out, xd)
+            y.fill(0)
+            return None if few(threads(), i, g, y, empty((n * width,), np.float64), m, width) is False else y
+
+        return few_sums
+    if rows * max(m, n) * width > MOST:
+        raise NotSupported
+    if m * width >= LEAST and width > 1 and rows == 1:
+        add, sort, place = _code("add_rows", _floats(xd)), _code("order"), np.dtype(np.int64)
+
+        def sorted_sums(g: np.ndarray, i: np.ndarray) -> Any:
+            if not i.flags.c_contiguous or not i.flags.aligned:
+                return None
+            start, order, y = new(n + 1, place), new(m, place), new(out, xd)
+            if sort(threads(), i, start, new(n + 1, place), order, n, m, 1) is False:
+                return None
+            return None if add(threads(), start, order, g, y, n, width) is False else y
+
+        return sorted_sums
+    f, base = _code("add", _floats(xd)), (rows, n, width)
+    kept = np.zeros(base, xd) if prod(base) <= LEAST else None
+    size = _scratch(rows, n, width, np.float64).size
 
     def sums(g: np.ndarray, i: np.ndarray) -> Any:
         if not i.flags.c_contiguous or not i.flags.aligned:
             return None
-        y = new(out, xd)
-        done = f(threads(), zeros, i, g, y, new(size), 1, n, m, width, 0, 1, 0)
+        y, zeros = new(out, xd), np.zeros(base, xd) if kept is None else kept
+        done = f(threads(), zeros, i, g, y, new(size), rows, n, m, width, 0, 1, 0)
         return None if done is False else y
 
     return sums
 
 
-_at, _outside, _sums = Calls(_prepare_at), Calls(_prepare_outside), Calls(_prepare_sums)
+_at, _outside, _sums, _line = Calls(_prepare_at), Calls(_prepare_outside), Calls(_prepare_sums), Calls(_prepare_line)
 
 
-def summing(xd: np.dtype, m: int, n: int, rest: tuple[int, ...]) -> Any:
+def line(x: np.ndarray, i: np.ndarray) -> Any:
+    """The function of `_prepare_line` for arrays like these, or None."""
+    return _line[x.dtype, x.shape, i.size] if i.dtype == np.int64 and i.ndim == 1 else None
+
+
+def summing(xd: np.dtype, lead: tuple[int, ...], m: int, n: int, rest: tuple[int, ...]) -> Any:
     """The function of `_prepare_sums`, or None."""
-    return _sums[xd, m, n, rest]
+    return _sums[xd, lead, m, n, rest]
 
 
 def at(what: str, x: np.ndarray, i: np.ndarray, dim: int) -> Any:
@@ -540,10 +639,12 @@ __all__ = [
     "add",
     "add_rows",
     "at",
+    "bags",
     "bisect",
     "count",
     "extreme",
     "last",
+    "line",
     "outside",
     "outside_of",
     "put",

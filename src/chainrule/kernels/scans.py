@@ -116,20 +116,35 @@ def scan(x: np.ndarray, dim: int, what: str, back: bool = False, factor: np.ndar
 
 
 def build_extreme(name: str, largest: bool) -> Kernel:
-    """``y[a, i, b]``: where the greatest (or smallest) of x[a, 0 .. i, b] stands, the last of equals; a NaN stays."""
+    """``y[a, i]``: where the greatest (or smallest) of x[a, 0 .. i] stands, the last of equals; a NaN stays."""
     t = BY_NAME[name]
     k = Kernel(f"running_{'max' if largest else 'min'}_{name}", compute_type(t) if t.kind == "f" else f64)
     x, y = k.array("x", t), k.array("y", i64)
     k1, n, k2 = k.size("k1"), k.size("n"), k.size("k2")
-    with k.grid(k1 * k2, cost=n * 4) as g:
-        base = g // k2 * n * k2 + g % k2
-        best, at = k.var(k.compute if t.kind == "f" else t, x[base]), k.var(i64, 0)
+    own = k.compute if t.kind == "f" else t
+
+    def along(bases: list[Value]) -> None:
+        """Several sequences at a time: each waits for its last comparison."""
+        states = [(base, k.var(own, x[base]), k.var(i64, 0)) for base in bases]
         with k.loop(0, n) as i:
-            v, old = x[base + i * k2], best.get()
-            better = ((v >= old) if largest else (v <= old)) | v.ne(v)
-            best.set(k.select(better, v, old))
-            at.set(k.select(better, i, at.get()))
-            y[base + i * k2] = at.get()
+            for base, best, at in states:
+                here = base + i * k2
+                v, old = x[here], best.get()
+                better = ((v >= old) if largest else (v <= old)) | v.ne(v)
+                best.set(k.select(better, v, old))
+                at.set(k.select(better, i, at.get()))
+                y[here] = at.get()
+
+    with k.grid((k1 * k2 + (ROWS - 1)) // ROWS, cost=n * 4 * ROWS) as g:
+        first = g * ROWS
+
+        def base(e: Value) -> Value:
+            return e // k2 * n * k2 + e % k2
+
+        with k.when(first + ROWS <= k1 * k2):
+            along([base(first + r) for r in range(ROWS)])
+        with k.when(first + ROWS > k1 * k2), k.loop(first, k1 * k2) as one:
+            along([base(one)])
     return k
 
 

@@ -31,7 +31,7 @@ ROWS = 4  # entries of a sequence that are read at a time
 FEW = 8  # entries up to which a sequence stays in registers
 SHORT = 16  # sequences that do not fill a vector: their neighbours do
 
-PLAIN, ABS, SQUARE, FACTOR = "x", "abs", "square", "factor"
+PLAIN, ABS, SQUARE, FACTOR, VALID = "x", "abs", "square", "factor", "valid"
 
 
 def _plus(k: Kernel, term: str, total: Value | None, v: Value, m: Value | None) -> Value:
@@ -39,8 +39,13 @@ def _plus(k: Kernel, term: str, total: Value | None, v: Value, m: Value | None) 
     v = v if m is None else v - m
     if term is SQUARE:
         return v * v if total is None else k.fma(v, v, total)
-    v = abs(v) if term is ABS else v
+    v = _term(k, term, v)
     return v if total is None else _join(term, total, v)
+
+
+def _term(k: Kernel, term: str, v: Value) -> Value:
+    """What is added of an entry, or multiplied."""
+    return abs(v) if term is ABS else k.select(v.eq(v), v, 0.0) if term is VALID else v
 
 
 def _join(term: str, a: Value, b: Value) -> Value:
@@ -67,7 +72,7 @@ def _rows(k: Kernel, x: Array, m: Array | None, y: Array, term: str, unit: bool)
                 if term is SQUARE:
                     acc.fma(v, v)
                 else:
-                    acc.add(abs(v) if term is ABS else v)
+                    acc.add(_term(k, term, v))
             with k.when(b + BLOCK <= count):
                 acc.carry()
         y[g] = acc.total()
@@ -187,7 +192,7 @@ def build(name: str, loops: str, term: str, shifted: bool, unit: bool) -> Kernel
     # Squares, products and differences are taken in double precision: they neither overflow nor lose what the sum keeps.
     k = Kernel(
         f"sum_{term}{'_shifted' if shifted else ''}_{loops}{'' if unit else '_apart'}_{name}",
-        compute_type(xd) if term in (PLAIN, ABS) and not shifted else f64,
+        compute_type(xd) if term in (PLAIN, ABS, VALID) and not shifted else f64,
     )
     source = k.strided("x", xd)
     mean = k.array("m", f64) if shifted else None
@@ -262,7 +267,7 @@ def _next(term: str) -> str:
 
 
 def along(x: np.ndarray, axes: tuple[int, ...], term: str, mean: np.ndarray | None, yd: np.dtype) -> np.ndarray:
-    """The sums of `x`, ``|x|`` or ``(x - mean)**2`` over neighbouring axes, kept as 1; `mean` is contiguous and of type float64.
+    """The sums of `x`, ``|x|``, ``(x - mean)**2`` or of what is not NaN over neighbouring axes, kept as 1; `mean` is contiguous and of type float64.
 
     Its summed dims are 1. With it, sums are taken in double precision from the first entry on.
     """
@@ -282,6 +287,41 @@ def along(x: np.ndarray, axes: tuple[int, ...], term: str, mean: np.ndarray | No
     if done is False:
         raise NotSupported
     return y[0] if pieces == 1 else along(y, (0,), _next(term), None, yd)[0]
+
+
+def _prepare_at(
+    xd: np.dtype, shape: tuple[int, ...], dim: tuple[int, ...], keepdim: bool, term: str, yd: np.dtype
+) -> Any:
+    """The sums over `dim` of contiguous arrays of a shape, in one stage and one piece, as a function; None where they lie otherwise."""
+    todo, n = stages(shape, dim), len(shape)
+    if len(todo) != 1 or 0 in shape:
+        raise NotSupported
+    size, strides = kernel_type(xd).size, []
+    for s in reversed(shape):
+        strides.append(size)
+        size *= s
+    f, sizes = _prepare(xd, shape, tuple(reversed(strides)), todo[0], term, False, yd)
+    if f is None or sizes[0] != 1:
+        raise NotSupported
+    _, rest, numbers, _ = sizes
+    out = rest if keepdim else tuple([s for d, s in enumerate(shape) if d not in dim and d - n not in dim])
+    threads = runtime.pool
+
+    def go(x: np.ndarray) -> Any:
+        if not x.flags.c_contiguous or not x.flags.aligned:
+            return None
+        y = empty(out, yd)
+        return None if f(threads(), x, y, *numbers) is False else y
+
+    return go
+
+
+_at = Calls(_prepare_at)
+
+
+def at(x: np.ndarray, dim: tuple[int, ...], keepdim: bool, term: str, wide: bool = False) -> Any:
+    """The function of `_prepare_at` for arrays like `x`, with results in float64 if `wide`; None where there is none."""
+    return _at[x.dtype, x.shape, dim, keepdim, term, F64 if wide else x.dtype]
 
 
 @lru_cache(1024)

@@ -351,3 +351,50 @@ def test_the_table_of_errors_finds_none_worse_than_pytorchs(capsys):
     assert precision.main(["reductions", "--sizes", "1e4", "--types", "float32", "--only", "sum,var,cumsum"]) == 0
     assert "0 of them worse" in capsys.readouterr().out
     assert precision.main(["nothing"]) == 2
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        [1e-30, 1e-30, 1.0],
+        [0.0, 2.0, 3.0],
+        [0.0, 0.0, 3.0],
+        [1e30, 1e30, 1e-30],
+        [2.0, -3.0, 0.5],
+        [1e-20] * 40,
+        [1e20] * 3,
+    ],
+)
+@pytest.mark.parametrize("others", [None, [0.0, 1.0], [1.0, 1.0], [1e-38, 1e-38]])
+def test_derivatives_of_products_beyond_the_range_of_the_whole(row, others):
+    """The product of all may be 0 or infinite where that of all but one is not."""
+    rows = [row] if others is None else [row, (others * len(row))[: len(row)]]
+    x = np.array(rows, np.float32)
+    with np.errstate(over="ignore", under="ignore"):
+        want = [[np.delete(r.astype(np.longdouble), k).prod() for k in range(len(r))] for r in x]
+        want = np.array(want, np.longdouble).astype(np.float32)
+    t = cr.tensor(x, requires_grad=True)
+    t.prod(1).sum().backward()
+    np.testing.assert_allclose(t.grad.numpy(), want, rtol=1e-6, atol=1e-45)
+
+
+@pytest.mark.parametrize("shape", [(8, 8), (128, 128), (3, 2000), (40, 1, 300)])
+def test_sums_without_nan_of_any_size(shape):
+    x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    x[np.random.default_rng(1).random(shape) < 0.3] = np.nan
+    t = cr.tensor(x, requires_grad=True)
+    for dim in (None, *range(len(shape))):
+        np.testing.assert_allclose(
+            t.nansum(dim).detach().numpy(), np.nansum(x.astype(np.float64), dim), rtol=2e-6, atol=2e-5
+        )
+    t.nansum().backward()
+    np.testing.assert_array_equal(t.grad.numpy(), ~np.isnan(x))
+
+
+def test_running_extremes_of_many_sequences():
+    x = np.random.default_rng(0).integers(0, 50, (19, 70, 3)).astype(np.float32)
+    x[3, 20:30] = np.nan
+    for dim in range(3):
+        values, indices = cr.tensor(x).cummax(dim)
+        np.testing.assert_array_equal(values.numpy(), np.maximum.accumulate(x, dim))
+        np.testing.assert_array_equal(np.take_along_axis(x, indices.numpy(), dim), values.numpy())

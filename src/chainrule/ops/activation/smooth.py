@@ -20,15 +20,16 @@ from ...core.shapes import wrap_dim
 from ...core.straight import straight
 from ...core.tensor import Tensor
 from ..elementwise.compare import clamp_p
-from ..elementwise.elementary import _sigmoid, exp, km, ks, reciprocal, sigmoid, tanh, tanh_slope
-from ..elementwise.formulas import smooth
+from ..elementwise.elementary import _sigmoid, exp, km, ks, reciprocal, sigmoid, sigmoid_pull, tanh, tanh_slope
+from ..elementwise.formulas import compiled, smooth
 from ..elementwise.numbers import varies
 from ..elementwise.parts import abs, sgn
 from ..elementwise.select import where
 from ..linalg.matmul import rounded_once
 from ..random.generator import draw
 from ..reduce.extrema import amax
-from ..reduce.reductions import _soft, log_softmax_p, softmax_p
+from ..reduce.reductions import _soft, is_nested, log_softmax_p, softmax_p
+from ..shape.slices import cat_p, slice_p
 from ..special.erf import bell, plain_ndtr
 from .piecewise import finish, in_place_function, need_float
 
@@ -373,6 +374,53 @@ def tanhshrink(input: Tensor) -> Tensor:
     return tanhshrink_p.bind(_floating(input))
 
 
+SMALL = 1 << 12  # elements below which a copy of a half costs less than finding the loop for it
+_gated = compiled("gated", lambda a, b: a * sigmoid.body(b), lambda k, a, b: a * km().sigmoid(k, b))
+
+
+@op("glu")
+def glu_p(x: Any, *, dim: int) -> Any:
+    """``a * sigmoid(b)`` with `a` and `b` the halves of `dim`."""
+    return _gate([x], {"dim": dim})(x)
+
+
+def _gate(xs: list[Any], kw: dict[str, Any]) -> Any:
+    x = xs[0]
+    a, b = [(..., *key) for key in _keys(x.shape[kw["dim"] :])]
+    if x.size >= SMALL or x.dtype not in dt.REALS:
+        return lambda x: _gated(x[a], x[b])
+    s = sigmoid.settled(sigmoid.direct, [x[b].copy()], {}) or sigmoid.body
+    return lambda x: x[a] * s(x[b].copy())
+
+
+glu_p.special = _gate
+
+
+def _keys(shape: Any) -> tuple[Any, Any]:
+    """The halves of the first of some dims."""
+    n, rest = shape[0], (slice(None),) * (len(shape) - 1)
+    return (slice(n // 2), *rest), (slice(n // 2, n), *rest)
+
+
+def _halves(x: Any, dim: int) -> tuple[Any, Any]:
+    old = tuple(x.shape[dim:])
+    a, b = _keys(old)
+    return slice_p(x, key=a, old=old), slice_p(x, key=b, old=old)
+
+
+@glu_p.jvp
+def _(t: Any, y: Any, x: Any, *, dim: int) -> Any:
+    (ta, tb), (a, b) = _halves(t[0], dim), _halves(x, dim)
+    return ta * sigmoid.bind(b) + a * sigmoid_pull.bind(tb, b)
+
+
+@glu_p.vjp
+def _(g: Any, y: Any, x: Any, *, dim: int) -> Any:
+    a, b = (v.conj() for v in _halves(x, dim))
+    n = g.shape[dim]
+    return (cat_p(g * sigmoid.bind(b), sigmoid_pull.bind(g * a, b), dim=dim, ns=(n, n)),)
+
+
 @public("nn.functional.glu _C._nn.glu")
 @straight
 @rounded_once
@@ -387,7 +435,9 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
         raise RuntimeError(
             f"glu: Halving dimension must be even, but dimension {d + input.ndim} of input {list(input.shape)} is size {n}"
         )
-    return input.narrow(d, 0, n // 2) * sigmoid.bind(input.narrow(d, n // 2, n // 2))
+    if is_nested(input):
+        return input.narrow(d, 0, n // 2) * sigmoid.bind(input.narrow(d, n // 2, n // 2))
+    return glu_p.bind(input, dim=d)
 
 
 # -- softmax in nn.functional -------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from ..elementwise.select import where, where_p
 from ..shape.in_each import in_each, same_size, whole_nest
 from .gather import check_range_p, gather
 from .getitem import index_write
-from .rows import add_rows_p, put_rows, set_rows_p, take_rows_p, wrap_index_p
+from .rows import add_rows_p, blank, put_rows, set_rows_p, take_rows_p, wrap_index_p
 
 # -- rows of one dim --------------------------------------------------------------------------------------------------
 
@@ -38,11 +38,11 @@ def _vector(name: str, index: Any, allow: tuple[dt.DType, ...] = (dt.int64, dt.i
 
 
 def _rows_first(x: Tensor, d: int) -> Tensor:
-    return x.reshape(1) if x.ndim == 0 else x.movedim(d, 0)
+    return x.reshape(1) if x.ndim == 0 else x if d == -x.ndim else x.movedim(d, 0)
 
 
 def _back(y: Tensor, like: Tensor, d: int) -> Tensor:
-    return y.reshape(()) if like.ndim == 0 else y.movedim(0, d)
+    return y.reshape(()) if like.ndim == 0 else y if d == -like.ndim else y.movedim(0, d)
 
 
 def _source(name: str, input: Tensor, d: int, index: Tensor, source: Tensor) -> Tensor:
@@ -55,7 +55,7 @@ def _source(name: str, input: Tensor, d: int, index: Tensor, source: Tensor) -> 
     if source.ndim == 0:
         if n != 1:
             raise RuntimeError(f"{name}(): when source is scalar, index should have one element (got {n})")
-        return source.reshape(1) if input.ndim <= 1 else source.reshape((1,) * input.ndim).movedim(d, 0)
+        return source.reshape((1,) * max(input.ndim, 1))
     if source.ndim != max(input.ndim, 1):
         raise RuntimeError(
             f"{name}(): source tensor shape must match self tensor shape, excluding the specified dimension. "
@@ -70,7 +70,7 @@ def _source(name: str, input: Tensor, d: int, index: Tensor, source: Tensor) -> 
             f"{name}(): Source/destination tensor must have same slice shapes. Destination {list(input.shape)}, "
             f"source {list(source.shape)} at dimension {d + source.ndim}"
         )
-    return source.movedim(d, 0)
+    return source if d == -source.ndim else source.movedim(d, 0)
 
 
 def _row_numbers(name: str, index: Tensor, n: int, d: int) -> Tensor:
@@ -121,10 +121,11 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
             raise RuntimeError(
                 f"index_fill: Converting complex Scalar to non-complex type {input.dtype} is not supported"
             )
-        v = constant(np.asarray(value).astype(input.dtype.np), input)
+        v = value
     x = _rows_first(input, d)
     i = wrap_index_p(i, n=x.shape[0], dim=d)
-    return _back(put_rows(x, i, v.expand(i.shape[0], *x.shape[1:])), input, d)
+    shape = (i.shape[0], *x.shape[1:])
+    return _back(put_rows(x, i, v.expand(*shape) if isinstance(value, Tensor) else blank(shape, x, v)), input, d)
 
 
 @public("take_along_dim", methods="take_along_dim")

@@ -11,11 +11,12 @@ from ...core.declare import op
 from ...core.primitives import clone_p
 from ...core.registry import public
 from ...core.samples import Given, S, sample
-from ...core.shapes import constant, wrap_dim, zeros
+from ...core.shapes import constant, wrap_dim
 from ...core.straight import straight
 from ...core.tensor import Tensor
 from ..elementwise.select import where_p
 from . import moving
+from .rows import blank
 
 
 @op("gather", batch="expand", grows="old", moves=True)
@@ -41,10 +42,6 @@ scatter_p.special = lambda xs, kw: moving.quickly(moving.scatter, "put", xs, kw[
 scatter_add_p.special = lambda xs, kw: moving.quickly(moving.scatter_add, "add", xs, kw["dim"])
 
 
-def _zeros(shape: Any, like: Any) -> Any:
-    return zeros(tuple(shape), like.dtype)
-
-
 def padded(v: Any, ss: tuple[int, ...]) -> Any:
     """`v` as the leading block of zeros of sizes `ss`."""
     if tuple(v.shape) == ss:
@@ -55,7 +52,7 @@ def padded(v: Any, ss: tuple[int, ...]) -> Any:
 
 
 gather_p.jvp([lambda t, y, x, i, *, dim, old: gather_p(t, i, dim=dim, old=old), None])
-gather_p.vjp([lambda g, y, x, i, *, dim, old: scatter_add_p(_zeros(old, g), i, g, dim=dim, ss=tuple(g.shape)), None])
+gather_p.vjp([lambda g, y, x, i, *, dim, old: scatter_add_p(blank(old, g), i, g, dim=dim, ss=tuple(g.shape)), None])
 
 
 @scatter_add_p.jvp
@@ -85,7 +82,7 @@ def _(g: Any, y: Any, x: Any, i: Any, src: Any, *, dim: int, ss: tuple[int, ...]
         old = tuple(g.shape)
         return padded(where_p.bind(scatter_winners_p(i, dim=dim, old=old), gather_p(g, i, dim=dim, old=old), 0), ss)
 
-    return lambda: scatter_p(g, i, _zeros(i.shape, g), dim=dim, ss=tuple(i.shape)), None, written
+    return lambda: scatter_p(g, i, blank(i.shape, g), dim=dim, ss=tuple(i.shape)), None, written
 
 
 def check_index(name: str, input: Tensor, dim: int, index: Tensor, src: Any = None, like: str = "input") -> int:

@@ -461,10 +461,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
         from ...payloads.sparse import shape_forms
 
         return shape_forms.index_select(input, d + n, i)
-    if d == -n:
-        return take_rows_p.bind(input, i, r=n - 1, s=1, n=input.shape[0])
-    x = input.movedim(d, 0)
-    return take_rows_p(x, i, r=n - 1, s=1, n=x.shape[0]).movedim(0, d)
+    return take_rows_p.bind(input, i, r=-d - 1, s=1, n=input.shape[d])
 
 
 # -- samples ------------------------------------------------------------------------------------------------------------

@@ -10,10 +10,11 @@ import numpy as np
 from ...core import dtypes as dt
 from ...core.batching import lift_rank
 from ...core.declare import op
-from ...core.shapes import zeros
+from ...core.dispatch import innermost
+from ...core.shapes import constant, zeros
 from ...core.sizes import SEEN
 from ...core.tensor import Tensor
-from ...kernels.indexing import LEAST
+from ...kernels.indexing import LEAST, MOST
 from ..elementwise.select import where_p
 from . import moving
 from .moving import sums, take
@@ -71,12 +72,25 @@ take_rows_p.__doc__ = "Rows `i` of the `n` rows of `x`."
 
 
 def _taken(xs: list[Any], kw: dict[str, Any]) -> Any:
-    """NumPy's own call, where there are no leading axes to be matched."""
+    """One call of NumPy's, or on larger arrays of compiled code, where there are no leading axes to be matched."""
     x, i = xs
-    axis = x.ndim - kw["r"] - 1
-    if i.ndim != kw["s"] or x.size >= LEAST or not (i.size and x.size):
+    r = kw["r"]
+    axis = x.ndim - r - 1
+    if i.ndim != kw["s"] or not (i.size and x.size):
         return None
-    return lambda x, i: x.take(i, axis)
+    if x.size < LEAST:
+        return lambda x, i: x.take(i, axis)
+    if max(x.size, i.size * (x.size // x.shape[axis])) > MOST:
+        return None
+    line = moving.indexing.line(x, i) if r == 0 and x.ndim > 1 else None
+
+    def taken(x: Any, i: Any) -> Any:
+        if not x.flags.c_contiguous:
+            return _take(x, i, **kw)
+        y = None if line is None else line(x, i)
+        return x.take(i, axis) if y is None else y
+
+    return taken
 
 
 take_rows_p.special = _taken
@@ -98,6 +112,10 @@ def spread(x: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _add(g: Any, i: Any, *, n: int, r: int, s: int) -> Any:
+    go = _summed([g, i], {"n": n, "r": r, "s": s})
+    y = go(g, i) if go is not None and g.flags.c_contiguous else None
+    if y is not None:
+        return y
     lead, li = _lead(g, r + s), _lead(i, s)
     if lead != li:
         lead = np.broadcast_shapes(lead, li)
@@ -119,9 +137,10 @@ def _summed(xs: list[Any], kw: dict[str, Any]) -> Any:
     """By one call of compiled code: the sums of `sums`, rounded once."""
     g, i = xs
     n, r, s = kw["n"], kw["r"], kw["s"]
-    if g.ndim != r + s or i.ndim != s or g.dtype not in dt.REALS or g.dtype in dt.HALVES:
+    if i.ndim != s or i.dtype != np.int64 or g.dtype not in dt.REALS or g.dtype in dt.HALVES:
         return None
-    return moving.indexing.summing(g.dtype, i.size, n, g.shape[s:]) if i.dtype == np.int64 else None
+    lead = g.ndim - r - s
+    return moving.indexing.summing(g.dtype, g.shape[:lead], i.size, n, g.shape[lead + s :])
 
 
 def _add_quickly(xs: list[Any], kw: dict[str, Any]) -> Any:
@@ -153,11 +172,11 @@ def _set_quickly(xs: list[Any], kw: dict[str, Any]) -> Any:
     """One assignment of NumPy's, where there are no leading axes to be matched."""
     x, i, v = xs
     r, s = kw["r"], kw["s"]
-    if x.ndim != r + 1 or i.ndim != s or v.shape != i.shape + x.shape[1:] or x.size >= LEAST:
+    if x.ndim != r + 1 or i.ndim != s or v.shape != i.shape + x.shape[1:] or max(x.size, v.size) > MOST:
         return None
 
     def put(x: Any, i: Any, v: Any) -> Any:
-        y = x.copy()
+        y = x.copy()  # in row-major order
         y[i] = v
         return y
 
@@ -208,7 +227,7 @@ def _(g: Any, y: Any, x: Any, i: Any, v: Any, *, r: int, s: int) -> Any:
         shape = (*i.shape, *g.shape[g.ndim - r :])
         if SEEN and g.is_nested:  # the rows of components: with a dim for these, and theirs in front
             shape = tuple(take_rows_p(g, i, r=r, s=s, n=g.shape[g.ndim - r - 1]).shape)
-        return set_rows_p(g, i, zeros(shape, g.dtype), r=r, s=s)
+        return set_rows_p(g, i, blank(shape, g), r=r, s=s)
 
     return kept, None, written
 
@@ -233,6 +252,21 @@ def _wrapped(xs: list[Any], kw: dict[str, Any]) -> Any:
 
 
 wrap_index_p.special = _wrapped
+
+
+@op("blank", grows="shape", differentiable=False)
+def blank_p(like: Any, *, shape: tuple[int, ...], value: Any = 0) -> Any:
+    """An array of a shape and of the type of `like` that holds one number."""
+    y = np.empty(shape, like.dtype)
+    y.fill(value)
+    return y
+
+
+def blank(shape: Any, g: Tensor, value: Any = 0) -> Tensor:
+    """A tensor of a shape, of the type of `g`, that holds one number: by an op where it can be, so that no code keeps it."""
+    if SEEN or type(innermost(g)) is not np.ndarray:
+        return zeros(tuple(shape), g.dtype) if value == 0 else constant(value, g).expand(*shape)
+    return blank_p.bind(g, shape=tuple(shape), value=value)
 
 
 def put_rows(x: Tensor, i: Tensor, v: Tensor) -> Tensor:

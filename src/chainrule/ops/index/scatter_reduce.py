@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from ... import kernels
 from ...core import dtypes as dt
-from ...core.declare import op
+from ...core.declare import fused, op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import constant, wrap_dim, zeros
+from ...core.sizes import SEEN
 from ...core.straight import straight
 from ...core.tensor import Tensor
 from ..elementwise.select import where
@@ -24,7 +26,7 @@ from ..shape.slices import cat
 from . import moving
 from .along import _source, _vector
 from .gather import at_least_1d, check_index, check_range_p, gather_p, scatter_add_p
-from .rows import add_rows_p
+from .rows import add_rows_p, blank, take_rows_p
 
 _NAMES = ("sum", "prod", "mean", "amax", "amin")
 
@@ -68,17 +70,17 @@ def _extremum(name: str, fn: Any) -> Any:
         from_src = ((s == top) | ((s != s) & (top != top))).to(d)  # a NaN result comes from the NaNs
         own = (x == y) | ((x != x) & (y != y))
         if not include:
-            hit = scatter_add_p(zeros(old, d), i, from_src * 0 + 1, dim=dim, ss=tuple(i.shape)) > 0
+            hit = scatter_add_p(blank(old, from_src), i, from_src * 0 + 1, dim=dim, ss=tuple(i.shape)) > 0
             own = own & ~hit
         own = own.to(d)
-        return own, from_src, own + scatter_add_p(zeros(old, d), i, from_src, dim=dim, ss=tuple(i.shape))
+        return own, from_src, own + scatter_add_p(blank(old, from_src), i, from_src, dim=dim, ss=tuple(i.shape))
 
     @p.jvp
     def _(t: Any, y: Any, x: Any, i: Any, src: Any, *, dim: int, include: bool) -> Any:
         own, part, count = share(y, x, i, src, dim, include, t[0])
         ts = t[2] if t[2].shape == i.shape else t[2][tuple(slice(0, m) for m in i.shape)]
         return (
-            t[0] * own + scatter_add_p(zeros(tuple(y.shape), t[0].dtype), i, ts * part, dim=dim, ss=tuple(i.shape))
+            t[0] * own + scatter_add_p(blank(y.shape, t[0]), i, ts * part, dim=dim, ss=tuple(i.shape))
         ) / count
 
     @p.vjp
@@ -295,6 +297,32 @@ def segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None = None, 
 public("_segment_reduce", out=False)(segment_reduce)
 
 
+def _bags(w: Any, i: Any, lengths: Any, *, n: int, bags: int) -> tuple[Any, ...]:
+    """The sums of rows `i` of the `n` of a table, as many in each of the bags as its length says."""
+    places = segment_ids_p(lengths, n=i.shape[-1])
+    return (add_rows_p(take_rows_p(w, i, r=1, s=1, n=n), places, n=bags, r=1, s=1),)
+
+
+def _bags_kernel(w: Any, i: Any, lengths: Any, *, n: int, bags: int) -> tuple[Any, ...]:
+    if w.ndim != 2 or i.ndim != 1 or lengths.shape != (bags,):
+        raise kernels.NotSupported
+    return (kernels.indexing.bags(w, i, lengths),)
+
+
+bags_p = fused("bags", _bags, lambda **kw: (2, 1, 1), lambda **kw: (2,), _bags_kernel)
+
+
+@bags_p.jvp
+def _(t: Any, y: Any, w: Any, i: Any, lengths: Any, *, n: int, bags: int) -> Any:
+    return bags_p(t[0], i, lengths, n=n, bags=bags)
+
+
+@bags_p.vjp
+def _(g: Any, y: Any, w: Any, i: Any, lengths: Any, *, n: int, bags: int) -> Any:
+    places = segment_ids_p(lengths, n=i.shape[-1])
+    return add_rows_p(take_rows_p(g[0], places, r=1, s=1, n=bags), i, n=n, r=1, s=1), None, None
+
+
 @public("nn.functional.embedding_bag", out=False)
 @straight
 def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None, norm_type: float = 2,
@@ -352,6 +380,14 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     pad = None if padding_idx is None else padding_idx % n
     # Entries after the last offset fall into one more bag, which is dropped.
     total, bags = input.shape[0], lengths.shape[0] + include_last_offset
+    alike = mode != "max" and pad is None and per_sample_weights is None and not (sparse or scale_grad_by_freq)
+    if alike and max_norm is None and weight.dtype in (dt.float32, dt.float64) and not include_last_offset and not SEEN:
+        try:
+            i = check_range_p.bind(input.to(dt.int64), n=n, name="embedding_bag", dim=0)
+        except RuntimeError as e:
+            raise RuntimeError(f"embedding_bag: Expected idx >= 0 && idx < num_embeddings ({n}): {e}") from None
+        y = bags_p(weight, i, lengths, n=n, bags=bags)[0]
+        return y / lengths.clamp(min=1).to(y.dtype).unsqueeze(-1) if mode == "mean" else y
     try:
         rows = embedding(input, weight, None, max_norm, norm_type, scale_grad_by_freq, sparse)
     except IndexError as e:

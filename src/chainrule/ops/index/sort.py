@@ -21,6 +21,7 @@ from ...kernels import indexing
 from ...kernels.ordering import LEAST
 from ..shape.in_each import nest_like, whole_nest
 from .gather import check_range_p, gather_p, scatter_p
+from .rows import blank
 
 
 class Sorted(NamedTuple):
@@ -75,7 +76,7 @@ def _(t: Any, y: Any, x: Any, *, dim: int, descending: bool, old: tuple[int, ...
 
 @sort_p.vjp
 def _(g: Any, y: Any, x: Any, *, dim: int, descending: bool, old: tuple[int, ...]) -> Any:
-    return (scatter_p(zeros(old, g[0].dtype), y[1], g[0], dim=dim, ss=old),)  # every position occurs once
+    return (scatter_p(blank(old, g[0]), y[1], g[0], dim=dim, ss=old),)  # every position occurs once
 
 
 @op("top", integer_outputs=(1,), grows="old")
@@ -106,7 +107,7 @@ def _(t: Any, y: Any, x: Any, *, k: int, dim: int, largest: bool, old: tuple[int
 @top_p.vjp
 def _(g: Any, y: Any, x: Any, *, k: int, dim: int, largest: bool, old: tuple[int, ...]) -> Any:
     # Every position occurs once: what is written there is the sum.
-    return (scatter_p(zeros(old, g[0].dtype), y[1], g[0], dim=dim, ss=tuple(g[0].shape)),)
+    return (scatter_p(blank(old, g[0]), y[1], g[0], dim=dim, ss=tuple(g[0].shape)),)
 
 
 @public("sort", methods="sort")

@@ -24,7 +24,7 @@ from ..elementwise.parts import abs, real, sgn
 from ..elementwise.power import pow_p
 from ..elementwise.publish import zeros_like
 from ..elementwise.select import where
-from ..reduce.adding import ABS, SQUARE, folded, shape_of, total
+from ..reduce.adding import ABS, LARGE, SQUARE, folded, shape_of, total
 from ..reduce.reductions import axes, spread, sum, sum_p, wide, widen
 
 INF = math.inf
@@ -83,7 +83,23 @@ def vector_norm_p(x: Any, *, ord: float, dim: tuple[int, ...], keepdim: bool, ol
         return np.asarray(y).astype(d, copy=False).reshape(shape_of(x.shape, dim, keepdim))
 
 
-vector_norm_p.special = _folded
+def _quickly(xs: list[Any], kw: dict[str, Any]) -> Any:
+    """One call of compiled code: of larger arrays of float32, of which no square is out of the range of float64."""
+    x, p = xs[0], kw["ord"]
+    if (go := _folded(xs, kw)) is not None or p not in (1, 2) or x.size < LARGE or x.dtype != np.float32:
+        return go
+    sums = kernels.sums.at(x, kw["dim"], kw["keepdim"], SQUARE if p == 2 else ABS, True)
+    if sums is None:
+        return None
+
+    def quick(x: Any) -> Any:
+        s = sums(x)
+        return vector_norm_p.body(x, **kw) if s is None else (np.sqrt(s, s) if p == 2 else s).astype(np.float32)
+
+    return quick
+
+
+vector_norm_p.special = _quickly
 
 
 def _slope(x: Any, y: Any, p: float, dim: Any, keepdim: bool, old: Any) -> Any:

@@ -22,6 +22,7 @@ from ..elementwise.elementary import exp, km, log, log1p
 from ..elementwise.formulas import compiled, smooth
 from ..elementwise.numbers import varies
 from ..elementwise.parts import abs
+from ..elementwise.power import square_p
 from ..elementwise.publish import zeros_like
 from ..elementwise.select import where
 from ..linalg.matmul import rounded_once
@@ -97,7 +98,7 @@ def mse_loss(
     """``(input - target)**2``."""
     r = reduction_of(reduction, size_average, reduce)
     d = difference("mse_loss", input, target)
-    return weighted(d * d, weight, input, r)
+    return weighted(square_p.bind(d), weight, input, r)
 
 
 @public("nn.functional.l1_loss", out=False)
@@ -151,7 +152,8 @@ def smooth_l1_loss(
     d = difference("smooth_l1_loss", input, target)
     if beta == 0:
         return reduced(abs.bind(d), r)
-    return reduced(_huber(d, beta) / beta, r)
+    loss = reduced(_huber(d, beta), r)  # of many numbers, one is divided
+    return loss if type(beta) is float and beta == 1 else loss / beta
 
 
 def _huber(d: Tensor, delta: Any) -> Tensor:

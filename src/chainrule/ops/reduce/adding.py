@@ -14,15 +14,17 @@ import numpy as np
 from ... import kernels
 from ...core import dtypes as dt
 from ...core.types import FLOAT_NUMS
-from ...kernels.sums import ABS, FACTOR, PLAIN, SQUARE
+from ...kernels.sums import ABS, FACTOR, PLAIN, SQUARE, VALID
 
 __all__ = [
     "ABS",
     "FACTOR",
     "PLAIN",
     "SQUARE",
+    "VALID",
     "WIDER",
     "add",
+    "adds",
     "folded",
     "product",
     "shape_of",
@@ -43,9 +45,9 @@ WIDER = {**dict.fromkeys((dt.float32.np, *dt.HALVES), F64), dt.complex64.np: C12
 def total(
     x: Any, dim: tuple[int, ...], keepdim: bool = False, *, term: str = PLAIN, mean: Any = None, wide: bool = False
 ) -> Any:
-    """The sum of `x`, of ``|x|`` or of ``(x - mean)**2`` over the negative dims `dim`; in float64 if `wide`.
+    """The sum of `x`, of ``|x|``, of ``(x - mean)**2`` or of what is not NaN over the negative dims `dim`; in float64 if `wide`.
 
-    Integers and booleans are counted in int64. The last two want real numbers; `mean` has the dims of `x`, summed ones as 1.
+    Integers and booleans are counted in int64. The last three want real numbers; `mean` has the dims of `x`, summed ones as 1.
     """
     d = x.dtype
     if d.num in FLOAT_NUMS and x.size < LARGE and term is PLAIN and not wide:
@@ -70,14 +72,14 @@ def total(
     if mean is not None:
         a = a - mean
     if term is not PLAIN:
-        a = np.square(a) if term is SQUARE else np.abs(a)
+        a = np.square(a) if term is SQUARE else np.abs(a) if term is ABS else np.where(a == a, a, a.dtype.type(0))
     return np.asarray(side_by_side(add, a, dim, keepdim)).astype(yd, copy=False)
 
 
-def product(x: Any, dim: tuple[int, ...], keepdim: bool = False) -> Any:
-    """The product over `dim`, in double precision and rounded once; of integers and booleans in int64."""
-    d = x.dtype
-    if (go := folded(kernels.folds.product, x, dim, keepdim)) is not None:
+def product(x: Any, dim: tuple[int, ...], keepdim: bool = False, wide: bool = False) -> Any:
+    """The product over `dim`, in double precision and rounded once, or not if `wide`; of integers and booleans in int64."""
+    d = F64 if wide else x.dtype
+    if not wide and (go := folded(kernels.folds.product, x, dim, keepdim)) is not None:
         return go(x)
     if d.kind in "iub":
         return multiply(x, axis=dim, keepdims=keepdim, dtype=np.int64)
@@ -87,7 +89,7 @@ def product(x: Any, dim: tuple[int, ...], keepdim: bool = False) -> Any:
         except kernels.NotSupported:
             pass
     with np.errstate(over="ignore", under="ignore"):
-        return np.asarray(side_by_side(multiply, x, dim, keepdim, WIDER.get(d))).astype(d, copy=False)
+        return np.asarray(side_by_side(multiply, x, dim, keepdim, WIDER.get(x.dtype))).astype(d, copy=False)
 
 
 def folded(f: Any, x: Any, dim: tuple[int, ...], keepdim: bool, *scalars: float) -> Any:
@@ -95,6 +97,27 @@ def folded(f: Any, x: Any, dim: tuple[int, ...], keepdim: bool, *scalars: float)
     if (x.size > kernels.folds.MOST and not f.exact) or type(x) is not np.ndarray or x.dtype not in FOLDED:
         return None
     return f.at(x, dim, keepdim, *scalars)
+
+
+def adds(fold: Any, body: Any, term: str) -> Any:
+    """What an op of a sum over ``dim`` of real numbers asks but once of arrays like these: a fold of few, the loop of many."""
+
+    def special(xs: list[Any], kw: dict[str, Any]) -> Any:
+        x, dim, keepdim = xs[0], kw["dim"], kw["keepdim"]
+        dim = dim if type(dim) is tuple else (dim,)
+        if (go := folded(fold, x, dim, keepdim)) is not None or x.size < LARGE or x.dtype not in FOLDED:
+            return go
+        sums = kernels.sums.at(x, dim, keepdim, term)
+        if sums is None:
+            return None
+
+        def quick(x: Any) -> Any:
+            y = sums(x)
+            return body(x, **kw) if y is None else y
+
+        return quick
+
+    return special
 
 
 FOLDED = frozenset((dt.float32.np, dt.float64.np, *dt.HALVES))

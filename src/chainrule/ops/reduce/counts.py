@@ -8,18 +8,20 @@ from typing import Any
 
 import numpy as np
 
+from ... import kernels
 from ...core import dtypes as dt
 from ...core.arguments import around, checked
 from ...core.declare import op
 from ...core.registry import public, signed
 from ...core.samples import Given, S, sample
-from ...core.shapes import constant, sizes, wrap_dim
+from ...core.shapes import constant, sizes, sizes_of, wrap_dim
 from ...core.straight import straight
 from ...core.tensor import Tensor
 from ...core.views import write_out
 from ..elementwise.select import where
 from ..linalg.matmul import product
-from .reductions import axes, sum, to_dtype
+from .adding import VALID, adds, folded, total
+from .reductions import axes, is_nested, sum, sum_p, to_dtype, unsum_p
 
 # -- truth ------------------------------------------------------------------------------------------------------------
 
@@ -106,6 +108,21 @@ def hash_tensor(input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: in
 # -- without NaN ------------------------------------------------------------------------------------------------------
 
 
+@op("nansum", sizes="old")
+def nansum_p(x: Any, *, dim: tuple[int, ...], keepdim: bool, old: tuple[int, ...]) -> Any:
+    """The sum over `dim` with NaN counted as 0."""
+    if (go := folded(kernels.folds.valid, x, dim, keepdim)) is not None:
+        return go(x)
+    return total(x, dim, keepdim, term=VALID)
+
+
+nansum_p.special = adds(kernels.folds.valid, nansum_p.body, VALID)
+nansum_p.jvp([lambda t, y, x, *, dim, keepdim, old: sum_p.bind(where(x != x, 0, t), dim=dim, keepdim=keepdim, old=old)])
+nansum_p.vjp(
+    [lambda g, y, x, *, dim, keepdim, old: where(x != x, 0, unsum_p.bind(g, dim=dim, keepdim=keepdim, old=old))]
+)
+
+
 @public("nansum", methods="nansum")
 @straight
 def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
@@ -115,7 +132,10 @@ def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any 
     if input.dtype.category < dt.FLOAT:
         return sum(input, dim, keepdim, dtype=dtype)
     # NaN first: as an integer it would be some number.
-    return sum(where(input != input, 0, input), dim, keepdim, dtype=dtype)
+    if dtype is not None or is_nested(input):
+        return sum(where(input != input, 0, input), dim, keepdim, dtype=dtype)
+    old = sizes_of(input)
+    return nansum_p.bind(input, dim=axes(dim, len(old)), keepdim=keepdim, old=old)
 
 
 @public("nanmean", methods="nanmean")

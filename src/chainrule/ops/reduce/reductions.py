@@ -26,7 +26,21 @@ from ..elementwise.elementary import exp
 from ..elementwise.publish import zeros_like
 from ..elementwise.select import where
 from ..shape.slices import flip_p
-from .adding import LARGE, WIDER, add, folded, product, shape_of, side_by_side, spreads, total, variance
+from .adding import (
+    FACTOR,
+    LARGE,
+    PLAIN,
+    WIDER,
+    add,
+    adds,
+    folded,
+    product,
+    shape_of,
+    side_by_side,
+    spreads,
+    total,
+    variance,
+)
 
 
 def kept(shape: tuple[int, ...], dim: tuple[int, ...]) -> tuple[int, ...]:
@@ -91,12 +105,13 @@ def sum_p(x: Any, *, dim: tuple[int, ...], keepdim: bool, old: tuple[int, ...]) 
         return go(x)
     if x.size < LARGE and x.dtype.num in FLOAT_NUMS:
         return side_by_side(add, x, dim, keepdim)
+    if x.dtype is F32 and (go := kernels.sums.at(x, dim, keepdim, PLAIN)) is not None and (y := go(x)) is not None:
+        return y
     return total(x, dim, keepdim)
 
 
-sum_p.special = lambda xs, kw: (
-    folded(kernels.folds.total, xs[0], kw["dim"], kw["keepdim"]) if xs[0].dtype is F32 else None
-)
+_adds = adds(kernels.folds.total, sum_p.body, PLAIN)
+sum_p.special = lambda xs, kw: _adds(xs, kw) if xs[0].dtype is F32 or xs[0].size >= LARGE else None
 sum_p.vjp([lambda g, y, x, *, dim, keepdim, old: unsum_p.bind(g, dim=dim, keepdim=keepdim, old=old)])
 sum_p.straight = sum_p.pull_rules, lambda n, g: unsum_p.body(g, **n.kw)
 
@@ -166,19 +181,69 @@ def prod_p(x: Any, *, dim: int, keepdim: bool, old: tuple[int, ...]) -> Any:
     return product(x, (dim,), keepdim)
 
 
-prod_p.special = lambda xs, kw: folded(kernels.folds.product, xs[0], (kw["dim"],), kw["keepdim"])
+prod_p.special = adds(kernels.folds.product, prod_p.body, FACTOR)
 
 
 def others(x: Tensor, dim: int) -> Tensor:
-    """For each entry of `dim` the product of the others, by prefix and suffix products (zeros need no special case)."""
-    n = x.shape[dim]
-    if n == 1:
+    """For each entry of `dim` the product of the others (zeros need no special case)."""
+    if x.shape[dim] == 1:
         return zeros_like(x) + 1
+    if not is_nested(x):
+        return others_p(x, dim=dim)
     from .scan import cumprod_p, shift_p
 
     before = shift_p(cumprod_p(x, dim=dim), dim=dim, first=1)
     after = shift_p(cumprod_p(flip_p(x, dims=(dim,)), dim=dim), dim=dim, first=1)
     return before * flip_p(after, dims=(dim,))
+
+
+@op("others")
+def others_p(x: Any, *, dim: int) -> Any:
+    """For each entry of `dim` the product of the others: that of all over the entry, where it is in range and none is 0."""
+    w = widen(x)
+    y = _quotients(w, dim) if w.dtype.kind == "f" and w.size else None
+    if y is None:
+        from .scan import cumprod_p, reversed_along, shift_p
+
+        before, after = (
+            shift_p.body(cumprod_p.body(v, dim=dim), dim=dim, first=1) for v in (w, reversed_along(w, dim))
+        )
+        y = before * reversed_along(after, dim)
+    return y.astype(x.dtype, copy=False)
+
+
+def _quotients(x: Any, dim: int) -> Any:
+    """The product of all over each entry; None where that is not the product of the others."""
+    p = product(x, (dim,), True, True)
+    size = np.abs(p)
+    own, all = np.finfo(x.dtype), np.finfo(p.dtype)
+    if ((size >= own.tiny) & (size <= own.max)).all():
+        return p.astype(x.dtype) / x
+    if x.dtype == p.dtype or not (size <= all.max).all():
+        return None
+    # Beyond the range of double precision no entry but 0 brings a product back to that of the narrower type.
+    gone = size < all.tiny
+    if gone.any() and not x.all():
+        return None
+    return (p.astype(x.dtype) if gone.all() else p) / x
+
+
+def _all_but_two(t: Any, x: Any, dim: int) -> Any:
+    """``sum_j t[j] *`` the product of all entries but i and j."""
+    from .scan import cumprod_p, linear_scan_p, shift_p
+
+    def around(x: Any, t: Any) -> Any:
+        """The products of what comes before each entry, and their tangents."""
+        y = shift_p(cumprod_p(x, dim=dim), dim=dim, first=1)
+        return y, shift_p(linear_scan_p(x, t * y, dim=dim), dim=dim, first=0)
+
+    before, t_before = around(x, t)
+    after, t_after = (flip_p(v, dims=(dim,)) for v in around(flip_p(x, dims=(dim,)), flip_p(t, dims=(dim,))))
+    return t_before * after + before * t_after
+
+
+others_p.jvp([lambda t, y, x, *, dim: _all_but_two(t, x, dim)])
+others_p.vjp([lambda g, y, x, *, dim: _all_but_two(g, x.conj(), dim)])
 
 
 @prod_p.jvp
@@ -320,12 +385,9 @@ def softmax_p(x: Any, *, dim: int) -> Any:
 @op("softmax_pull", batch="expand")
 def softmax_pull_p(t: Any, y: Any, *, dim: int) -> Any:
     """``y (t - sum(y t))`` over `dim`: what a softmax `y` does to a tangent and, being its own transpose, to a cotangent."""
-    if dim == -1 and y.size >= LEAST and y.dtype.num in REAL_NUMS:
-        try:
-            return kernels.softmax_backward(t, y)
-        except kernels.NotSupported:
-            pass
     d = y.dtype
+    if d.num in REAL_NUMS and (go := kernels.softmax_pull_along(t, y, dim, False)) is not None:
+        return go(t, y)
     t, y = widen(t), widen(y)
     return (y * (t - total(y * t, (dim,), True))).astype(d, copy=False)
 
@@ -394,12 +456,42 @@ def _push_log_softmax(t: Any, y: Any, x: Any, *, dim: int) -> Any:
 
 
 def _pull_log_softmax(g: Any, y: Any, x: Any, *, dim: int) -> Any:
+    if not is_nested(g):
+        return log_softmax_pull_p(g, y, dim=dim)
     w = wide(g)
     return less_share_p.bind(w, wide(y), w.sum(dim, True)).to(g.dtype)
 
 
 log_softmax_p.jvp([_push_log_softmax])
 log_softmax_p.vjp([_pull_log_softmax])
+
+
+@op("log_softmax_pull", batch="expand")
+def log_softmax_pull_p(g: Any, y: Any, *, dim: int) -> Any:
+    """``g - exp(y) sum(g)`` over `dim`: what a log_softmax `y` does to a cotangent."""
+    d = y.dtype
+    if d.num in REAL_NUMS and (go := kernels.softmax_pull_along(g, y, dim, True)) is not None:
+        return go(g, y)
+    g, y = widen(g), widen(y)
+    return _less_share(g, y, total(g, (dim,), True)).astype(d, copy=False)
+
+
+log_softmax_pull_p.jvp(
+    [
+        lambda t, o, g, y, *, dim: log_softmax_pull_p(t, y, dim=dim),
+        lambda t, o, g, y, *, dim: -t * (exp.bind(wide(y)) * wide(g).sum(dim, True)).to(t.dtype),
+    ]
+)
+log_softmax_pull_p.vjp(
+    [
+        lambda c, o, g, y, *, dim: _push_log_softmax(c, y, None, dim=dim),
+        lambda c, o, g, y, *, dim: -c * (exp.bind(wide(y)) * wide(g).sum(dim, True)).to(c.dtype),
+    ]
+)
+for _p, _log in ((softmax_pull_p, False), (log_softmax_pull_p, True)):
+    _p.special = lambda xs, kw, _l=_log: (
+        kernels.softmax_pull_along(*xs, kw["dim"], _l) if xs[1].dtype.num in REAL_NUMS else None
+    )
 
 
 def _soft(p: Any, x: Tensor, dim: Any, dtype: Any) -> Tensor:

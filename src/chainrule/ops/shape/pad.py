@@ -16,8 +16,11 @@ from ...core.samples import S, sample
 from ...core.shapes import wrap_dim
 from ...core.straight import straight
 from ...core.tensor import Tensor
+from ...kernels import indexing
+from ...kernels.indexing import LEAST
 from ..elementwise.numbers import varies
 from ..elementwise.select import where
+from ..index.moving import take
 from .create import ones_like
 from .slices import keeps_format
 from .views import reshape
@@ -137,15 +140,40 @@ def _runs(mode: str, n: int, a: int, b: int) -> list[tuple[int, int, int, int]]:
 @op("index_pad", sizes="n", linear="each", moves=True)
 def index_pad_p(x: Any, *, dim: int, mode: str, n: int, a: int, b: int) -> Any:
     """`dim`, of n entries, grown by `a` before and `b` after with entries of its own."""
-    return x.take(_sources(mode, n, a, b), axis=dim)
+    return take(x, _sources(mode, n, a, b), x.ndim + dim)
+
+
+def _indexed(xs: list[Any], kw: dict[str, Any]) -> Any:
+    """One call of compiled code along the last dim, of NumPy's along others."""
+    x, dim = xs[0], kw["dim"]
+    i = _sources(kw["mode"], kw["n"], kw["a"], kw["b"])
+    if x.size < LEAST or not i.size:
+        return lambda x: x.take(i, dim)
+    line = indexing.line(x, i) if dim == -1 and x.ndim > 1 else None
+    if line is None:
+        return None
+
+    def pad(x: Any) -> Any:
+        y = line(x, i)
+        return x.take(i, dim) if y is None else y
+
+    return pad
+
+
+index_pad_p.special = _indexed
 
 
 @op("index_unpad", sizes="n", moves=True)
 def index_unpad_p(g: Any, *, dim: int, mode: str, n: int, a: int, b: int) -> Any:
     """Padded entries added to those they came from: the transpose of padding."""
     g = np.moveaxis(g, dim, 0)
-    out = np.zeros((n, *g.shape[1:]), np.float32 if g.dtype in dt.HALVES else g.dtype)
-    for first, past, source, step in _runs(mode, n, a, b):
+    d = np.float32 if g.dtype in dt.HALVES else g.dtype
+    runs = _runs(mode, n, a, b)
+    whole = [r for r in runs if r[3] == 1 and r[1] - r[0] == n]  # the entries themselves, where none is cut off
+    out = g[whole[0][0] : whole[0][1]].astype(d) if whole else np.zeros((n, *g.shape[1:]), d)
+    for first, past, source, step in runs:
+        if whole and first == whole[0][0]:
+            continue
         part = g[first:past]
         if step == 0:
             out[source] += np.add.reduce(part, axis=0, dtype=out.dtype)
@@ -156,6 +184,24 @@ def index_unpad_p(g: Any, *, dim: int, mode: str, n: int, a: int, b: int) -> Any
     return np.moveaxis(out, 0, dim).astype(g.dtype, copy=False)
 
 
+def _unindexed(xs: list[Any], kw: dict[str, Any]) -> Any:
+    """One call of compiled code: entries by number are added."""
+    g, n, at = xs[0], kw["n"], xs[0].ndim + kw["dim"]
+    i = _sources(kw["mode"], n, kw["a"], kw["b"])
+    if g.dtype not in dt.REALS or g.dtype in dt.HALVES:
+        return None
+    sums = indexing.summing(g.dtype, g.shape[:at], i.size, n, g.shape[at + 1 :])
+    if sums is None:
+        return None
+
+    def unpad(g: Any) -> Any:
+        y = sums(g, i)
+        return index_unpad_p.body(g, **kw) if y is None else y
+
+    return unpad
+
+
+index_unpad_p.special = _unindexed
 index_pad_p.vjp([lambda g, y, x, **kw: index_unpad_p(g, **kw)])
 index_unpad_p.jvp([lambda t, y, g, **kw: index_unpad_p(t, **kw)])
 index_unpad_p.vjp([lambda c, y, g, **kw: index_pad_p(c, **kw)])

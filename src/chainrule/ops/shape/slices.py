@@ -97,7 +97,7 @@ def flip_p(x: Any, *, dims: tuple[int, ...]) -> Any:
 def _flipped(xs: list[Any], kw: dict[str, Any]) -> Any:
     dims = kw["dims"]
     key = tuple([slice(None, None, -1) if d - xs[0].ndim in dims else slice(None) for d in range(xs[0].ndim)])
-    return (lambda x: x[key].copy()) if dims and xs[0].size < 1 << 12 else None
+    return (lambda x: x[key].copy()) if dims and xs[0].size < 1 << 12 else lambda x: copied(x[key])
 
 
 flip_p.special = _flipped
