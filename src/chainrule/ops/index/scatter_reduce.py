@@ -79,9 +79,7 @@ def _extremum(name: str, fn: Any) -> Any:
     def _(t: Any, y: Any, x: Any, i: Any, src: Any, *, dim: int, include: bool) -> Any:
         own, part, count = share(y, x, i, src, dim, include, t[0])
         ts = t[2] if t[2].shape == i.shape else t[2][tuple(slice(0, m) for m in i.shape)]
-        return (
-            t[0] * own + scatter_add_p(blank(y.shape, t[0]), i, ts * part, dim=dim, ss=tuple(i.shape))
-        ) / count
+        return (t[0] * own + scatter_add_p(blank(y.shape, t[0]), i, ts * part, dim=dim, ss=tuple(i.shape))) / count
 
     @p.vjp
     def _(g: Any, y: Any, x: Any, i: Any, src: Any, *, dim: int, include: bool) -> Any:
