@@ -32,6 +32,9 @@ _CANCEL = "what it divides by is a pole, which cancels in every function that ha
 # Mutants that compute the same, and why: nobody can notice them.
 EQUIVALENT = {
     Mutant(Slot("overwrite", "batch", 0), ANOTHER): "of what is overwritten only the shape counts",
+    Mutant(
+        Slot("settle", "batch", 1), ANOTHER
+    ): "of what rounding is measured by only the greatest element of all examples counts",
     **{Mutant(Slot("over_split", "batch", i), ANOTHER): _CANCEL for i in range(3)},
 }
 
