@@ -17,8 +17,6 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from numpy import may_share_memory, ndarray
-
 from .core import dtypes as dt
 from .core.batching import map_over
 from .core.errors import ChainruleError
@@ -26,7 +24,7 @@ from .core.op import Op
 from .core.reverse import Leaf, _count
 from .core.tensor import Tensor
 from .core.tree import flatten, unflatten
-from .core.views import meta
+from .core.views import meta, share_memory
 from .core.walk import reachable
 
 __all__ = ["CustomOp", "custom_op"]
@@ -58,16 +56,10 @@ def _own(t: Any) -> Any:
 
 def _apart(y: Any, args: Any) -> Any:
     """A result that shows an argument's memory is no view of it, at no level: a write to it goes to a copy."""
-    if type(y) is not Tensor or y._interp is not None or type(v := y._value) is not ndarray:
-        return y
-    if all(
-        y is not a and not (isinstance(a, Tensor) and type(a._value) is ndarray and may_share_memory(v, a._value))
-        for a in args
-    ):
-        return y
-    own = Tensor(v)
-    meta(own).pinned = True
-    return own
+    if type(y) is Tensor and y._interp is None and any(isinstance(a, Tensor) and share_memory(y, a) for a in args):
+        y = Tensor(y._value)
+        meta(y).pinned = True
+    return y
 
 
 def _owned(v: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from ..core.dispatch import CUT, active_vmaps
 from ..core.imperative import is_grad_enabled, no_grad
 from ..core.op import is_float
+from ..core.reverse import Leaf
 from ..core.tensor import Tensor
 from ..core.views import assign, pin
 from ..core.walk import fit_cotangent, kept_by
@@ -129,14 +130,18 @@ def _apart(xs: Any) -> list[Any]:
 
 
 def _itself(ref: Any, seen: Any) -> Any:
-    """The tensor that was handed in, if it still is what a level sees, or differs from that by a record that is off now."""
+    """The leaf that was handed in, if it still is what a level sees, or differs from that by a record that is off now."""
     given = None if ref is None else ref()
-    if given is None or seen is given:
+    if given is None or type(given._aux) is not Leaf:
         return seen
-    same = given._value is seen._value and given._interp is seen._interp and given._aux is seen._aux
     i = given._interp
-    off = i is not None and given._value is seen and i.kind == "reverse" and i.alive and i.level <= CUT.get()
-    return given if same or off else seen
+    off = i is not None and i.alive and i.level <= CUT.get()
+    return given if _alike(given, seen) or (off and _alike(given._value, seen)) else seen
+
+
+def _alike(x: Any, y: Any) -> bool:
+    """Whether two tensors have one value and one history."""
+    return x._value is y._value and x._interp is y._interp and x._aux is y._aux
 
 
 class VmapInfo(NamedTuple):

@@ -160,6 +160,12 @@ def _strip(x: Tensor) -> Tensor:
     return detach_p.bind(x)
 
 
+def share_memory(x: Tensor, y: Tensor) -> bool:
+    """Whether two tensors are one, or may show the same elements of one array."""
+    v, w = innermost(x), innermost(y)
+    return v is w or (type(v) is type(w) is np.ndarray and np.may_share_memory(v, w))
+
+
 def pin(x: Tensor, shown: bool = False) -> Tensor:
     """A private tensor with the value x has now; later writes to x leave it alone.
 

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, TypeVar
 
-from numpy import may_share_memory, ndarray
-
 from ..core import dispatch
 from ..core import dtypes as dt
 from ..core.dispatch import Interpreter, constant, innermost, leaving
@@ -17,7 +15,7 @@ from ..core.reverse import Leaf, Reverse
 from ..core.shapes import zeros_like_tensor
 from ..core.tensor import Tensor
 from ..core.tree import flatten
-from ..core.views import assign, given_back, pin, root_of
+from ..core.views import assign, given_back, pin, root_of, share_memory
 
 F = TypeVar("F", bound=Callable[..., Any])
 Argnums = int | tuple[int, ...]
@@ -139,18 +137,14 @@ def _refuse_shared(args: list[Any], written: list[Any]) -> None:
     """The arguments of a transform are variables of their own: what is written to one that shares its memory with another would show in it alone."""
     for w in written:
         w = w[0] if type(w) is tuple else w
-        if sum(isinstance(x, Tensor) and _share(w, x) for x in args) > 1:
+        if (
+            sum(isinstance(x, Tensor) and (x is w or (root_of(x) is root_of(w) and share_memory(x, w))) for x in args)
+            > 1
+        ):
             raise ChainruleError(
                 "the function of a transform writes to an argument that shares memory with another argument (one tensor given twice, or a view of "
                 "it): they are variables of their own inside, and the write would show in one of them alone. Pass x.clone() for one of them."
             )
-
-
-def _share(a: Tensor, b: Tensor) -> bool:
-    if a is b or root_of(a) is not root_of(b):
-        return a is b
-    v, w = innermost(a), innermost(b)
-    return not type(v) is type(w) is ndarray or may_share_memory(v, w)
 
 
 def write_back(written: list[tuple[Any, Any]]) -> None:
