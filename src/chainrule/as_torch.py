@@ -196,7 +196,9 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             if callable(value) and not name.startswith("__") and f"{module.__name__}.{name}" not in ELSEWHERE:
                 if module.__name__ != "torch" or name not in INSIDE:
                     module.__dict__.setdefault(name, value)
-        module.__dict__["__all__"] = [n for n in getattr(ours, "__all__", dir(ours)) if not n.startswith("_")]
+        inside = INSIDE if module.__name__ == "torch" else frozenset()
+        names = getattr(ours, "__all__", dir(ours))
+        module.__dict__["__all__"] = [n for n in names if not n.startswith("_") and n not in inside]
 
     def find_distributions(self, context: Any = None) -> Iterable[importlib.metadata.Distribution]:
         """So that ``importlib.metadata.version("torch")`` answers."""

@@ -225,3 +225,11 @@ def test_packed_sequences_change_type_and_say_what_is_wrong() -> None:
         rnn.pad_packed_sequence(rnn.PackedSequence(cr.ones(0), cr.tensor([], dtype=cr.int64)))
     with pytest.raises(RuntimeError, match="Expected iterable for input sequences"):
         rnn.pad_sequence(5)
+
+
+@pytest.mark.parametrize("cell", ["RNNCell", "GRUCell", "LSTMCell"])
+def test_a_cell_refuses_a_state_of_another_batch(cell: str) -> None:
+    good, bad = cr.zeros(3, 4), cr.zeros(1, 4)
+    for state in ((bad, good), (good, bad)) if cell == "LSTMCell" else (bad,):
+        with pytest.raises(RuntimeError, match="Input batch size"):
+            getattr(cr.nn, cell)(2, 4)(cr.zeros(3, 2), state)

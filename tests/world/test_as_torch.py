@@ -118,6 +118,8 @@ def test_inner_names_of_pytorch_that_libraries_use() -> None:
         assert torch.equal(torch._foreach_lerp(ps, qs, 0.5)[1], ps[1].lerp(x[1], 0.5))
         assert torch.equal(torch._foreach_norm(qs)[0], x.norm()) and torch._foreach_max(qs)[0] == 5
         assert torch.equal(torch._foreach_clamp_min(qs, [1.0, 4.0])[1], x[1].clamp(min=4)) and torch._foreach_pow(2.0, qs)[1][2] == 32
+        assert torch.equal(torch._foreach_addcdiv(qs, tensor1=qs, tensor2=qs, scalars=torch.tensor([1.0, 2.0]))[1], x[1] + 2)
+        assert torch.equal(torch._foreach_clamp_max(qs, scalars=[1.0, 4.0])[1], x[1].clamp(max=4)) and torch._foreach_neg_(ps) is ps
         for wrong in (lambda: torch._foreach_add([x], [x, x]), lambda: torch._check(x.sum() < 0, lambda: "said")):
             try: wrong()
             except RuntimeError as e: assert "same number" in str(e) or "said" in str(e)
@@ -257,3 +259,14 @@ def test_modules_that_hold_a_function_are_saved() -> None:
                 raise AssertionError
         """
     )
+
+
+def test_everything_can_be_imported_by_a_star() -> None:
+    code = """
+    from torch import *
+    from torch.nn import *
+    from torch.nn.functional import *
+    from torch.distributions import *
+    print(float64, Linear, relu(tensor([-1.0])).item(), Normal, "tree" in globals(), "world" in globals())
+    """
+    assert "torch.float64" in run("import chainrule; chainrule.install_as_torch()\n" + textwrap.dedent(code))

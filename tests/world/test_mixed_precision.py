@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import chainrule as cr
+from chainrule.core.registry import PUBLIC
 
 torch = pytest.importorskip("torch")
 X, W = np.linspace(-1, 1, 12).reshape(3, 4).astype(np.float32), np.linspace(-2, 1, 20).reshape(5, 4).astype(np.float32)
@@ -134,3 +135,14 @@ def test_a_function_of_several_names_stays_one() -> None:
     assert y.dtype is cr.bfloat16
     assert cr.conv1d is cr.nn.functional.conv1d
     assert cr.slogdet is cr.linalg.slogdet
+
+
+@pytest.mark.parametrize(
+    "name", ["poisson_nll_loss", "kl_div", "margin_ranking_loss", "_C._nn.mse_loss", "_C._nn.linear"]
+)
+def test_functions_under_atens_names_are_converted_too(name: str) -> None:
+    h = cr.ones(2, 2, dtype=cr.bfloat16)
+    more = {"poisson_nll_loss": (h, True, False, 1e-8, 1), "margin_ranking_loss": (h, h)}.get(name, (h,))
+    with cr.autocast("cpu"):
+        y = PUBLIC[name](h.float() if name == "_C._nn.linear" else h, *more)
+    assert y.dtype is (cr.bfloat16 if name == "_C._nn.linear" else cr.float32)

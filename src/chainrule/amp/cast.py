@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from ..core import dtypes as dt
 from ..core import overriding
-from ..core.registry import METHODS, interpose
+from ..core.registry import METHODS, PUBLIC, interpose
 from ..core.straight import PAUSED
 from ..core.tensor import Tensor
 
@@ -82,13 +82,19 @@ def _converting(wide: bool) -> Callable[[Any], Any]:
     return wrap
 
 
+def _under_aten(names: list[str]) -> list[str]:
+    """The other names of functions of nn.functional: those of ATen's signatures, at the top and in ``_C._nn``."""
+    tails = {n.removeprefix("nn.functional.") for n in names if n.startswith("nn.functional.")}
+    return [n for t in sorted(tails) for n in (t, f"_C._nn.{t}") if n in PUBLIC and n not in names]
+
+
 def _prepare() -> None:
     if READY:
         return
     READY.append(True)
     PAUSED.append("autocast")
     for names, wrap in ((LOW, _converting(False)), (WIDE, _converting(True))):
-        for n in names:
+        for n in (*names, *_under_aten(names)):
             interpose(n, wrap)
             tail = n.removeprefix("Tensor.")
             if tail != n and tail in overriding.WRAPPED:  # subclasses have the method once more

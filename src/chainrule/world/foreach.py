@@ -1,6 +1,6 @@
 """``_foreach_name(lists...)``: one operation on each of several tensors, which libraries of optimisers write out.
 
-Lists go along with the first one; numbers and single tensors serve every tensor. ``_foreach_name_`` writes.
+Lists go along with the first one; numbers and single tensors serve every tensor. ``_foreach_name_`` writes, and returns the list.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ _SPECIAL: dict[str, Callable[..., Any]] = {
     "clone": lambda t: t.clone(),
     "maximum": lambda t, other: t.maximum(other) if isinstance(other, Tensor) else t.clamp(min=other),
     "minimum": lambda t, other: t.minimum(other) if isinstance(other, Tensor) else t.clamp(max=other),
-    "addcmul": lambda t, a, b, value=1: t.addcmul(a, b, value=value),
-    "addcdiv": lambda t, a, b, value=1: t.addcdiv(a, b, value=value),
+    "addcmul": lambda t, tensor1, tensor2, value=1: t.addcmul(tensor1, tensor2, value=value),
+    "addcdiv": lambda t, tensor1, tensor2, value=1: t.addcdiv(tensor1, tensor2, value=value),
 }
-_KEYWORDS = {"other": "others", "weight": "weights", "exponent": "exponents", "value": "scalars"}
+# The operands after the first list, by all of their keywords, in the order in which they stand.
+_OPERANDS = "tensors1 tensor1 tensor2 others other exponents exponent weights weight scalars scalar value".split()
 
 
 def _on_one(name: str) -> Callable[..., Any]:
@@ -44,10 +45,12 @@ def _make(name: str) -> Callable[..., Any]:
 
     def call(*lists: Any, **kw: Any) -> Any:
         named = {"self": kw.pop("self")} if "self" in kw else {}
-        args = [*named.values(), *lists]
+        args = [*named.values(), *lists, *(kw.pop(k) for k in _OPERANDS if k in kw)]
         if len(args) == 4 and isinstance(args[3], Tensor) and args[3].ndim == 1:  # numbers for each, as a tensor
             args[3] = args[3].tolist()
         n = next((len(a) for a in (*args, *kw.values()) if isinstance(a, list | tuple)), 0)
+        if n == 0:
+            raise RuntimeError(f"_foreach_{name}: Tensor list must have at least one tensor.")
         for a in args:
             if isinstance(a, list | tuple) and len(a) != n:
                 raise RuntimeError(
@@ -55,7 +58,7 @@ def _make(name: str) -> Callable[..., Any]:
                 )
         pick = lambda a, i: a[i] if isinstance(a, list | tuple) else a
         out = [one(*(pick(a, i) for a in args), **{k: pick(v, i) for k, v in kw.items()}) for i in range(n)]
-        return None if writes else tuple(out)
+        return args[0] if writes else tuple(out)
 
     call.__name__ = call.__qualname__ = f"_foreach_{name}"
     call.__doc__ = f"``{name}`` of each tensor of a list."

@@ -1,7 +1,7 @@
 """Resizing images: interpolate and its relatives, each a linear map along every spatial dim in turn.
 
 Entry o of the result lies at ``(o + 1/2) scale - 1/2`` of the input, with align_corners at ``o scale``. Nearest reads one entry
-there, linear two, cubic four (Keys' kernel); with antialias the kernel is widened to what an entry of the result covers.
+there, linear two, cubic four (Keys' kernel), Lanczos six; with antialias the kernel is widened to what an entry of the result covers.
 """
 
 from __future__ import annotations
@@ -80,18 +80,27 @@ def _keys(x: np.ndarray) -> np.ndarray:
     return np.where(x < 1, near, np.where(x < 2, far, 0))
 
 
-def _antialiased(n: int, m: int, scale: Any, cubic: bool) -> Taps:
+def _lanczos(x: np.ndarray) -> np.ndarray:
+    return np.where(np.abs(x) < 3, np.sinc(x) * np.sinc(x / 3), 0)
+
+
+# The kernels that can be widened, with how far they reach.
+_KERNELS: dict[str, tuple[int, Any]] = {"bilinear": (1, _hat), "bicubic": (2, _keys), "lanczos": (3, _lanczos)}
+
+
+def _antialiased(n: int, m: int, scale: Any, mode: str) -> Taps:
     if n == m:
         return Taps(n, m, np.arange(m), np.arange(m))
     wide = max(scale, type(scale)(1))
-    support = (2 if cubic else 1) * wide
+    reach, kernel = _KERNELS[mode]
+    support = reach * wide
     center = (np.arange(m) + scale.dtype.type(0.5)) * scale
     start = np.maximum((center - support + 0.5).astype(np.int64), 0)
     stop = np.minimum((center + support + 0.5).astype(np.int64), n)
     count = stop - start
     o = np.repeat(np.arange(m), count)
     i = np.arange(len(o)) - np.repeat(np.cumsum(count) - count, count) + start[o]
-    w = (_keys if cubic else _hat)((i - center[o] + 0.5) / wide)
+    w = kernel((i - center[o] + 0.5) / wide)
     return Taps(n, m, o, i, w / np.bincount(o, w, m)[o])
 
 
@@ -106,7 +115,7 @@ def taps_of(mode: str, n: int, m: int, factor: float | None, align: bool, antial
     if mode in ("nearest", "nearest-exact"):
         return _nearest(n, m, scale, mode == "nearest-exact")
     if antialias:
-        return _antialiased(n, m, scale, mode == "bicubic")
+        return _antialiased(n, m, scale, mode)
     return _cubic(n, m, scale, align) if mode == "bicubic" else _linear(n, m, scale, align)
 
 
@@ -134,7 +143,7 @@ def resized(
 
 # -- interpolate ----------------------------------------------------------------------------------------------------------------
 
-_DIMS = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
+_DIMS = {"linear": 1, "bilinear": 2, "bicubic": 2, "lanczos": 2, "trilinear": 3}
 _MODES = ("nearest", "nearest-exact", "area", *_DIMS)
 
 
@@ -163,7 +172,7 @@ def interpolate(
 ) -> Tensor:
     """`input` ``(N, C, *spatial)`` resized to `size`, or by `scale_factor`.
 
-    `mode`: nearest, nearest-exact, area (1 to 3 spatial dims), linear (1), bilinear, bicubic (2), trilinear (3).
+    `mode`: nearest, nearest-exact, area (1 to 3 spatial dims), linear (1), bilinear, bicubic, lanczos (2), trilinear (3).
 
     >>> chainrule.nn.functional.interpolate(chainrule.arange(3.0).reshape(1, 1, 3), scale_factor=2)
     tensor([[[0., 0., 1., 1., 2., 2.]]])
@@ -203,8 +212,12 @@ def interpolate(
         if recompute_scale_factor:
             factors = (None,) * d
     out = tuple(int(k) for k in out)
-    if antialias and mode not in ("bilinear", "bicubic"):
-        raise ValueError(f"{name}: Anti-alias option is restricted to bilinear and bicubic modes, not {mode}")
+    if antialias and mode not in _KERNELS:
+        raise ValueError(f"{name}: Anti-alias option is restricted to {', '.join(_KERNELS)} modes, not {mode}")
+    if mode == "lanczos" and not antialias:
+        raise ValueError(f"{name}: Lanczos mode requires antialias=True")
+    if mode == "lanczos" and align_corners:
+        raise ValueError(f"{name}: Lanczos mode does not support align_corners=True")
     if mode == "area":
         return adaptive_mean(name, d, input, out)
     if _DIMS.get(mode, d) != d:
@@ -301,6 +314,7 @@ sample("nn.functional.interpolate", S(1, 1, 4, 5), scale_factor=1.7, mode="bilin
 sample("nn.functional.interpolate", S(1, 1, 4, 5), (3, 7), mode="bicubic", align_corners=False)
 sample("nn.functional.interpolate", S(1, 1, 7, 5), (3, 7), mode="bicubic", antialias=True)
 sample("nn.functional.interpolate", S(1, 1, 7, 5), (3, 7), mode="bilinear", antialias=True)
+sample("nn.functional.interpolate", S(1, 1, 7, 5), (3, 7), mode="lanczos", antialias=True)
 sample("nn.functional.interpolate", S(1, 1, 3, 4, 2), 3, mode="trilinear")
 sample("nn.functional.interpolate", S(1, 1, 7, 5), (3, 7), mode="area")
 sample("_C._nn.upsample_bilinear2d", S(1, 1, 3, 2), (5, 3), True)

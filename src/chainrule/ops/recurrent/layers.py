@@ -207,6 +207,10 @@ def _cell_check(name: str, gates: int, input: Tensor, hx: Tensor, w_ih: Tensor, 
             f"{name}: an input of shape {list(input.shape)} and a state of shape {list(hx.shape)} do not fit weights of shapes "
             f"{list(w_ih.shape)} (weight_ih) and {list(w_hh.shape)} (weight_hh)"
         )
+    if tuple(input.shape[:-1]) != tuple(hx.shape[:-1]):
+        raise ChainruleError(
+            f"{name}: Input batch size {list(input.shape[:-1])} doesn't match hidden batch size {list(hx.shape[:-1])}; expand() the state"
+        )
 
 
 @public("lstm_cell", out=False)
@@ -220,7 +224,8 @@ def lstm_cell(
 ) -> tuple[Tensor, Tensor]:
     """One step of an LSTM: ``h' = o tanh(c')`` and ``c' = f c + i tanh(.)``."""
     h, c = hx
-    _cell_check("lstm_cell", 4, input, h, w_ih, w_hh)
+    for state in (h, c):
+        _cell_check("lstm_cell", 4, input, state, w_ih, w_hh)
     a = linear(input, w_ih, b_ih) + linear(h, w_hh, b_hh)
     i, f, m, o = a.chunk(4, -1)
     c = sigmoid.bind(f) * c + sigmoid.bind(i) * tanh.bind(m)
