@@ -220,3 +220,38 @@ def test_maps_over_rows(name: str, sizes: tuple[int, ...]) -> None:
         for a, b in zip(slopes[0].select(0, e).unbind(), gx, strict=True):
             same(a, b, "gradient")
         same(slopes[1][e], gw, "gradient of the weight")
+
+
+# -- over the members and dims of the components together, and writes along their axis ---------------------------------------
+
+TOGETHER: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "sum": (lambda y: y.sum((0, 2)), lambda z: z.sum((0, 1))),
+    "mean": (lambda y: y.mean((0, 2)), lambda z: z.mean((0, 1))),
+    "mean of all": (lambda y: y.mean((0, 2, 3)), lambda z: z.mean()),
+    "mean, kept": (lambda y: (y - y.mean((0, 2), keepdim=True))[0], lambda z: (z - z.mean((0, 1), keepdim=True))[0]),
+    "var": (lambda y: y.var((0, 2), correction=0), lambda z: z.var((0, 1), correction=0)),
+    "var, kept": (lambda y: (y / y.var((0, 2), keepdim=True))[0], lambda z: (z / z.var((0, 1), keepdim=True))[0]),
+    "var of features": (lambda y: y.var((0, -1)), lambda z: z.var((0, -1))),
+    "amax": (lambda y: y.amax((0, 2)), lambda z: z.amax((0, 1))),
+    "logsumexp": (lambda y: y.logsumexp((0, 2)), lambda z: z.logsumexp((0, 1))),
+    "norm": (lambda y: y.norm(dim=(0, 2)), lambda z: z.norm(dim=(0, 1))),
+    "index_fill": (lambda y: y.index_fill(0, cr.tensor([1]), 0.5)[1], lambda z: z.index_fill(0, cr.tensor([1]), 0.5)[1]),
+    "index_copy": (lambda y: y.index_copy(0, cr.tensor([2, 1]), y[:2])[2], lambda z: z[0]),
+    "select_scatter": (lambda y: y.select_scatter(3 * y[0], 0, 2)[2], lambda z: 3 * z[0]),
+    "slice_scatter": (lambda y: y.slice_scatter(3 * y[:1], 0, 1, 2).sum(0), lambda z: 4 * z[0] + z[2]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("sizes", [(3, 2, 5), (2, 2), (3,), (3, 2, 5, 4)], ids=str)
+@pytest.mark.parametrize("name", TOGETHER)
+def test_members_together_with_rows(name: str, sizes: tuple[int, ...]) -> None:
+    """As many components as features too, where one axis could be taken for the other."""
+    f, g = TOGETHER[name]
+    x, scales = nest(*sizes), cr.tensor([1.0, -0.5, 2.0], dtype=cr.float64)
+    spread = lambda c: vmap(lambda s: (c * s).sin())(scales)
+    on_nest, on_each = (lambda x: f(spread(x))), (lambda c: g(spread(c)))
+    for a, c in zip(on_nest(x).unbind(), x.unbind(), strict=True):
+        same(a, on_each(c), "value")
+    slope, slopes = grad(lambda x: number(on_nest(x))), grad(lambda c: number(on_each(c)))
+    for a, c in zip(slope(x).unbind(), x.unbind(), strict=True):
+        same(a, slopes(c), "gradient")

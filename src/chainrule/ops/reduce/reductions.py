@@ -169,7 +169,14 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
         return mean(x.to(dt.float32), dim, keepdim).to(x.dtype)
     s = sizes_of(x)
     ds = axes(dim, len(s))
-    return sum_p.bind(x, dim=ds, keepdim=keepdim, old=s) / (count(s, ds) or float("nan"))
+    n = count(s, ds)
+    n = n if keepdim or not is_ragged(n) else _without(n, ds, len(s))
+    return sum_p.bind(x, dim=ds, keepdim=keepdim, old=s) / (n or float("nan"))
+
+
+def _without(n: Any, ds: tuple[int, ...], rank: int) -> Any:
+    """A ragged count beside what is left of `rank` dims without `ds`, of which some stood in front of the components."""
+    return n.moved(-len([d for d in ds if d + rank < n.at]))
 
 
 # -- products: any number of zeros, any order -------------------------------------------------------------------------

@@ -41,6 +41,8 @@ class Nested(Payload):
         """The body on nests that are no nests of nests."""
         if _in_front(op, vals, kw):
             return lambda *vals, **kw: _on_members(op, vals, kw, self.body(op))
+        if "keepdim" in kw and len(vals) == 1 and _beside_members(vals[0], _axes(op, kw)):
+            return lambda x, **kw: _over_members(op, x, kw, self.body(op))
         return self.body(op)
 
     def body(self, op: Op) -> Any:
@@ -135,6 +137,28 @@ def _on_members(op: Op, vals: tuple[Any, ...], kw: dict[str, Any], otherwise: An
         return otherwise(*vals, **kw)
     outs = tuple([NestedArray(v, Geometry(g.packing, v.shape[v.ndim - inner :])) for v in ys])
     return outs if isinstance(y, tuple) else outs[0]
+
+
+def _beside_members(x: Any, axes: list[int] | None) -> bool:
+    """Whether a reduction goes over axes in front of the nesting dim and over ragged dims behind it, and not over it."""
+    if not isinstance(x, NestedArray) or not axes or x.rows.ndim == len(x.geometry.trail) + 1:
+        return False
+    g = x.geometry
+    return min(axes) < -g.k - 1 and -g.k - 1 not in axes and any(-g.k <= d < -len(g.trail) for d in axes)
+
+
+def _over_members(op: Op, x: NestedArray, kw: dict[str, Any], body: Any) -> Any:
+    """A reduction of that kind: the axes in front become the last ones of the components."""
+    axes: Any = _axes(op, kw)
+    front = [d for d in axes if d < -x.geometry.k - 1]
+    m, keepdim = len(front), kw["keepdim"]
+    y = nested_shape.permute_nested(x, dims=(*[d for d in range(-x.ndim, 0) if d not in front], *front))
+    kw = {**kw, "dim": (*[d - m for d in axes if d not in front], *range(-m, 0)), "keepdim": False}
+    if "old" in kw:
+        kw["old"] = y.shape[len(y.lead) :]
+    z = body(y, **kw)
+    full = tuple(1 if i - x.ndim in axes else s for i, s in enumerate(x.shape))
+    return nested_shape.reshaped(z, full) if keepdim else z
 
 
 def _moved(dim: Any, t: int, u: int) -> Any:

@@ -233,6 +233,8 @@ def _add_components(c: NestedArray, i: ndarray, n: Any) -> NestedArray:
 def _(x: Any, i: Any, v: Any, *, r: int, s: int) -> Any:
     nests = [a for a in (x, i, v) if isinstance(a, NestedArray)]
     n = nests[0].geometry.n
+    if isinstance(x, NestedArray) and isinstance(v, NestedArray) and r > x.geometry.k and v.geometry.same(x.geometry):
+        return NestedArray(set_rows_p.body(x.rows, i, v.rows, r=r - x.geometry.u, s=s), x.geometry)
     if isinstance(x, NestedArray) and r >= x.geometry.k:
         raise ChainruleError(
             f"writing along the nesting dim of a nested tensor (shape {list(x.shape)}) is possible with x[i] = component, "

@@ -395,12 +395,13 @@ def _(c: Any, *, offset: int, dim1: int, dim2: int, old: tuple[Any, ...]) -> Any
 @copies.set_slice_p.on(NestedArray)
 def _(x: NestedArray, v: Any, *, key: tuple[Any, ...], old: tuple[Any, ...]) -> NestedArray:
     lead, first, key = _front_key(key, x.geometry.k, len(x.lead))
-    if first != slice(None) or any(k != slice(None) for k in lead):
+    if first != slice(None):
         raise ChainruleError("replacing whole components of a nested tensor is possible with x[i] = component")
     w = window(x.geometry, key)
     out: Any = x.rows.astype(np.result_type(x.dtype, v.dtype)) if x.dtype.kind != v.dtype.kind else x.rows.copy()
     spot = (..., slice(None) if w.source is None else w.source, *w.inner)
-    out[spot] = flat(v).reshape(out[spot].shape)
+    part = out[lead]  # a view: of axes of other maps there are slices and single entries
+    part[spot] = flat(v).reshape(part[spot].shape)
     return NestedArray(out, x.geometry)
 
 
