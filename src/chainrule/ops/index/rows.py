@@ -264,7 +264,7 @@ def blank_p(like: Any, *, shape: tuple[int, ...], value: Any = 0) -> Any:
 
 def blank(shape: Any, g: Tensor, value: Any = 0) -> Tensor:
     """A tensor of a shape, of the type of `g`, that holds one number: by an op where it can be, so that no code keeps it."""
-    if SEEN or type(innermost(g)) is not np.ndarray:
+    if SEEN or payload_of(innermost(g)) is not STRIDED:
         return zeros(tuple(shape), g.dtype) if value == 0 else constant(value, g).expand(*shape)
     return blank_p.bind(g, shape=tuple(shape), value=value)
 
