@@ -11,6 +11,7 @@ from ...core import dtypes as dt
 from ...core.batching import lift_rank
 from ...core.declare import op
 from ...core.dispatch import innermost
+from ...core.payload import STRIDED, payload_of
 from ...core.shapes import constant, zeros
 from ...core.sizes import SEEN
 from ...core.tensor import Tensor
