@@ -521,3 +521,34 @@ def test_parts_of_the_namespace_by_name() -> None:
     np.testing.assert_allclose(grad(lambda x: norm([x[0], x[1]]))(np.array([3.0, 4.0])), [0.6, 0.8])
     with pytest.raises(AttributeError):
         _ = cnp.__path__
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+@pytest.mark.parametrize(
+    ("f", "advice"),
+    [
+        (lambda v: np.ma.masked_array(v, mask=[0, 1, 0]).sum(), r"np\.ma holds values alone: write np\.where"),
+        (lambda v: np.ma.sum(v), r"np\.ma holds values alone"),
+        (lambda v: np.asmatrix(v), r"np\.matrix holds values alone: arrays multiply with @"),
+        (lambda v: np.lib.stride_tricks.as_strided(v, (2, 2), (8, 8)), "sliding_window_view"),
+        (lambda v: np.vectorize(lambda a: a)(v), r"chainrule\.numpy\.vectorize"),
+    ],
+)
+def test_parts_of_numpy_that_hold_values_alone(f: Any, advice: str) -> None:
+    with pytest.raises(ChainruleError, match=advice):
+        grad(lambda v: np.sum(f(v)))(np.array([0.3, 0.7, 0.1]))
+
+
+def test_rounding_a_number() -> None:
+    """As of NumPy's numbers: `round` and the functions of math give whole numbers of Python's."""
+    import math
+
+    x = np.array([2.64, -0.4])
+    f = lambda v: (round(v[0]), math.floor(v[1]), math.ceil(v[1]), math.trunc(v[0]))
+    seen: list[Any] = []
+    g = grad(lambda v: (seen.extend(f(v)), np.sum(v * v) + round(v[0], 1))[1])
+    np.testing.assert_allclose(g(x), 2 * x)
+    assert seen == list(f(x)) and all(type(s) is int for s in seen)
+    assert jvp(lambda v: round(v[0], 1), (x,), (x,))[0] == 2.6
+    with pytest.raises(TypeError, match="__round__"):
+        grad(lambda v: np.sum(round(v)))(x)

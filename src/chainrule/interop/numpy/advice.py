@@ -15,15 +15,28 @@ GENERAL = (
 )
 
 
+# Parts of NumPy that hold nothing but ndarrays, by module or function, and what to write for them.
+PARTS = {
+    "numpy.ma.": "np.ma holds values alone: write np.where(mask, x, 0), or np.sum(x, where=mask) and its like. ",
+    "numpy.matrixlib": "np.matrix holds values alone: arrays multiply with @. ",
+    "as_strided": "as_strided shows an ndarray's memory: write np.lib.stride_tricks.sliding_window_view(x, n), or x[places]. ",
+    "vectorize": "np.vectorize calls with numbers: write chainrule.numpy.vectorize, or chainrule.func.vmap. ",
+}
+
+
 def against_conversion(frame: Any) -> str:
     """The message for a conversion that the code in this frame asks for."""
     caller = None
+    part = ""
     while frame is not None and (library := str(frame.f_globals.get("__name__", "")).partition(".")[0]) in LIBRARIES:
         if library != "numpy":
             caller = _names(frame) or caller
+        else:
+            where = (str(frame.f_globals["__name__"]), *frame.f_code.co_qualname.split("."))
+            part = next((v for k, v in PARTS.items() if where[0].startswith(k) or k in where[1:]), part)
         frame = frame.f_back
     if caller is None:
-        return GENERAL
+        return part + GENERAL
     module = ".".join([part for part in caller[0].split(".") if not part.startswith("_")])
     function = caller[1].removesuffix(".__init__").removesuffix(".__call__")
     head = f"{module}.{function} converts what it is given with np.asarray"
