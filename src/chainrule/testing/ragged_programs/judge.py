@@ -369,7 +369,10 @@ def members(c: Case) -> None:
     real = [q for q, i in enumerate(c.p.outputs) if c.p.values[i].real]
     if name in TOO and not all(c.p.values[c.p.outputs[q]].dims and c.p.values[c.p.outputs[q]].has(-1) for q in real):
         return
-    if name == "quantile" and (not c.p.n or any(not np.prod(w.shape) for out in c.p.on_lists(*c.x.b) for w in out)):
+    if name == "quantile" and (
+        not all(c.p.values[c.p.outputs[q]].n for q in real)
+        or any(not np.prod(w.shape) for out in c.p.on_lists(*c.x.b) for w in out)
+    ):
         return  # there is none of nothing
     f, what = ALONG_MEMBERS[name], f"{name} along an ensemble"
 
