@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -255,3 +256,43 @@ def test_members_together_with_rows(name: str, sizes: tuple[int, ...]) -> None:
     slope, slopes = grad(lambda x: number(on_nest(x))), grad(lambda c: number(on_each(c)))
     for a, c in zip(slope(x).unbind(), x.unbind(), strict=True):
         same(a, slopes(c), "gradient")
+
+
+OF_DOCUMENTS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "sum": (lambda y: y.sum((0, 3)), lambda z: z.sum((0, 1))),
+    "mean": (lambda y: y.mean((0, 3)), lambda z: z.mean((0, 1))),
+    "var": (lambda y: y.var((0, 3), correction=0), lambda z: z.var((0, 1), correction=0)),
+    "logsumexp": (lambda y: y.logsumexp((0, 3)), lambda z: z.logsumexp((0, 1))),
+    "mean, kept": (lambda y: (y - y.mean((0, 3), keepdim=True))[1], lambda z: (z - z.mean((0, 1), keepdim=True))[1]),
+    "select_scatter": (lambda y: y.select_scatter(3 * y[0], 0, 2)[2], lambda z: 3 * z[0]),
+}
+OF_WHOLE: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "mean": (lambda y: y.mean((0, 2, 3)), lambda z: z.mean(0)),
+    "var": (lambda y: y.var((0, 2, 3)), lambda z: z.var(0)),
+    "amax": (lambda y: y.amax((0, 2, 3)), lambda z: z.amax(0)),
+}
+
+
+@pytest.mark.parametrize(
+    "sizes", [[(3, 1), (2,), (1, 4, 2)], [(2, 2), (2, 2)], [(3, 1), (2,), (1, 4), (2, 2)]], ids=str
+)
+@pytest.mark.parametrize("name", [*OF_DOCUMENTS, *[f"whole {n}" for n in OF_WHOLE]])
+def test_members_together_with_words(name: str, sizes: Any) -> None:
+    """Over the members and the words of a sentence, or of a document."""
+    x, scales = nested.nested_tensor([nest(*s) for s in sizes]), cr.tensor([1.0, -0.5, 2.0], dtype=cr.float64)
+    spread = lambda c: vmap(lambda s: (c * s).sin())(scales)
+    if name in OF_DOCUMENTS:
+        f, g = OF_DOCUMENTS[name]
+        loop = lambda cs: [g(spread(c)) for c in cs]
+        got = [s for document in f(spread(x)).unbind() for s in document.unbind()]
+    else:
+        f, g = OF_WHOLE[name[6:]]
+        ends = np.cumsum([0, *map(len, sizes)])
+        loop = lambda cs: [g(cr.cat([spread(c).reshape(-1, D) for c in cs[a:b]])) for a, b in pairwise(ends)]
+        got = list(f(spread(x)).unbind())
+    for a, b in zip(got, loop(leaves(x)), strict=True):
+        same(a, b, "value")
+    slope = grad(lambda x: number(f(spread(x))))(x)
+    assert slope.shape == x.shape
+    for a, b in zip(leaves(slope), grad(lambda cs: sum(map(number, loop(cs))))(leaves(x)), strict=True):
+        same(a, b, "gradient")

@@ -291,6 +291,8 @@ def lifted(op: Op, vals: tuple[Any, ...], kw: dict[str, Any]) -> Any:
     if all(x is v for x, v in zip(xs, vals, strict=True)):
         return y  # nothing here differs between the inner components
     lead = max(len(v.lead) for v in vals if isinstance(v, DeepArray | NestedArray))
+    if axes is not None and low.get("keepdim") is False:
+        lead -= sum(d < -k - 2 for d in axes)
     lead = max(lead, *[x.ndim - r - 1 for x, r in zip(xs, ranks, strict=True) if r is not None], 0)
     return tuple([grouped(v, outer, lead) for v in y]) if isinstance(y, tuple) else grouped(y, outer, lead)
 

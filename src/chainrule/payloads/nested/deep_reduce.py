@@ -12,6 +12,7 @@ from ...ops.reduce import counts as aggregate
 from ...ops.reduce import extrema
 from ...ops.reduce import reductions as reduce
 from .array import NestedArray
+from .bodies import NESTED
 from .deep import DeepArray, lifted
 from .deep_shape import shaped
 from .sizes import RaggedInt, geometry_of
@@ -66,7 +67,8 @@ def _settled(x: DeepArray, dims: tuple[int, ...]) -> DeepArray:
 
 
 def _as_asked(op: Op, y: NestedArray, dim: Any, kw: dict[str, Any]) -> Any:
-    return op.bodies[NestedArray](y, dim=dim, keepdim=False, **kw)
+    kw = {"dim": dim, "keepdim": False, **kw}
+    return NESTED.body_of(op, (y,), kw)(y, **kw)
 
 
 for _p in (

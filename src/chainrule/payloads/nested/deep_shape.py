@@ -11,6 +11,7 @@ from ...core.errors import ChainruleError
 from ...ops.elementwise.select import where_p
 from ...ops.index.rows import add_rows_p, take_rows_p
 from ...ops.reduce import reductions as reduce
+from ...ops.shape import functional as copies
 from ...ops.shape import slices
 from .array import NestedArray, pick, pointwise_nested
 from .deep import DeepArray, _pointwise, aligned, deep_of, lifted
@@ -161,6 +162,16 @@ def _(c: Any, *, key: tuple[Any, ...], old: tuple[Any, ...]) -> Any:
     out = np.zeros(int(np.prod(shape)), c.dtype)
     out[_elements(places).reshape(-1)] = _elements(c).reshape(-1)
     return deep_of(out.reshape(shape), full)
+
+
+@copies.set_slice_p.on(DeepArray)
+def _(x: DeepArray, v: Any, *, key: tuple[Any, ...], old: tuple[Any, ...]) -> DeepArray:
+    lead, first, (sent, *inner) = _front_key(key, x.inner.geometry.k + 1, len(x.lead))
+    if first != slice(None) or sent != slice(None):
+        raise ChainruleError("replacing whole components of a nest of nests is possible with x[i] = component")
+    low = (*lead, slice(None), *_inner_key(tuple(inner)))
+    part = v.inner if isinstance(v, DeepArray) else v
+    return DeepArray(copies.set_slice_p.bodies[NestedArray](x.inner, part, key=low, old=old), x.outer)
 
 
 @take_rows_p.on(DeepArray)

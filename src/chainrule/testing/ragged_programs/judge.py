@@ -352,20 +352,27 @@ def ensemble_first(c: Case) -> None:
 ALONG_MEMBERS: dict[str, Callable[[Any], Any]] = {
     "sum": lambda y: y.sum(0), "var": lambda y: y.var(0, correction=0), "logsumexp": lambda y: y.logsumexp(0), "norm": lambda y: (y * y + 1).norm(dim=0),
     "max": lambda y: y.max(0).values, "amin": lambda y: y.amin(0), "quantile": lambda y: y.quantile(0.3, 0), "prod": lambda y: y.prod(0),
+    "mean too": lambda y: y.mean((0, -1)), "var too": lambda y: y.var((0, -1), correction=0), "norm too": lambda y: (y * y + 1).norm(dim=(0, -1)),
     "last": lambda y: y[-1], "apart": lambda y: y.movedim(0, -1), "median": lambda y: y.median(0).values,
     "centred": lambda y: y - y.mean(0, keepdim=True), "softmax": lambda y: y.softmax(0), "cumsum": lambda y: y.cumsum(0), "sort": lambda y: y.sort(0).values,
     "cummax": lambda y: y.cummax(0).values, "flip": lambda y: y.flip(0), "roll": lambda y: y.roll(1, 0), "index": lambda y: y[tensor([0, -1, 0])],
     "gather": lambda y: y.gather(0, y.detach().argsort(0)), "cat": lambda y: cat([y, 2 * y[:1]], 0), "diff": lambda y: y.diff(dim=0),
     "repeat": lambda y: y.repeat(2, *(1,) * (y.ndim - 1)), "written": lambda y: written(lambda z: z.__setitem__(0, z[-1] * 2))(y),
 }  # fmt: skip
-DROPS = frozenset("sum var logsumexp norm max amin quantile prod last apart median".split())
+TOO = frozenset(("mean too", "var too", "norm too"))  # over the last dim of the components beside
+DROPS = frozenset("sum var logsumexp norm max amin quantile prod last apart median".split()) | TOO
 
 
 def members(c: Case) -> None:
     """What an ensemble gives, combined: values, and derivatives through both."""
     e, name = Ensemble(c), str(c.rng.choice(list(ALONG_MEMBERS)))
     real = [q for q, i in enumerate(c.p.outputs) if c.p.values[i].real]
-    if name == "quantile" and (not c.p.n or any(not np.prod(w.shape) for out in c.p.on_lists(*c.x.b) for w in out)):
+    if name in TOO and not all(c.p.values[c.p.outputs[q]].dims and c.p.values[c.p.outputs[q]].has(-1) for q in real):
+        return
+    if name == "quantile" and (
+        not all(c.p.values[c.p.outputs[q]].n for q in real)
+        or any(not np.prod(w.shape) for out in c.p.on_lists(*c.x.b) for w in out)
+    ):
         return  # there is none of nothing
     f, what = ALONG_MEMBERS[name], f"{name} along an ensemble"
 
