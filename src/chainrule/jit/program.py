@@ -139,7 +139,9 @@ def only_base(x: Tensor, ys: Any, listed: list[Tensor]) -> bool:
     """Whether `x` (an element of `listed`) is there as the base of returned views alone: nobody sees it."""
     base = id(x)  # no cell of our own may hold x
     metas = [y._meta for y in ys if isinstance(y, Tensor) and y._meta is not None and id(y._meta.base) == base]
-    views = {id(h) for m in metas for h in (m, vars(m))}  # an object holds by itself, or by its dict once that was asked for
+    views = {
+        id(h) for m in metas for h in (m, vars(m))
+    }  # an object holds by itself, or by its dict once that was asked for
     return bool(views) and all(r is listed or id(r) in views or isinstance(r, FrameType) for r in gc.get_referrers(x))
 
 
