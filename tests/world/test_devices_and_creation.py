@@ -200,3 +200,15 @@ def test_one_entry_of_a_sparse_tensor_has_its_type(dtype: str) -> None:
     s = cr.tensor([[0, 3], [4, 0]]).to(getattr(cr, dtype)).to_sparse()
     for x in (s[0, 1], s[0][0], s.to_sparse_csr()[1, 0]):
         assert x.dtype is s.dtype
+
+
+@pytest.mark.filterwarnings("ignore:torch.sparse.SparseTensor")
+def test_older_constructors_of_sparse_tensors() -> None:
+    i = [[0, 1, 1], [2, 0, 2]]
+    for lib in (cr, torch):
+        v = lib.tensor([3.0, 4.0, 5.0])
+        s = lib.sparse.FloatTensor(lib.tensor(i), v, lib.Size([2, 3]))
+        assert s.to_dense().tolist() == [[0, 0, 3], [4, 0, 5]] and s.type() == "torch.sparse.FloatTensor"
+        assert isinstance(s, lib.sparse.FloatTensor) and not isinstance(s.double(), lib.sparse.FloatTensor)
+        assert not isinstance(v, lib.sparse.FloatTensor)
+        assert lib.sparse.LongTensor(2, 3).dtype is lib.int64 and lib.sparse.LongTensor(2, 3)._nnz() == 0
