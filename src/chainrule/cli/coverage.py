@@ -83,7 +83,6 @@ REASONS: list[tuple[str, str]] = [
         "a detail of PyTorch's class",
     ),
     (r".*\.(T_co|T_destination|call_super_init|dump_patches|pack_hook|unpack_hook)", "a detail of PyTorch's class"),
-    (r"lobpcg", "to come: linear algebra"),
 ]
 
 
