@@ -15,8 +15,35 @@ from .core.tensor import Size, Tensor
 from .return_types import CholeskyEx, Eig, Geqrf, Histogram, HistogramDD, InvEx, LDL, LDLEx, LUFactor, LUFactorEx, Lstsq, MinMax, PLU, QR, SVD, SVDV, Slogdet, SolveEx, Sorted, StdMean, TriangularSolve, ValuesIndices, VarMean
 from .typing import DTypeLike, DeviceLike, Ints, Layout, Number, Operand
 
-__all__ = ["addmm", "as_sparse_gradcheck", "check_sparse_tensor_invariants", "from_scipy", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags", "spsolve", "sum", "to_scipy"]
+__all__ = ["BFloat16Tensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor", "LongTensor", "ShortTensor", "addmm", "as_sparse_gradcheck", "check_sparse_tensor_invariants", "from_scipy", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags", "spsolve", "sum", "to_scipy"]
 
+class BFloat16Tensor(Tensor):
+    """``sparse.BFloat16Tensor(indices, values, size)`` or ``sparse.BFloat16Tensor(*sizes)``: a sparse tensor, of sizes alone one of type bfloat16 without entries; ``isinstance(x, sparse.BFloat16Tensor)`` tests for type and layout. New code: sparse_coo_tensor."""
+    def __init__(self, *args: Any, device: DeviceLike | None = None) -> None: ...
+class ByteTensor(Tensor):
+    """``sparse.ByteTensor(indices, values, size)`` or ``sparse.ByteTensor(*sizes)``: a sparse tensor, of sizes alone one of type uint8 without entries; ``isinstance(x, sparse.ByteTensor)`` tests for type and layout. New code: sparse_coo_tensor."""
+    def __init__(self, *args: Any, device: DeviceLike | None = None) -> None: ...
+class CharTensor(Tensor):
+    """``sparse.CharTensor(indices, values, size)`` or ``sparse.CharTensor(*sizes)``: a sparse tensor, of sizes alone one of type int8 without entries; ``isinstance(x, sparse.CharTensor)`` tests for type and layout. New code: sparse_coo_tensor."""
+    def __init__(self, *args: Any, device: DeviceLike | None = None) -> None: ...
+class DoubleTensor(Tensor):
+    """``sparse.DoubleTensor(indices, values, size)`` or ``sparse.DoubleTensor(*sizes)``: a sparse tensor, of sizes alone one of type float64 without entries; ``isinstance(x, sparse.DoubleTensor)`` tests for type and layout. New code: sparse_coo_tensor."""
+    def __init__(self, *args: Any, device: DeviceLike | None = None) -> None: ...
+class FloatTensor(Tensor):
+    """``sparse.FloatTensor(indices, values, size)`` or ``sparse.FloatTensor(*sizes)``: a sparse tensor, of sizes alone one of type float32 without entries; ``isinstance(x, sparse.FloatTensor)`` tests for type and layout. New code: sparse_coo_tensor."""
+    def __init__(self, *args: Any, device: DeviceLike | None = None) -> None: ...
+class HalfTensor(Tensor):
+    """``sparse.HalfTensor(indices, values, size)`` or ``sparse.HalfTensor(*sizes)``: a sparse tensor, of sizes alone one of type float16 without entries; ``isinstance(x, sparse.HalfTensor)`` tests for type and layout. New code: sparse_coo_tensor."""
+    def __init__(self, *args: Any, device: DeviceLike | None = None) -> None: ...
+class IntTensor(Tensor):
+    """``sparse.IntTensor(indices, values, size)`` or ``sparse.IntTensor(*sizes)``: a sparse tensor, of sizes alone one of type int32 without entries; ``isinstance(x, sparse.IntTensor)`` tests for type and layout. New code: sparse_coo_tensor."""
+    def __init__(self, *args: Any, device: DeviceLike | None = None) -> None: ...
+class LongTensor(Tensor):
+    """``sparse.LongTensor(indices, values, size)`` or ``sparse.LongTensor(*sizes)``: a sparse tensor, of sizes alone one of type int64 without entries; ``isinstance(x, sparse.LongTensor)`` tests for type and layout. New code: sparse_coo_tensor."""
+    def __init__(self, *args: Any, device: DeviceLike | None = None) -> None: ...
+class ShortTensor(Tensor):
+    """``sparse.ShortTensor(indices, values, size)`` or ``sparse.ShortTensor(*sizes)``: a sparse tensor, of sizes alone one of type int16 without entries; ``isinstance(x, sparse.ShortTensor)`` tests for type and layout. New code: sparse_coo_tensor."""
+    def __init__(self, *args: Any, device: DeviceLike | None = None) -> None: ...
 def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, beta: Operand = 1, alpha: Operand = 1) -> Tensor:
     """``beta * mat + alpha * (mat1 @ mat2)`` with a sparse `mat1`; the result is dense."""
 def as_sparse_gradcheck(gradcheck: Callable[..., Any]) -> Callable[..., Any]:

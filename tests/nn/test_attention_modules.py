@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import chainrule as cr
 
@@ -140,3 +141,25 @@ def test_legacy_hooks_see_results_in_a_dict() -> None:
     m(cr.ones(2, requires_grad=True))["y"].sum().backward()
     assert seen == [[1.0, 1.0]]
     assert copy.deepcopy(m)._is_full_backward_hook is False
+
+
+@pytest.mark.parametrize("corner", ["causal_upper_left", "causal_lower_right"])
+def test_causal_masks_of_queries_and_keys_of_different_lengths(corner: str) -> None:
+    import torch.nn.attention.bias as theirs
+
+    import chainrule.nn.attention.bias as ours
+
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.standard_normal(s) for s in ((2, 3, 4, 8), (2, 3, 6, 8), (2, 3, 6, 8)))
+    out = []
+    for lib, bias in ((cr, ours), (torch, theirs)):
+        x = lib.tensor(q, requires_grad=True)
+        mask = getattr(bias, corner)(4, 6)
+        assert isinstance(mask, bias.CausalBias) and (mask.seq_len_q, mask.seq_len_kv) == (4, 6)
+        y = lib.nn.functional.scaled_dot_product_attention(x, lib.tensor(k), lib.tensor(v), attn_mask=mask)
+        (y**2).sum().backward()
+        out.append((y.detach().numpy(), x.grad.numpy()))
+    for a, b in zip(*out, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
+    with pytest.warns(UserWarning, match="see nothing"):
+        ours.causal_lower_right(6, 4)

@@ -129,3 +129,12 @@ def test_none_takes_a_parameter_away_and_every_name_of_one_serves() -> None:
     m[0].back = m  # a module that contains itself
     y = functional_call(m, {"0.back.0.weight": cr.ones(1, 1), "0.bias": cr.ones(1)}, cr.zeros(1), tie_weights=False)
     assert y.item() == 1.0
+
+
+def test_a_tied_name_is_not_missing() -> None:
+    m = cr.nn.Sequential(cr.nn.Linear(1, 1, bias=False), cr.nn.Linear(1, 1, bias=False))
+    m[1].weight = m[0].weight
+    y = functional_call(m, {"0.weight": cr.full((1, 1), 3.0)}, cr.ones(1), strict=True)
+    assert y.item() == 9.0
+    with pytest.raises(RuntimeError, match="Missing"):
+        functional_call(m, {"0.weight": cr.ones(1, 1)}, cr.ones(1), tie_weights=False, strict=True)

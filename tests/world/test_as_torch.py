@@ -261,12 +261,17 @@ def test_modules_that_hold_a_function_are_saved() -> None:
     )
 
 
-def test_everything_can_be_imported_by_a_star() -> None:
+def test_everything_can_be_imported_by_a_star_and_anomalies_have_switches() -> None:
     code = """
     from torch import *
     from torch.nn import *
     from torch.nn.functional import *
     from torch.distributions import *
+    import torch
+    torch.set_anomaly_enabled(True)
+    assert torch.is_anomaly_enabled() and torch.is_anomaly_check_nan_enabled()
+    torch.set_anomaly_enabled(False)
+    assert not torch.is_anomaly_enabled()
     print(float64, Linear, relu(tensor([-1.0])).item(), Normal, "tree" in globals(), "world" in globals())
     """
     assert "torch.float64" in run("import chainrule; chainrule.install_as_torch()\n" + textwrap.dedent(code))

@@ -183,3 +183,32 @@ def test_loading_into_a_module_without_data_says_that_it_does_nothing() -> None:
         model.load_state_dict(given)
     model.load_state_dict(given, assign=True)
     assert cr.equal(model.weight, given["weight"])
+
+
+@pytest.mark.parametrize("layout", ["sparse_coo", "sparse_csr", "sparse_csc"])
+def test_zeros_and_empty_of_a_sparse_layout_are_sparse(layout: str) -> None:
+    """The layout was ignored."""
+    z = cr.zeros(2, 3, dtype=cr.float64, layout=getattr(cr, layout), requires_grad=True)
+    assert z.layout is getattr(cr, layout) and z.requires_grad and z.is_leaf and z._nnz() == 0 and z.shape == (2, 3)
+    assert cr.empty((2, 3), layout=getattr(cr, layout)).layout is getattr(cr, layout)
+    with pytest.raises(RuntimeError, match="not implemented for sparse layout"):
+        cr.ones(2, 3, layout=getattr(cr, layout))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "bool", "int32", "bfloat16"])
+def test_one_entry_of_a_sparse_tensor_has_its_type(dtype: str) -> None:
+    s = cr.tensor([[0, 3], [4, 0]]).to(getattr(cr, dtype)).to_sparse()
+    for x in (s[0, 1], s[0][0], s.to_sparse_csr()[1, 0]):
+        assert x.dtype is s.dtype
+
+
+@pytest.mark.filterwarnings("ignore:torch.sparse.SparseTensor")
+def test_older_constructors_of_sparse_tensors() -> None:
+    i = [[0, 1, 1], [2, 0, 2]]
+    for lib in (cr, torch):
+        v = lib.tensor([3.0, 4.0, 5.0])
+        s = lib.sparse.FloatTensor(lib.tensor(i), v, lib.Size([2, 3]))
+        assert s.to_dense().tolist() == [[0, 0, 3], [4, 0, 5]] and s.type() == "torch.sparse.FloatTensor"
+        assert isinstance(s, lib.sparse.FloatTensor) and not isinstance(s.double(), lib.sparse.FloatTensor)
+        assert not isinstance(v, lib.sparse.FloatTensor)
+        assert lib.sparse.LongTensor(2, 3).dtype is lib.int64 and lib.sparse.LongTensor(2, 3)._nnz() == 0

@@ -52,11 +52,7 @@ REASONS: list[tuple[str, str]] = [
     ),
     (r"AcceleratorError|OutOfMemoryError|FatalError|Stream|Event", "of devices with a memory and a queue of their own"),
     (r".*SemiStructured.*|to_sparse_semi_structured", "of one vendor's hardware"),
-    (
-        r"(BFloat16|Byte|Char|Double|Float|Half|Int|Long|Short)Tensor",
-        "a constructor that PyTorch deprecated for sparse tensors",
-    ),
-    (r"(scaled_|grouped_|scaled_grouped_)mm|ScalingType|SwizzleType", "matrices of 8-bit numbers: later"),
+    (r"(scaled_|scaled_grouped_)mm|ScalingType|SwizzleType", "matrices of 8-bit numbers: later"),
     (r"batch_norm_.*|native_norm|embedding_renorm_", "a part of an op that is whole here"),
     (r"embedding_bag", "the low-level form of nn.functional.embedding_bag"),
     (
@@ -87,7 +83,6 @@ REASONS: list[tuple[str, str]] = [
         "a detail of PyTorch's class",
     ),
     (r".*\.(T_co|T_destination|call_super_init|dump_patches|pack_hook|unpack_hook)", "a detail of PyTorch's class"),
-    (r"lobpcg", "to come: linear algebra"),
 ]
 
 

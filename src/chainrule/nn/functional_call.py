@@ -80,10 +80,10 @@ def swapped(module: Module, values: dict[str, Any], tie_weights: bool = True, st
         unknown = sorted(k for k in values if k not in slots)
         if unknown and strict:
             raise KeyError(f"Unexpected key(s): {', '.join(unknown)}.")
-        missing = sorted(k for k in slots if k not in values)
+        given = _tied(slots, given) if tie_weights else given
+        missing = sorted(k for k in slots if k not in given)
         if missing and strict:
             raise RuntimeError(f"functional_call: Missing key(s): {', '.join(missing)}.")
-        given = _tied(slots, given) if tie_weights else given
     for k, v in given.items():
         if v is not None and not isinstance(v, Tensor):
             raise TypeError(f"functional_call: {k} is not a tensor but {type(v).__name__}")

@@ -27,6 +27,9 @@ _vmap_internals                                 world.inner
 _vmap_internals.*                               world.inner.*
 __config__                                      world.inner
 __config__.*                                    world.inner.*
+is_anomaly_enabled                              autograd.anomaly.is_anomaly_enabled
+is_anomaly_check_nan_enabled                    autograd.anomaly.is_anomaly_check_nan_enabled
+set_anomaly_enabled                             autograd.anomaly.set_detect_anomaly
 set_vital                                       world.inner.nothing
 _C._get_tracing_state                           world.inner.none
 _C._is_tracing                                  world.inner.no

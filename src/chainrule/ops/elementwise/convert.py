@@ -188,7 +188,7 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
 def type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **kw: Any) -> Any:
     """The type's name, as ``"torch.FloatTensor"``; or `self` converted to `dtype`, which may be such a name."""
     if dtype is None:
-        return f"torch.{dt.scalar_type(self.dtype)}Tensor"
+        return f"torch.{'sparse.' if self.is_sparse else ''}{dt.scalar_type(self.dtype)}Tensor"
     if isinstance(dtype, str):
         short = dtype.rpartition(".")[2].removesuffix("Tensor")
         names = {v: k for k, v in dt.SCALAR_TYPES.items()}

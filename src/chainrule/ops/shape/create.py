@@ -274,6 +274,10 @@ def _filled(name: str, make: Any, doc: str) -> Any:
         y = finish(
             make(shape, d) if has_elements(device) else np.broadcast_to(make((), d), shape), None, requires_grad, device
         )
+        if layout is not None and layout.name.startswith("sparse"):
+            if name not in ("zeros", "empty"):
+                raise RuntimeError(f"{name}(...) is not implemented for sparse layout; write {name}(...).to_sparse()")
+            return y.detach().to_sparse(layout=layout).requires_grad_(requires_grad)
         return (
             y
             if memory_format is None or memory_format.name == "contiguous_format"

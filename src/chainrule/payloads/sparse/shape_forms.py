@@ -137,7 +137,7 @@ def _slice(x: Tensor, *, key: tuple[Any, ...], old: tuple[int, ...]) -> Any:
     if not keep.all():
         v = take(v, np.flatnonzero(keep))
     if not index:  # one entry of the sparse dims
-        return v.sum(0)
+        return v.sum(0, dtype=v.dtype)
     q = _coo((*shape, *dense), np.stack(index)[:, keep], len(dense), p.coalesced and _rising(keys[:s]))
     return _again(v, q, was) if len(shape) >= 2 else make(v, q)
 
