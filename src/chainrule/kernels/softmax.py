@@ -133,7 +133,7 @@ def build_columns(name: str, log: bool, pull: bool) -> Kernel:
             total[j] = total.raw(j) + (v[0] if log else v[0] * v[1]).to(f64)
 
         def pulled(j: Value, here: Value, v: list[Value]) -> None:
-            out[here] = less_share(k, *v, scale[j]) if log else (v[0] - scale[j]) * v[1]
+            out[here] = less_share(k, v[0], v[1], scale[j]) if log else (v[0] - scale[j]) * v[1]
 
         def greatest(j: Value, here: Value, v: list[Value]) -> None:
             most[j] = k.maximum(v[0], most[j])

@@ -490,7 +490,7 @@ log_softmax_pull_p.vjp(
 )
 for _p, _log in ((softmax_pull_p, False), (log_softmax_pull_p, True)):
     _p.special = lambda xs, kw, _l=_log: (
-        kernels.softmax_pull_along(*xs, kw["dim"], _l) if xs[1].dtype.num in REAL_NUMS else None
+        kernels.softmax_pull_along(xs[0], xs[1], kw["dim"], _l) if xs[1].dtype.num in REAL_NUMS else None
     )
 
 

@@ -46,7 +46,7 @@ def constant_pad_p(x: Any, *, pads: Pads, value: Any) -> Any:
 def _padded(xs: list[Any], kw: dict[str, Any]) -> Any:
     """Into a copy of what is known of the result."""
     x, pads, value = xs[0], kw["pads"], kw["value"]
-    like = constant_pad_p.body(np.full(x.shape, value, x.dtype), pads=pads, value=value)
+    like: Any = constant_pad_p.body(np.full(x.shape, value, x.dtype), pads=pads, value=value)
     if like.nbytes >= MIN_BYTES:
         return None
     few, shape, d = like.size < LEAST, like.shape, like.dtype
