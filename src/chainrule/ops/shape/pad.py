@@ -18,6 +18,7 @@ from ...core.straight import straight
 from ...core.tensor import Tensor
 from ...kernels import indexing
 from ...kernels.indexing import LEAST
+from ...kernels.pool import MIN_BYTES
 from ..elementwise.numbers import varies
 from ..elementwise.select import where
 from ..index.moving import take
@@ -45,16 +46,22 @@ def constant_pad_p(x: Any, *, pads: Pads, value: Any) -> Any:
 def _padded(xs: list[Any], kw: dict[str, Any]) -> Any:
     """Into a copy of what is known of the result."""
     x, pads, value = xs[0], kw["pads"], kw["value"]
-    like = constant_pad_p.body(np.full(x.shape, value, x.dtype), pads=pads, value=value)
-    if like.size >= 1 << 12:
+    like: Any = constant_pad_p.body(np.full(x.shape, value, x.dtype), pads=pads, value=value)
+    if like.nbytes >= MIN_BYTES:
         return None
+    few, shape, d = like.size < LEAST, like.shape, like.dtype
+    like = like if few else None
     sizes = x.shape[x.ndim - len(pads) :]
     src = (..., *[slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(sizes, pads, strict=True)])
     dst = (..., *[slice(max(a, 0), n + a + b - max(b, 0)) for n, (a, b) in zip(sizes, pads, strict=True)])
     cut = any(a < 0 or b < 0 for a, b in pads)
 
     def pad(x: Any) -> Any:
-        out = like.copy()
+        if few:
+            out = like.copy()
+        else:
+            out = np.empty(shape, d)
+            out.fill(value)
         out[dst] = x[src] if cut else x
         return out
 

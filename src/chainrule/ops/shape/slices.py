@@ -22,7 +22,7 @@ from ...core.straight import straight
 from ...core.tensor import Tensor
 from ...core.views import write_out
 from ...kernels.copies import contiguous as copied
-from ...kernels.pool import empty
+from ...kernels.pool import MIN_BYTES, empty
 from .in_each import all_dense, same_size
 from .views import named, reshape
 
@@ -152,7 +152,7 @@ def cat_p(*xs: Any, dim: int, ns: tuple[int, ...]) -> Any:
 
 def _joined(xs: list[Any], kw: dict[str, Any]) -> Any:
     d, dim = xs[0].dtype, kw["dim"]
-    if not all(x.dtype is d and x.ndim == xs[0].ndim for x in xs) or sum(x.size for x in xs) >= 1 << 12:
+    if not all(x.dtype is d and x.ndim == xs[0].ndim for x in xs) or sum(x.nbytes for x in xs) >= MIN_BYTES:
         return None
     return lambda *xs: np.concatenate(xs, dim)
 
@@ -431,7 +431,7 @@ def _stacked(xs: list[Any], kw: dict[str, Any]) -> Any:
     """Joined in front, and the new dim put where it belongs."""
     d, shape, n = xs[0].dtype, xs[0].shape, len(xs)
     at = xs[0].ndim + 1 + kw["dim"]
-    if not all(x.dtype is d for x in xs) or xs[0].size * n >= 1 << 12 or not xs[0].ndim:
+    if not all(x.dtype is d for x in xs) or xs[0].nbytes * n >= MIN_BYTES or not xs[0].ndim:
         return None
     rows = (*shape[:at], n * shape[at], *shape[at + 1 :]) if at < len(shape) else None
     new = (*shape[:at], n, *shape[at:])
