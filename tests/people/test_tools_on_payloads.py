@@ -30,3 +30,40 @@ def test_closeness(x):
     cr.testing.assert_close(x, x.clone())
     with pytest.raises(AssertionError):
         cr.testing.assert_close(x, x * 1.1)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "words"),
+    [
+        (cr.tensor(2**53), cr.tensor(2**53 + 1), "not close: 1 of 1 elements differ"),
+        (cr.tensor([1.0, 2.0]), cr.tensor([1.0, 2.1]), r"at index \(1,\)"),
+        ([cr.ones(2)], [cr.ones(2), cr.ones(2)], "lengths of the sequences"),
+        ({"a": cr.ones(2)}, {"b": cr.ones(2)}, "keys do not match"),
+        ({"a": (cr.ones(2),)}, {"a": [cr.zeros(2)]}, r"\(at \['a'\]\[0\]\)"),
+        (cr.ones(2), cr.ones(3), "shapes do not match"),
+        (cr.ones(2), cr.ones(2, dtype=F64), "dtypes do not match"),
+        (COO, COO.to_dense(), "layouts do not match"),
+        (cr.tensor(float("nan")), cr.tensor(float("nan")), "not close"),
+    ],
+)
+def test_what_is_not_close_is_named(a, b, words):
+    with pytest.raises(AssertionError, match=words):
+        cr.testing.assert_close(a, b)
+    with pytest.raises(AssertionError, match="mine"):
+        cr.testing.assert_close(a, b, msg="mine")
+    with pytest.raises(AssertionError, match=f"so: .*{words}"):
+        cr.testing.assert_close(a, b, msg=lambda text: f"so: {text}")
+
+
+def test_what_is_close():
+    close = cr.testing.assert_close
+    close([cr.ones(2)], (cr.ones(2) + 1e-7,))
+    close(1.0, 1.0 + 1e-9)
+    close(cr.ones(2), cr.ones(2, dtype=F64), check_dtype=False)
+    close(COO, COO.to_dense(), check_layout=False)
+    close(cr.tensor(float("nan")), cr.tensor(float("nan")), equal_nan=True)
+    close(cr.tensor(1), cr.tensor(2), rtol=0, atol=1)
+    with pytest.raises(ValueError, match="both be given"):
+        close(1.0, 1.0, rtol=1e-3)
+    with pytest.raises(TypeError):
+        close(1.0, 1.0, atoll=1e-3)
