@@ -157,6 +157,7 @@ class Jitted:
             return self._of_arrays(args, leaves, spec)
         key = self._key(args, kw, leaves, spec)
         r = self._find(key, leaves)
+        again = r is not None
         if r is None:
             with self._lock:
                 r = self._find(key, leaves) or self._record(key, args, kw, leaves, spec)
@@ -172,7 +173,7 @@ class Jitted:
         if self.donate:
             if not STACK.get():
                 give_up(flatten([args[i] for i in self.donate if i < len(args)])[0], flatten(y)[0])
-        elif self._fast_for is not r and r.lasting:
+        elif again and self._fast_for is not r and r.lasting:  # what is called once needs no short way
             self._shorten(r, leaves, spec)
         return y
 
