@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..amp.cast import STATE as AUTOCAST
 from ..core import dtypes as dt
 from ..core.dispatch import CUT, STACK, grad_cut, grad_enabled, innermost, recorder
 from ..core.errors import Unfit
@@ -85,6 +86,7 @@ class Recording:
         self.walked: list[bool] | None = (
             None  # from which inputs reverse mode walks back, where the function wanted to know
         )
+        self.opens = False  # whether the function, called under no_grad, turns derivatives on again
         self.lasting = True  # whether a call leaves Python's objects as they are: what changed them holds for one call
 
     def plain(self, xs: list[Tensor]) -> list[bool]:
@@ -227,7 +229,7 @@ class Jitted:
 
     # -- signatures -------------------------------------------------------------------------------------------------------
     def _key(self, args: tuple[Any, ...], kw: dict[str, Any], leaves: list[Any], spec: Any) -> Any:
-        parts: list[Any] = [spec, dt.get_default_dtype(), grad_enabled()]
+        parts: list[Any] = [spec, dt.get_default_dtype(), grad_enabled(), AUTOCAST.get()]
         first: dict[int, int] = {}  # tensors with derivatives are themselves, wherever among the arguments they are
         for x in leaves:
             if isinstance(x, Tensor):
@@ -464,6 +466,7 @@ def _recorded(f: Any, leaves: list[Any], spec: Any, held: Held) -> Recording:
     if r.writes and overlapping(r, leaves):
         raise NotRecorded("a write to a tensor that shares its memory with another input")
     r.foreign = level.foreign
+    r.opens = quiet and any(n.op.differentiable and not n.cut for n in graph.nodes)
     order = _input_order(level, leaves, r)
     graph.inputs = order
     r.program = Program(graph, getattr(f, "__name__", type(f).__name__))

@@ -10,7 +10,9 @@ import numpy as np
 from ..core.dispatch import CUT, STACK
 from ..core.grad_mode import inference_mode
 from ..core.tensor import Tensor
+from ..core.views import pin
 
+USERS = ("function", "custom")  # ops whose bodies are a user's, which may write to what they get
 ALL = 2  # of a node: no derivative is seen around it; 1 says so of reverse mode alone
 
 
@@ -135,11 +137,18 @@ def constant(a: Any) -> Var:
     return v
 
 
+def shielded(args: list[Any]) -> list[Any]:
+    """The arguments of a user's body: a write to one goes to a copy, for others have the same memory."""
+    return [pin(a, True) if isinstance(a, Tensor) and a._interp is None else a for a in args]
+
+
 def replay(graph: Graph, inputs: Iterable[Any]) -> list[Any]:
     """The outputs of the graph on tensors of any level: every op runs once, in order."""
     env: dict[Var, Any] = dict(zip(graph.inputs, inputs, strict=True))
     for node, done in zip(graph.nodes, graph.last_uses(), strict=True):
         args = [(env[a] if a.value is None else Tensor(a.value)) if a.__class__ is Var else a for a in node.args]
+        if node.op.form in USERS:
+            args = shielded(args)
         if node.cut == ALL:
             with inference_mode():
                 y = (node.op.anew or node.op.bind)(*args, **node.kw)

@@ -85,7 +85,7 @@ def is_spent(y: Tensor) -> bool:
         n = todo.pop()
         if n is None or id(n) in seen or isinstance(n, Leaf):
             continue
-        if n.args is None:
+        if n.args is None and n.store is None:
             return True
         seen.add(id(n))
         todo += [edge_of(p)[0] for p in n.parents if p is not None]

@@ -25,7 +25,20 @@ _SIMPLE = (int, float, complex, str, bool, bytes, tuple)
 
 
 def _same(a: Any, b: Any) -> bool:
-    return a is b or (type(a) is type(b) and type(a) in _SIMPLE and a == b and _no_tensor(a))
+    return (
+        a is b
+        or (type(a) is type(b) and type(a) in _SIMPLE and a == b and _no_tensor(a))
+        or (outlived(a) and outlived(b))  # one is as unreadable as the other
+    )
+
+
+def outlived(x: Any) -> bool:
+    """Whether a value is a tensor of a transform that has returned."""
+    while isinstance(x, Tensor) and x._interp is not None:
+        if not x._interp.alive:
+            return True
+        x = x._value
+    return False
 
 
 def _no_tensor(a: Any) -> bool:
@@ -59,6 +72,7 @@ class Held:
         self._cells: list[tuple[Any, Any]] = []
         self._codes: list[tuple[FunctionType, Any, Any, Any]] = []
         self._classes: list[tuple[type, str, Any]] = []
+        self._slots: list[tuple[Any, str, Any]] = []
 
     def among(self, leaves: list[Any]) -> list[tuple[int, int]]:
         """Which of the leaves (those with derivatives, which are tensors by identity) are held too: their places, and who they are."""
@@ -75,6 +89,9 @@ class Held:
                 return False
         for d, k, v in self._names:
             if d.get(k, _NOTHING) is not v and not _same(d.get(k, _NOTHING), v):
+                return False
+        for x, k, v in self._slots:
+            if not _same(getattr(x, k, _NOTHING), v):
                 return False
         for f, code, defaults, kwdefaults in self._codes:
             if f.__code__ is not code or f.__defaults__ is not defaults or f.__kwdefaults__ is not kwdefaults:
@@ -93,6 +110,9 @@ class Held:
                     del c.cell_contents
                 else:
                     c.cell_contents = v
+        for x, k, v in self._slots:
+            if getattr(x, k, _NOTHING) is not v:
+                delattr(x, k) if v is _NOTHING else setattr(x, k, v)
         for cls, k, v in self._classes:
             if vars(cls).get(k, _NOTHING) is not v:
                 setattr(cls, k, v)
@@ -156,7 +176,8 @@ def survey(*holders: Any) -> Held:
         if len(seen) > MOST:
             raise RuntimeError(f"jit: the function holds more than {MOST} objects; pass what it needs as arguments")
         if isinstance(x, Tensor):
-            held.tensors.append(x)
+            if not outlived(x):  # who reads one is told so by the op
+                held.tensors.append(x)
         elif isinstance(x, list | set | deque | frozenset | tuple):
             if not isinstance(x, tuple | frozenset):
                 held._lists.append((x, tuple(x)))
@@ -177,7 +198,7 @@ def survey(*holders: Any) -> Held:
             d = getattr(x, "__dict__", None)
             if isinstance(d, dict):
                 _dict(held, d, queue)
-            queue.extend(_in_slots(x))
+            _in_slots(held, x, queue)
             _class(held, type(x), queue)
     _find_gradients(held, seen)
     held._known = frozenset(map(id, held.tensors))
@@ -190,6 +211,8 @@ def _find_gradients(held: Held, seen: set[int]) -> None:
     for x in list(held.tensors):
         g = gradient(x)
         held._gradients.append((x, g, looks(g)))
+        if g is not None and outlived(g):
+            continue
         if g is not None and id(g) not in seen:
             seen.add(id(g))
             held.tensors.append(g)
@@ -200,9 +223,18 @@ def _find_gradients(held: Held, seen: set[int]) -> None:
         held.owners.pop(i, None)
 
 
-def _in_slots(x: Any) -> list[Any]:
-    names = [s for c in type(x).__mro__ if not _of_library(c.__module__) for s in getattr(c, "__slots__", ())]
-    return [getattr(x, s) for s in names if isinstance(s, str) and hasattr(x, s)]
+def _in_slots(held: Held, x: Any, queue: list[Any]) -> None:
+    """What an object of a user's class has in slots. A name that begins with two underscores is another one in the object."""
+    for c in type(x).__mro__:
+        if not _of_library(c.__module__):
+            slots = vars(c).get("__slots__", ())
+            for s in (slots,) if isinstance(slots, str) else slots:
+                if s in ("__dict__", "__weakref__"):
+                    continue
+                name = f"_{c.__name__.lstrip('_')}{s}" if s.startswith("__") and not s.endswith("__") else s
+                v = getattr(x, name, _NOTHING)
+                held._slots.append((x, name, v))
+                queue.append(v)
 
 
 def _class(held: Held, cls: type, queue: list[Any]) -> None:
@@ -214,6 +246,19 @@ def _class(held: Held, cls: type, queue: list[Any]) -> None:
                     held._names.append((vars(c), k, v))  # type: ignore[arg-type]
                     held._classes.append((c, k, v))
                     queue.append(v.__func__ if isinstance(v, staticmethod | classmethod) else v)
+
+
+def _named(held: Held, v: Any, names: set[str], queue: list[Any]) -> None:
+    """Of a user's class that a function speaks of, what it has under a name that the function speaks of too."""
+    if not isinstance(v, type):
+        return
+    for c in v.__mro__:
+        if not _of_library(c.__module__):
+            for k in names & set(vars(c)):
+                x = vars(c)[k]
+                held._names.append((vars(c), k, x))  # type: ignore[arg-type]
+                held._classes.append((c, k, x))
+                queue.append(x.__func__ if isinstance(x, staticmethod | classmethod) else x)
 
 
 def _dict(held: Held, d: dict[Any, Any], queue: list[Any]) -> None:
@@ -237,10 +282,13 @@ def _function(held: Held, f: FunctionType, queue: list[Any]) -> None:
     queue.extend(f.__defaults__ or ())
     queue.extend((f.__kwdefaults__ or {}).values())
     names = _names(f.__code__)
+    for c in f.__closure__ or ():
+        _named(held, _content(c), names, queue)
     for k in names:
         if k in f.__globals__:
             v = f.__globals__[k]
             held._names.append((f.__globals__, k, v))
+            _named(held, v, names, queue)
             if isinstance(v, ModuleType):
                 if not _of_library(v.__name__) and getattr(v, "__spec__", None) is not None:
                     for a in names & set(vars(v)):

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from ..amp.cast import READY
+from ..amp.cast import STATE as AUTOCAST
 from ..core import dtypes as dt
 from ..core.dispatch import CUT
 from ..core.tensor import Tensor
@@ -190,12 +192,17 @@ def native(
     for g, k, v in (*names, (vars(dt), "_default", dt.get_default_dtype())):
         got = w.ins(f"call ptr @PyDict_GetItem(ptr {w.object(g)}, ptr {w.object(k)})")
         w.need(got, w.object(v))
-    mode = CUT.get()
-    slot = w.ins("alloca ptr")
-    w.ins(f"call i32 @PyContextVar_Get(ptr {w.object(CUT)}, ptr null, ptr {slot})")
-    now = w.ins(f"load ptr, ptr {slot}")
-    w.lines.append(f"  call void @Py_DecRef(ptr {now})")
-    w.need(now, w.object(mode))
+    modes: list[Any] = [CUT]
+    if READY:
+        modes.append(AUTOCAST)
+    else:  # nobody has entered autocast so far
+        w.need(w.at(w.object(READY), 16, "i64"), "0", "i64")
+    for variable in modes:
+        slot = w.ins("alloca ptr")
+        w.ins(f"call i32 @PyContextVar_Get(ptr {w.object(variable)}, ptr null, ptr {slot})")
+        now = w.ins(f"load ptr, ptr {slot}")
+        w.lines.append(f"  call void @Py_DecRef(ptr {now})")
+        w.need(now, w.object(variable.get()))
     make = w.word(_of_numpy(94))  # PyArray_NewFromDescr
 
     def fresh(shape: tuple[int, ...], dtype: Any) -> str:

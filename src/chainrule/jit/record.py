@@ -25,7 +25,7 @@ from ..core.grad_mode import INFERENCE
 from ..core.tensor import Tensor
 from ..core.views import pin
 from ..kernels import compiler
-from .graph import ALL, Graph, Node, Var, constant
+from .graph import ALL, USERS, Graph, Node, Var, constant, shielded
 from .layouts import in_elements, strides_of
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -268,6 +268,8 @@ class Recorder(Interpreter):
         try:
             if op.form == "pointwise":
                 return self._pointwise(op, low, kw)
+            if op.form in USERS:
+                low = shielded(low)
             glimpse = GLIMPSES.get(op.name)
             with untouched(kw) if glimpse is not None else nullcontext():
                 return op.bind(*low, **kw) if glimpse is None or not examples.alike else tuple(glimpse(low, **kw))
