@@ -50,6 +50,18 @@ def test_attributes_of_a_class():
     np.testing.assert_array_equal(f(x3()), g(x3()))
 
 
+def test_attributes_of_a_class_on_the_short_way():
+    Config.k = 2.0
+    f = jit(lambda x: x * Config.k)
+    for _ in range(3):
+        f(x3())
+    if f.lower(x3()).recording.native is not None:  # in machine code
+        assert f._fast(x3()).tolist() == [2.0, -4.0, 6.0]
+    Config.k = 3.0
+    assert f._fast(x3()) is None
+    assert f(x3()).tolist() == [3.0, -6.0, 9.0]
+
+
 def test_attributes_of_a_local_class():
     class Local:
         w = x3()
@@ -160,3 +172,13 @@ def test_derivatives_turned_on_inside_under_no_grad():
             assert w.grad.tolist() == [1.0, -2.0, 3.0]
             with cr.inference_mode():
                 assert [y.requires_grad for y in g(x3())] == [y.requires_grad for y in f(x3())]
+
+
+def test_functions_of_the_library_leave_the_way_short():
+    from chainrule import exp, tanh
+
+    f = jit(lambda x: tanh(exp(x)))
+    for _ in range(3):
+        f(x3())
+    held = next(iter(f._recordings.values()))[0].held
+    assert not held._dicts and f._fast(x3()) is not None

@@ -269,6 +269,9 @@ def _dict(held: Held, d: dict[Any, Any], queue: list[Any]) -> None:
 
 def _function(held: Held, f: FunctionType, queue: list[Any]) -> None:
     of_library = _of_library(f.__globals__.get("__name__", ""))
+    home = sys.modules.get(f.__module__ or "")
+    if of_library and home is not None and vars(home).get(f.__name__) is f:
+        return  # the library's own: what it is made of is nobody else's
     for c in f.__closure__ or ():
         v = _content(c)
         if not of_library:  # what the library counts and remembers is its own

@@ -8,7 +8,9 @@ not plain (another type, a level, another layout), None is returned and Python t
 from __future__ import annotations
 
 import ctypes
+import gc
 from collections.abc import Callable, Iterator
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -186,8 +188,8 @@ def native(
         o = w.object(f)
         for key, v in (("code", code), ("defaults", defaults), ("kwdefaults", kwdefaults)):
             w.need(w.at(o, where[key]), "null" if v is None else w.object(v))
-    names = [(g, k, v) for g, k, v in r.held._names if type(g) is dict]
-    if len(names) != len(r.held._names):
+    names = [(_dict_of(g), k, v) for g, k, v in r.held._names]
+    if not all(type(g) is dict for g, _, _ in names):
         return None
     for g, k, v in (*names, (vars(dt), "_default", dt.get_default_dtype())):
         got = w.ins(f"call ptr @PyDict_GetItem(ptr {w.object(g)}, ptr {w.object(k)})")
@@ -257,6 +259,11 @@ def native(
     # What the table speaks of lives as long as the recording, and that as long as whoever calls f.
     r.native = (r.native, f, w.held)
     return f
+
+
+def _dict_of(names: Any) -> Any:
+    """The dict that is looked into: that of a class hides behind a view, which holds nothing else."""
+    return next(iter(gc.get_referents(names)), None) if type(names) is MappingProxyType else names
 
 
 def _of_numpy(number: int) -> int:
