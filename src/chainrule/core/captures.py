@@ -54,7 +54,7 @@ def tensors_of(holder: Any, most: int = 100_000) -> Iterator[Tensor]:
             queue.append(getattr(x, "__wrapped__", None))  # of a compiled function, what it is made from
         elif not module.startswith("chainrule.core"):
             queue.append(getattr(x, "__dict__", None))
-            queue.extend(in_slots(x))
+            queue.extend([getattr(x, k, None) for k in slots_of(x)])
             for c in type(x).__mro__:
                 if not of_library(c.__module__):
                     queue.extend([v for v in vars(c).values() if isinstance(v, Tensor | list | tuple | dict | deque)])
@@ -90,15 +90,17 @@ def names_in(code: CodeType) -> set[str]:
     return out
 
 
-def in_slots(x: Any) -> list[Any]:
-    """What an object of a user's class has in slots."""
-    names = [s for c in type(x).__mro__ if not of_library(c.__module__) for s in _slots(c)]
-    return [getattr(x, s) for s in names if hasattr(x, s)]
-
-
-def _slots(cls: type) -> list[str]:
-    slots = vars(cls).get("__slots__", ())
-    return [s for s in ((slots,) if isinstance(slots, str) else slots) if not s.startswith("__")]
+def slots_of(x: Any) -> list[str]:
+    """The names of the slots of an object of a user's class. One that begins with two underscores is another one in the object."""
+    names = []
+    for c in type(x).__mro__:
+        if not of_library(c.__module__):
+            slots = vars(c).get("__slots__", ())
+            for s in (slots,) if isinstance(slots, str) else slots:
+                if s not in ("__dict__", "__weakref__"):
+                    hidden = s.startswith("__") and not s.endswith("__")
+                    names.append(f"_{c.__name__.lstrip('_')}{s}" if hidden else s)
+    return names
 
 
 def _filled(cell: Any) -> bool:

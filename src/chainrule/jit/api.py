@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..amp.cast import STATE as AUTOCAST
 from ..core import dtypes as dt
 from ..core.dispatch import CUT, STACK, grad_cut, grad_enabled, innermost, recorder
 from ..core.errors import Unfit
@@ -87,6 +88,7 @@ class Recording:
         self.walked: list[bool] | None = (
             None  # from which inputs reverse mode walks back, where the function wanted to know
         )
+        self.opens = False  # whether the function, called under no_grad, turns derivatives on again
         self.lasting = True  # whether a call leaves Python's objects as they are: what changed them holds for one call
 
     def plain(self, xs: list[Tensor]) -> list[bool]:
@@ -168,6 +170,7 @@ class Jitted:
             return self._of_arrays(args, leaves, spec)
         key = self._key(args, kw, leaves, spec)
         r = self._find(key, leaves)
+        again = r is not None
         if r is None:
             with self._lock:
                 r = self._find(key, leaves) or self._record(key, args, kw, leaves, spec)
@@ -183,7 +186,7 @@ class Jitted:
         if self.donate:
             if not STACK.get():
                 give_up(flatten([args[i] for i in self.donate if i < len(args)])[0], flatten(y)[0])
-        elif self._fast_for is not r and r.lasting:
+        elif again and self._fast_for is not r and r.lasting:  # what is called once needs no short way
             self._shorten(r, leaves, spec)
         return y
 
@@ -237,7 +240,7 @@ class Jitted:
 
     # -- signatures -------------------------------------------------------------------------------------------------------
     def _key(self, args: tuple[Any, ...], kw: dict[str, Any], leaves: list[Any], spec: Any) -> Any:
-        parts: list[Any] = [spec, dt.get_default_dtype(), grad_enabled()]
+        parts: list[Any] = [spec, dt.get_default_dtype(), grad_enabled(), AUTOCAST.get()]
         first: dict[int, int] = {}  # tensors with derivatives are themselves, wherever among the arguments they are
         for x in leaves:
             if isinstance(x, Tensor):
@@ -474,6 +477,7 @@ def _recorded(f: Any, leaves: list[Any], spec: Any, held: Held) -> Recording:
     if r.writes and overlapping(r, leaves):
         raise NotRecorded("a write to a tensor that shares its memory with another input")
     r.foreign = level.foreign
+    r.opens = quiet and any(n.op.differentiable and not n.cut for n in graph.nodes)
     order = _input_order(level, leaves, r)
     graph.inputs = order
     r.program = Program(graph, getattr(f, "__name__", type(f).__name__))

@@ -14,8 +14,10 @@ from ..core.op import Op
 from ..core.shapes import zeros_like_tensor
 from ..core.tensor import Tensor
 from .draws import refuse
+from .graph import replay
 from .loops import _like, batched_body, is_float, zero
 from .program import Program, _replayer
+from .record import GLIMPSES
 
 
 def _switch(index: Any, *vals: Any, branches: tuple[Program, ...]) -> tuple[np.ndarray, ...]:
@@ -23,6 +25,7 @@ def _switch(index: Any, *vals: Any, branches: tuple[Program, ...]) -> tuple[np.n
     return branches[min(max(int(index), 0), len(branches) - 1)].arrays(*vals)
 
 
+GLIMPSES["switch"] = lambda vals, *, branches: replay(branches[0].graph, vals[1:])
 SWITCH = Op("switch", _switch, batch=lambda op, size, args, flags, kw: _batch(size, args, flags, **kw))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from ..core.dispatch import CUT, STACK, innermost
+from ..core.dispatch import CUT, STACK, grad_cut, innermost
 from ..core.reverse import Leaf
 from ..core.tensor import Tensor
 from ..core.tree import unflatten
@@ -44,7 +44,12 @@ def call(r: Any, leaves: list[Any]) -> Any:
     given = [x for x in leaves if isinstance(x, Tensor)]
     boxes = _boxes(r, given)
     free = [x for x in (*given, *boxes) if _is_free(x)] if r.spent else []
-    ys = r.program(*given, *boxes, *r.foreign)
+    token = CUT.set(grad_cut(True)) if r.opens else None  # what it does not open is marked in the graph
+    try:
+        ys = r.program(*given, *boxes, *r.foreign)
+    finally:
+        if token is not None:
+            CUT.reset(token)
     now = {id(b): t for b, t in zip(r.boxes, boxes, strict=True) if t is not b}
     results = [_stripped(y) if p else y for y, p in zip(ys, r.plain([*given, *boxes, *r.foreign]), strict=True)]
     if r.spent and release(r, results, given):

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..amp.cast import STATE as AUTOCAST
 from ..core import dtypes as dt
 from ..core.dispatch import CUT
 from ..core.tensor import Tensor
@@ -35,7 +36,7 @@ def entry(r: Any, leaves: list[Any], spec: Any, bare: bool = False) -> Callable[
         isinstance(b, Tensor) for b in r.boxes
     ):
         return None
-    if any(b._interp is not None for b in r.boxes) or r.held._dicts or r.held._lists:
+    if any(b._interp is not None for b in r.boxes) or r.held._dicts or r.held._lists or r.held._slots:
         return None
     if plan.entry:
         from .native import native
@@ -66,9 +67,10 @@ def _taken(spec: Any, name: str, numbers: Any, tests: list[str]) -> None:
 def _made(r: Any, every: list[Any], n: int, plan: Any, specs: Any) -> Callable[..., Any]:
     names: dict[str, Any] = {
         "Tensor": Tensor, "ndarray": np.ndarray, "empty": plan.new, "CUT": CUT.get, "cut": CUT.get(), "default": dt.get_default_dtype,
-        "d": dt.get_default_dtype(), "kernel": plan.kernel, "threads": plan.threads, "unflatten": unflatten, "spec": r.spec,
+        "d": dt.get_default_dtype(), "AUTOCAST": AUTOCAST.get, "autocast": AUTOCAST.get(),
+        "kernel": plan.kernel, "threads": plan.threads, "unflatten": unflatten, "spec": r.spec,
     }  # fmt: skip
-    tests, values = ["default() is d", "CUT() == cut"], []
+    tests, values = ["default() is d", "CUT() == cut", "AUTOCAST() is autocast"], []
     numbers = count()
     for i, c in enumerate(specs):
         _taken(c, f"p{i}", numbers, tests)

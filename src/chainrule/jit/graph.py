@@ -136,13 +136,18 @@ def constant(a: Any) -> Var:
     return v
 
 
+def shielded(args: list[Any]) -> list[Any]:
+    """The arguments of a user's body: a write to one goes to a copy, for others have the same memory."""
+    return [pin(a, True) if isinstance(a, Tensor) and a._interp is None else a for a in args]
+
+
 def replay(graph: Graph, inputs: Iterable[Any]) -> list[Any]:
     """The outputs of the graph on tensors of any level: every op runs once, in order."""
     env: dict[Var, Any] = dict(zip(graph.inputs, inputs, strict=True))
     for node, done in zip(graph.nodes, graph.last_uses(), strict=True):
         args = [(env[a] if a.value is None else Tensor(a.value)) if a.__class__ is Var else a for a in node.args]
-        if node.op.writes:  # a user's body, and others read these tensors too
-            args = [pin(a, True) if isinstance(a, Tensor) else a for a in args]
+        if node.op.writes:
+            args = shielded(args)
         if node.cut == ALL:
             with inference_mode():
                 y = (node.op.anew or node.op.bind)(*args, **node.kw)

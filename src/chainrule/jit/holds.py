@@ -6,6 +6,7 @@ is noted: a recording is used as long as all of them are what they were.
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from functools import partial
 from operator import is_
@@ -14,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.captures import in_slots, names_in, of_library
+from ..core.captures import names_in, of_library, slots_of
 from ..core.op import Op
 from ..core.tensor import Tensor
 
@@ -24,15 +25,17 @@ _SIMPLE = (int, float, complex, str, bool, bytes, tuple)
 
 
 def _same(a: Any, b: Any) -> bool:
-    if a is b or (type(a) is type(b) and type(a) in _SIMPLE and a == b and _no_tensor(a)):
-        return True
-    return type(a) is type(b) is Tensor and outlived(a) and outlived(b)  # nobody can read either
+    return (
+        a is b
+        or (type(a) is type(b) and type(a) in _SIMPLE and a == b and _no_tensor(a))
+        or (outlived(a) and outlived(b))  # one is as unreadable as the other
+    )
 
 
 def outlived(x: Any) -> bool:
-    """Whether a tensor belongs to a transform that has returned: no input, and whoever reads it is told so by the op."""
-    while (i := x._interp) is not None:
-        if not i.alive and not i.fades:
+    """Whether a value is a tensor of a transform that has returned."""
+    while isinstance(x, Tensor) and x._interp is not None:
+        if not x._interp.alive and not x._interp.fades:
             return True
         x = x._value
     return False
@@ -69,6 +72,7 @@ class Held:
         self._cells: list[tuple[Any, Any]] = []
         self._codes: list[tuple[FunctionType, Any, Any, Any]] = []
         self._classes: list[tuple[type, str, Any]] = []
+        self._slots: list[tuple[Any, str, Any]] = []
 
     def among(self, leaves: list[Any]) -> list[tuple[int, int]]:
         """Which of the leaves (those with derivatives, which are tensors by identity) are held too: their places, and who they are."""
@@ -85,6 +89,9 @@ class Held:
                 return False
         for d, k, v in self._names:
             if d.get(k, _NOTHING) is not v and not _same(d.get(k, _NOTHING), v):
+                return False
+        for x, k, v in self._slots:
+            if not _same(getattr(x, k, _NOTHING), v):
                 return False
         for f, code, defaults, kwdefaults in self._codes:
             if f.__code__ is not code or f.__defaults__ is not defaults or f.__kwdefaults__ is not kwdefaults:
@@ -103,6 +110,9 @@ class Held:
                     del c.cell_contents
                 else:
                     c.cell_contents = v
+        for x, k, v in self._slots:
+            if getattr(x, k, _NOTHING) is not v:
+                delattr(x, k) if v is _NOTHING else setattr(x, k, v)
         for cls, k, v in self._classes:
             if vars(cls).get(k, _NOTHING) is not v:
                 setattr(cls, k, v)
@@ -145,7 +155,7 @@ def survey(*holders: Any) -> Held:
         if len(seen) > MOST:
             raise RuntimeError(f"jit: the function holds more than {MOST} objects; pass what it needs as arguments")
         if isinstance(x, Tensor):
-            if not outlived(x):
+            if not outlived(x):  # who reads one is told so by the op
                 held.tensors.append(x)
         elif isinstance(x, list | set | deque | frozenset | tuple):
             if not isinstance(x, tuple | frozenset):
@@ -167,7 +177,7 @@ def survey(*holders: Any) -> Held:
             d = getattr(x, "__dict__", None)
             if isinstance(d, dict):
                 _dict(held, d, queue)
-            queue.extend(in_slots(x))
+            _in_slots(held, x, queue)
             _class(held, type(x), queue)
     _find_gradients(held, seen)
     held._known = frozenset(map(id, held.tensors))
@@ -180,7 +190,9 @@ def _find_gradients(held: Held, seen: set[int]) -> None:
     for x in list(held.tensors):
         g = gradient(x)
         held._gradients.append((x, g, looks(g)))
-        if g is not None and id(g) not in seen and not outlived(g):
+        if g is not None and outlived(g):
+            continue
+        if g is not None and id(g) not in seen:
             seen.add(id(g))
             held.tensors.append(g)
             held.owners[id(g)] = x
@@ -188,6 +200,14 @@ def _find_gradients(held: Held, seen: set[int]) -> None:
             twice.add(id(g))
     for i in twice:
         held.owners.pop(i, None)
+
+
+def _in_slots(held: Held, x: Any, queue: list[Any]) -> None:
+    """What an object of a user's class has in slots."""
+    for name in slots_of(x):
+        v = getattr(x, name, _NOTHING)
+        held._slots.append((x, name, v))
+        queue.append(v)
 
 
 def _class(held: Held, cls: type, queue: list[Any]) -> None:
@@ -201,6 +221,19 @@ def _class(held: Held, cls: type, queue: list[Any]) -> None:
                     queue.append(v.__func__ if isinstance(v, staticmethod | classmethod) else v)
 
 
+def _named(held: Held, v: Any, names: set[str], queue: list[Any]) -> None:
+    """Of a user's class that a function speaks of, what it has under a name that the function speaks of too."""
+    if not isinstance(v, type):
+        return
+    for c in v.__mro__:
+        if not of_library(c.__module__):
+            for k in names & set(vars(c)):
+                x = vars(c)[k]
+                held._names.append((vars(c), k, x))  # type: ignore[arg-type]
+                held._classes.append((c, k, x))
+                queue.append(x.__func__ if isinstance(x, staticmethod | classmethod) else x)
+
+
 def _dict(held: Held, d: dict[Any, Any], queue: list[Any]) -> None:
     held._dicts.append((d, tuple(d), tuple(d.values())))
     queue.extend(d.values())
@@ -209,6 +242,9 @@ def _dict(held: Held, d: dict[Any, Any], queue: list[Any]) -> None:
 
 def _function(held: Held, f: FunctionType, queue: list[Any]) -> None:
     ours = of_library(f.__globals__.get("__name__", ""))
+    home = sys.modules.get(f.__module__ or "")
+    if ours and home is not None and vars(home).get(f.__name__) is f:
+        return  # the library's own: what it is made of is nobody else's
     for c in f.__closure__ or ():
         v = _content(c)
         if not ours:  # what the library counts and remembers is its own
@@ -222,10 +258,13 @@ def _function(held: Held, f: FunctionType, queue: list[Any]) -> None:
     queue.extend(f.__defaults__ or ())
     queue.extend((f.__kwdefaults__ or {}).values())
     names = names_in(f.__code__)
+    for c in f.__closure__ or ():
+        _named(held, _content(c), names, queue)
     for k in names:
         if k in f.__globals__:
             v = f.__globals__[k]
             held._names.append((f.__globals__, k, v))
+            _named(held, v, names, queue)
             if isinstance(v, ModuleType):
                 if not of_library(v.__name__) and getattr(v, "__spec__", None) is not None:
                     for a in names & set(vars(v)):

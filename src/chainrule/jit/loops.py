@@ -22,6 +22,7 @@ from ..core.views import grow
 from .draws import refuse
 from .graph import Graph, Var, replay
 from .program import Program, _replayer
+from .record import GLIMPSES
 from .residuals import kept
 
 
@@ -55,6 +56,16 @@ def _scan(*vals: Any, body: Program, nc: int, nx: int, length: int, reverse: boo
     return (*[c if length else c.copy() for c in carry], *ys)
 
 
+def _scan_glimpse(vals: list[Tensor], *, body: Program, nc: int, nx: int, length: int, reverse: bool) -> list[Tensor]:
+    """What one step gives, for all of them."""
+    if not length:
+        return list(SCAN.bind(*vals, body=body, nc=nc, nx=nx, length=length, reverse=reverse))
+    first = [Tensor(x._value[-1 if reverse else 0, ...]) for x in vals[nc : nc + nx]]
+    ys = replay(body.graph, [*vals[:nc], *first, *vals[nc + nx :]])
+    return [*ys[:nc], *[Tensor(np.broadcast_to(y._value, (length, *y.shape))) for y in ys[nc:]]]
+
+
+GLIMPSES["scan"] = _scan_glimpse
 SCAN = Op("scan", _scan, batch=lambda op, size, args, flags, kw: _scan_batch(size, args, flags, **kw))
 
 
@@ -239,6 +250,12 @@ def _while(*vals: Any, test: Program, body: Program, nc: int, nt: int) -> tuple[
     return tuple([c.copy() for c in carry] if first else carry)
 
 
+def _while_glimpse(vals: list[Tensor], *, test: Program, body: Program, nc: int, nt: int) -> list[Tensor]:
+    """What one step gives."""
+    return replay(body.graph, [*vals[:nc], *vals[nc + nt :]])
+
+
+GLIMPSES["while_loop"] = _while_glimpse
 WHILE = Op("while_loop", _while, batch=lambda op, size, args, flags, kw: _while_batch(size, args, flags, **kw))
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..core.op import OPS
+from ..kernels.blas import blas
 from ..kernels.lang import NUMPY_NAMES, Kernel, i64
-from ..kernels.recurrent import blas
 from .elements import element, kinds_of
 from .graph import Graph, Node, Var
 from .nests import Nests, prod
@@ -146,9 +146,13 @@ class Lowering:
         for n in graph.nodes:  # parameters come before any code
             self._prepare(n)
         self.table: Any = None
-        if not self.parallel and _multiplies(graph):
+        if (
+            not self.parallel
+            and _multiplies(graph)
+            and (gemm := blas(f"{'s' if self.compute.itemsize == 4 else 'd'}gemm"))
+        ):
             self.table = self.k.array(f"c{len(self.constants)}", i64)
-            self.constants.append(np.array([blas(("s" if self.compute.itemsize == 4 else "d") + "gemm")]))
+            self.constants.append(np.array([gemm]))
         if self.parallel:
             Body(self, graph, ins).run(outs)
         else:

@@ -8,11 +8,15 @@ not plain (another type, a level, another layout), None is returned and Python t
 from __future__ import annotations
 
 import ctypes
+import gc
 from collections.abc import Callable, Iterator
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from ..amp.cast import READY
+from ..amp.cast import STATE as AUTOCAST
 from ..core import dtypes as dt
 from ..core.dispatch import CUT
 from ..core.tensor import Tensor
@@ -184,18 +188,23 @@ def native(
         o = w.object(f)
         for key, v in (("code", code), ("defaults", defaults), ("kwdefaults", kwdefaults)):
             w.need(w.at(o, where[key]), "null" if v is None else w.object(v))
-    names = [(g, k, v) for g, k, v in r.held._names if type(g) is dict]
-    if len(names) != len(r.held._names):
+    names = [(_dict_of(g), k, v) for g, k, v in r.held._names]
+    if not all(type(g) is dict for g, _, _ in names):
         return None
     for g, k, v in (*names, (vars(dt), "_default", dt.get_default_dtype())):
         got = w.ins(f"call ptr @PyDict_GetItem(ptr {w.object(g)}, ptr {w.object(k)})")
         w.need(got, w.object(v))
-    mode = CUT.get()
-    slot = w.ins("alloca ptr")
-    w.ins(f"call i32 @PyContextVar_Get(ptr {w.object(CUT)}, ptr null, ptr {slot})")
-    now = w.ins(f"load ptr, ptr {slot}")
-    w.lines.append(f"  call void @Py_DecRef(ptr {now})")
-    w.need(now, w.object(mode))
+    modes: list[Any] = [CUT]
+    if READY:
+        modes.append(AUTOCAST)
+    else:  # nobody has entered autocast so far
+        w.need(w.at(w.object(READY), 16, "i64"), "0", "i64")
+    for variable in modes:
+        slot = w.ins("alloca ptr")
+        w.ins(f"call i32 @PyContextVar_Get(ptr {w.object(variable)}, ptr null, ptr {slot})")
+        now = w.ins(f"load ptr, ptr {slot}")
+        w.lines.append(f"  call void @Py_DecRef(ptr {now})")
+        w.need(now, w.object(variable.get()))
     make = w.word(_of_numpy(94))  # PyArray_NewFromDescr
 
     def fresh(shape: tuple[int, ...], dtype: Any) -> str:
@@ -250,6 +259,11 @@ def native(
     # What the table speaks of lives as long as the recording, and that as long as whoever calls f.
     r.native = (r.native, f, w.held)
     return f
+
+
+def _dict_of(names: Any) -> Any:
+    """The dict that is looked into: that of a class hides behind a view, which holds nothing else."""
+    return next(iter(gc.get_referents(names)), None) if type(names) is MappingProxyType else names
 
 
 def _of_numpy(number: int) -> int:

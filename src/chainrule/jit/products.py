@@ -33,10 +33,13 @@ def product_in_blocks(nests: Any, a: Mem, b: Mem, target: Mem) -> None:
         wide = columns if n % columns == 0 else n if n < columns else k.minimum(n - start, columns)
         rows = high if m % high == 0 else k.minimum(m - first, high)
 
-        def tile(at: Any, deep: Any, top: Any, count: int, add: bool) -> None:
+        def tile(at: Any, deep: Any, top: Any, count: int) -> None:
             heads = [target.offset + (top + r) * target.strides[0] + start for r in range(count)]
             with k.lanes(wide, unroll=VECTORS) as j:
-                sums = [k.var(k.compute, target.array[h + j] if add else 0.0, varying=True) for h in heads]
+                if deep is depth:
+                    sums = [k.var(k.compute, 0.0, varying=True) for _ in heads]
+                else:  # what the blocks before gave: the same code for the first one, which has nothing before it
+                    sums = [k.var(k.compute, k.select(at > 0, target.array[h + j], 0.0), varying=True) for h in heads]
                 with k.loop(0, deep) as i:
                     row = block[i * columns + j]
                     for r, s in enumerate(sums):
@@ -45,7 +48,7 @@ def product_in_blocks(nests: Any, a: Mem, b: Mem, target: Mem) -> None:
                 for h, s in zip(heads, sums, strict=True):
                     target.array[h + j] = s.get()
 
-        def part(at: Any, deep: Any, add: bool) -> None:
+        def part(at: Any, deep: Any) -> None:
             with k.loop(0, deep) as i:
                 line = b.offset + (at + i) * b.strides[0] + start * b.strides[1]
                 if b.strides[1] == 1:
@@ -57,14 +60,15 @@ def product_in_blocks(nests: Any, a: Mem, b: Mem, target: Mem) -> None:
             rest = m % ROWS  # of the last rows: all others are whole
             whole = rows // ROWS
             with k.loop(0, whole) as t:
-                tile(at, deep, first + t * ROWS, ROWS, add)
+                tile(at, deep, first + t * ROWS, ROWS)
             if rest and m <= high:
-                tile(at, deep, first + whole * ROWS, rest, add)
+                tile(at, deep, first + whole * ROWS, rest)
             elif rest:
                 with k.when(first + rows >= m):
-                    tile(at, deep, first + whole * ROWS, rest, add)
+                    tile(at, deep, first + whole * ROWS, rest)
 
-        part(0, min(depth, DEPTH), False)
-        if depth > DEPTH:
-            with k.loop(DEPTH, depth, DEPTH) as at:
-                part(at, DEPTH if depth % DEPTH == 0 else k.minimum(depth - at, DEPTH), True)
+        if depth <= DEPTH:
+            part(0, depth)
+        else:
+            with k.loop(0, depth, DEPTH) as at:
+                part(at, DEPTH if depth % DEPTH == 0 else k.minimum(depth - at, DEPTH))

@@ -25,7 +25,7 @@ from ..core.grad_mode import INFERENCE
 from ..core.tensor import Tensor
 from ..core.views import pin
 from ..kernels import compiler
-from .graph import ALL, Graph, Node, Var, constant
+from .graph import ALL, Graph, Node, Var, constant, shielded
 from .layouts import in_elements, strides_of
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -60,7 +60,9 @@ def look_p(x: Any, *, check: Any) -> Any:
 
 
 look_p.effect = True
-CONTROL = frozenset(("scan", "while_loop", "switch"))
+GLIMPSES: dict[
+    str, Callable[..., list[Tensor]]
+] = {}  # of loops and branches: what their results may look like, without a run of all steps
 LATER = frozenset(("debug_print", "generator_seed", "generator_set_state"))
 
 
@@ -138,6 +140,16 @@ class Recorder(Interpreter):
         self._known: dict[tuple[int, int, int], tuple[Tensor, Var]] = {}
         self.walked: set[Var] = set()  # what stands for tensors that reverse mode around walks back from
         self.asked = False  # whether the function wanted to know
+        self._paused = False
+
+    def __enter__(self) -> Any:
+        # Nobody waits for what is computed meanwhile: constants, by plain bodies.
+        self._paused, compiler.paused.on = compiler.paused.on, True
+        return super().__enter__()
+
+    def __exit__(self, et: Any, ev: Any, tb: Any) -> None:
+        compiler.paused.on = self._paused
+        super().__exit__(et, ev, tb)
 
     # -- values ---------------------------------------------------------------------------------------------------------
     def argument(self, x: Tensor) -> Tensor:
@@ -252,17 +264,17 @@ class Recorder(Interpreter):
                 return ys[0] if op.name == "draw" else ys
         if op is look_p or op.name in LATER:  # so does what is looked at, printed, or done to a generator
             return Tensor(np.zeros((), bool))
-        was, compiler.paused.on = compiler.paused.on, True
         loud, examples.quiet = examples.quiet, True
         try:
             if op.form == "pointwise":
                 return self._pointwise(op, low, kw)
-            if op.writes:  # a user's body, and others have these examples too
-                low = [pin(a, True) if isinstance(a, Tensor) else a for a in low]
-            with untouched(kw) if op.name in CONTROL else nullcontext():
-                return op.bind(*low, **kw)
+            if op.writes:
+                low = shielded(low)
+            glimpse = GLIMPSES.get(op.name)
+            with untouched(kw) if glimpse is not None else nullcontext():
+                return op.bind(*low, **kw) if glimpse is None or not examples.alike else tuple(glimpse(low, **kw))
         finally:
-            compiler.paused.on, examples.quiet = was, loud
+            examples.quiet = loud
 
     def _pointwise(self, op: Any, low: list[Any], kw: dict[str, Any]) -> Any:
         """A pointwise op on examples that are one number everywhere: on that number."""

@@ -238,12 +238,14 @@ def kernel(p: Part, name: str) -> Run:
 def _linked(k: Any) -> tuple[Any, int, str]:
     """The kernel as a function, the address of its code (0 where that is not to be had), and its text."""
     from ..kernels import binding, compiler, llvm
+    from ..kernels.llvm_text import GLUE
 
     ir = llvm.render(k, compiler.DATA_OFFSET or 0)
+    how = GLUE if llvm.many(k) else ""
     if binding.supported() and compiler.FLAGS_OFFSET is not None:
         try:
             got = compiler.link(
-                ir + binding.wrapper(k.params, compiler.FLAGS_OFFSET, k.polls), ["pycall", "entry"], k.name
+                ir + binding.wrapper(k.params, compiler.FLAGS_OFFSET, k.polls, how), ["pycall", "entry"], k.name
             )
             return binding.bind(got, "pycall", k.name), got["entry"], ir
         except RuntimeError:  # an interpreter that does not export its functions

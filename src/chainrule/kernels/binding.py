@@ -52,12 +52,15 @@ STOPPED = [
 ]
 
 
-def wrapper(params: list[Param], flags_offset: int, polls: bool = False) -> str:
-    """@pycall(self, args, nargs) for a kernel @entry(pool, parameters...); one that polls may have been interrupted."""
+def wrapper(params: list[Param], flags_offset: int, polls: bool = False, how: str = "") -> str:
+    """@pycall(self, args, nargs) for a kernel @entry(pool, parameters...); one that polls may have been interrupted.
+
+    `how` are attributes of the function.
+    """
     kinds = ["address", *(p.kind for p in params)]
     lines = [
         DECLARATIONS,
-        "define ptr @pycall(ptr %self, ptr %args, i64 %nargs) {",
+        f"define ptr @pycall(ptr %self, ptr %args, i64 %nargs) {how} {{",
         f"  %enough = icmp eq i64 %nargs, {len(kinds)}",
         "  br i1 %enough, label %convert, label %few",
         "few:",

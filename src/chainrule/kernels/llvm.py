@@ -12,7 +12,7 @@ from typing import Any
 from .lang import Kernel, Param, Value
 from .llvm_memory import Memory
 from .llvm_sums import Reductions
-from .llvm_text import STORAGE, X86, Lanes
+from .llvm_text import GLUE, STORAGE, X86, Lanes
 
 # Below this many elements of work a grid runs on the calling thread: waking another one costs some microseconds.
 PARALLEL_THRESHOLD = 48 * 1024
@@ -34,6 +34,17 @@ define internal i32 @interrupted() noinline {
 def _known(x: str) -> bool:
     """Whether an operand is a number."""
     return not x.startswith("%")
+
+
+def _alone(grid: Value) -> bool:
+    """Whether a grid is known to have one index at most."""
+    n = grid.args[0]
+    return n.op == "const" and n.attr < 2
+
+
+def many(k: Kernel) -> bool:
+    """Whether a kernel is a sequence of grids: what leads to them takes no time beside them."""
+    return sum(v.op == "grid" and not _alone(v) for v in k.body) > 2
 
 
 class Renderer(Memory, Reductions):
@@ -194,17 +205,17 @@ class Renderer(Memory, Reductions):
         out.append('attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }')
         return "\n".join(out)
 
-    def finish(self, signature: str) -> None:
+    def finish(self, signature: str, how: str = "#0") -> None:
         f = self.f
         f.line("ret void")
-        self.functions.append("\n".join([f"define {signature} #0 {{", "entry:", *f.allocas, *f.lines, "}", ""]))
+        self.functions.append("\n".join([f"define {signature} {how} {{", "entry:", *f.allocas, *f.lines, "}", ""]))
 
     @staticmethod
     def ptype(p: Param) -> str:
         return {"array": "ptr", "size": "i64", "scalar": "double"}[p.kind]
 
     def phase(self, number: int, v: Value) -> None:
-        """The grid's body over a range of its indices, and a trampoline that unpacks the parameters for the thread pool."""
+        """The grid's body over a range of its indices, and, where there are several, a trampoline that unpacks the parameters for the thread pool."""
         self.begin()
         for own, n in self.k.locals:
             self.f.allocas.append(f"  %p.{own.name} = alloca {STORAGE[own.dtype]}, i64 {n}, align 64")
@@ -224,13 +235,15 @@ class Renderer(Memory, Reductions):
             self.f.line("call void @llvm.x86.sse.sfence()")
         ps = ", ".join(f"{self.ptype(p)}{' noalias' if p.kind == 'array' else ''} %p.{p.name}" for p in self.k.params)
         self.finish(f"internal void @phase{number}(i64 %begin, i64 %end, {ps}) noinline")
+        if _alone(v):
+            return
         self.begin()
         for j, p in enumerate(self.k.params):
             a = self.f.ins(f"getelementptr i64, ptr %args, i64 {j}")
             self.f.line(f"%p.{p.name} = load {self.ptype(p)}, ptr {a}")
         ps = ", ".join(f"{self.ptype(p)} %p.{p.name}" for p in self.k.params)
         self.f.line(f"call void @phase{number}(i64 %begin, i64 %end, {ps})")
-        self.finish(f"internal void @task{number}(ptr %args, i64 %begin, i64 %end)")
+        self.finish(f"internal void @task{number}(ptr %args, i64 %begin, i64 %end)", GLUE)
 
     def entry(self) -> None:
         """Each grid in turn, inline if it is small or there is no pool."""
@@ -248,6 +261,9 @@ class Renderer(Memory, Reductions):
         no_pool = f.ins("icmp eq ptr %pool, null")
         for number, v in enumerate(self.phases):
             n, cost = (self.get(a, 0, False) for a in v.args)
+            if _alone(v):
+                f.line(f"call void @phase{number}(i64 0, i64 {n}, {ps})")
+                continue
             work = f.ins(f"mul i64 {n}, {cost}")
             small = f.ins(f"icmp slt i64 {work}, {PARALLEL_THRESHOLD}")
             one = f.ins(f"icmp slt i64 {n}, 2")
@@ -264,7 +280,7 @@ class Renderer(Memory, Reductions):
             f.line(f"br label %{done}")
             f.start(done)
         sig = ", ".join(f"ptr %o.{p.name}" if p.kind == "array" else f"{self.ptype(p)} %p.{p.name}" for p in params)
-        self.finish(f"void @entry(ptr %pool, {sig})")
+        self.finish(f"void @entry(ptr %pool, {sig})", GLUE if many(self.k) else "#0")
 
 
 def render(k: Kernel, data_offset: int = 16) -> str:

@@ -134,7 +134,7 @@ class Memory(Values):
         self.f.line(f"call void @llvm.prefetch.p0(ptr {p}, i32 0, i32 3, i32 1)")
 
     def do_gemm(self, v: Value) -> None:
-        """Fortran's convention: everything by address, columns where we have rows, so that b comes first."""
+        """Fortran's convention: everything by address, columns where we have rows, so that b comes first; whole numbers as `blas` says."""
         a, b, c, transposed, add, turned = v.attr
         fn, m, n, k, ai, lda, bi, ldb, ci, ldc = (self.get(x, 0, False) for x in v.args)
         st = STORAGE[c.dtype]
@@ -145,7 +145,7 @@ class Memory(Values):
             return slot
 
         def number(x: str) -> str:
-            return boxed("i32", self.f.ins(f"trunc i64 {x} to i32"))
+            return boxed("i64", x)
 
         def at(array: Array, index: str) -> str:
             return self.f.ins(f"getelementptr inbounds {st}, ptr %p.{array.name}, i64 {index}")

@@ -8,7 +8,6 @@ Sequences know nothing of each other: each thread goes through all steps with a 
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -26,21 +25,6 @@ PART, PARTS = 8, 8  # examples of a part, at least; and how many parts there are
 KEPT = {"lstm": 4, "gru": 4, "tanh": 0, "relu": 0}  # what the backward loop reads of them
 
 _compiled: dict[tuple[Any, ...], Callable[..., Any]] = {}
-_addresses: dict[str, int] = {}
-
-
-def blas(name: str) -> int:
-    """The address of a function of the BLAS library that SciPy brings."""
-    if name not in _addresses:
-        from scipy.linalg import cython_blas
-
-        capsule = cython_blas.__pyx_capi__[name]
-        title = ctypes.pythonapi.PyCapsule_GetName
-        title.restype, title.argtypes = ctypes.c_char_p, [ctypes.py_object]
-        pointer = ctypes.pythonapi.PyCapsule_GetPointer
-        pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-        _addresses[name] = pointer(capsule, title(capsule))
-    return _addresses[name]
 
 
 class _Loop:

@@ -16,6 +16,7 @@ import sys
 import threading
 
 from . import compiler
+from .llvm_text import GLUE
 
 # Offsets into the shared state; what different threads write lies in different cache lines.
 RUN, WORD, DONE, FUNCTION, ARGS, COUNT, GRAIN, BLOCKS, BUSY, SLEEPERS, THREADS, SPIN, MUTEX, COND = (
@@ -43,7 +44,7 @@ declare i32 @pthread_cond_broadcast(ptr)
 declare i32 @sched_yield()
 {_DECLARE_PAUSE}
 
-define void @setup(ptr %s) {{
+define void @setup(ptr %s) {GLUE} {{
   %run = getelementptr i8, ptr %s, i64 {RUN}
   store ptr @run, ptr %run
   %m = getelementptr i8, ptr %s, i64 {MUTEX}
@@ -54,7 +55,7 @@ define void @setup(ptr %s) {{
 }}
 
 ; claim and run blocks of generation %gen until none is left
-define internal void @work(ptr %s, i64 %gen) {{
+define internal void @work(ptr %s, i64 %gen) {GLUE} {{
 entry:
   %word.p = getelementptr i8, ptr %s, i64 {WORD}
   %done.p = getelementptr i8, ptr %s, i64 {DONE}
@@ -95,7 +96,7 @@ out:
   ret void
 }}
 
-define void @worker(ptr %s) {{
+define void @worker(ptr %s) {GLUE} {{
 entry:
   %word.p = getelementptr i8, ptr %s, i64 {WORD}
   %sleepers.p = getelementptr i8, ptr %s, i64 {SLEEPERS}
@@ -148,7 +149,7 @@ go:
 }}
 
 ; run f(args, begin, end) over blocks of [0, n); inline if another thread is using the pool
-define void @run(ptr %s, ptr %f, ptr %args, i64 %n) {{
+define void @run(ptr %s, ptr %f, ptr %args, i64 %n) {GLUE} {{
 entry:
   %busy.p = getelementptr i8, ptr %s, i64 {BUSY}
   %pair = cmpxchg ptr %busy.p, i64 0, i64 1 acquire monotonic
