@@ -982,3 +982,9 @@ def test_views_of_a_detached_leaf_are_refused_as_the_leaf_is():
     with cr.no_grad():
         u.mul_(2)
     near(w.detach(), [2.0, 1.0])
+
+
+def test_a_compiled_function_differentiates_by_what_a_transform_around_it_does():
+    f = lambda x: cr.autograd.grad((x**3).sum(), x, create_graph=True)[0] if x.requires_grad else x
+    near(grad(lambda x: f(x).sum())(ONE), 6 * ONE)
+    near(grad(lambda x: cr.jit(f)(x).sum())(ONE), 6 * ONE)

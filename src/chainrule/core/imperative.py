@@ -441,6 +441,8 @@ def _backward(
 
 
 def _need_record(name: str, x: Any) -> None:
+    if x._interp is not None and x._interp.kind == "record" and x._interp.is_walked(x):
+        x._interp.hooked()  # its tape is around the recording, which gives up here
     if x._interp is None or x._interp.kind != "reverse":
         raise ChainruleError(
             f"{name}: One of the differentiated Tensors does not require grad; call x.requires_grad_() before it is used"

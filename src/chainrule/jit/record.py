@@ -170,7 +170,7 @@ class Recorder(Interpreter):
         return x._aux in self.walked
 
     def hooked(self) -> None:
-        raise NotRecorded("a hook on a tensor")
+        raise NotRecorded("a hook on a tensor, or a derivative by one, of a transform around the call,")
 
     def is_made(self, x: Tensor) -> bool:
         return self.is_walked(x) and all(v is not x._aux for v in self.inputs)
