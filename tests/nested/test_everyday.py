@@ -158,3 +158,20 @@ def test_embedding_with_a_sparse_gradient() -> None:
         ct.nn.functional.embedding(i, w, sparse=sparse).sin().sum().backward()
     assert tables[0].grad.is_sparse
     assert tables[0].grad.to_dense().tolist() == tables[1].grad.tolist()
+
+
+def test_covariances_and_chains_of_products_of_each_component() -> None:
+    rng = np.random.default_rng(0)
+    parts = [ct.tensor(rng.standard_normal((n, 3))) for n in (4, 6, 2)]
+    x = ct.nested.nested_tensor(parts)
+    w, v = ct.tensor(rng.standard_normal((3, 5))), ct.tensor(rng.standard_normal((5, 2)))
+    for f in (
+        lambda c: ct.cov(c.mT),
+        lambda c: ct.corrcoef(c.mT),
+        lambda c: ct.linalg.multi_dot([c, w, v]),
+        lambda c: ct.linalg.multi_dot([w.mT, c.mT, c]),
+    ):
+        slope = ct.func.grad(lambda c, f=f: (f(c) ** 2).sum())
+        for whole, one in ((ct.func.vmap(f)(x), f), (ct.func.vmap(slope)(x), slope)):
+            for a, c in zip(whole.unbind(), parts, strict=True):
+                assert ct.allclose(a, one(c), rtol=1e-12, atol=1e-12)

@@ -189,7 +189,8 @@ def multi_dot(*tensors: Any) -> Tensor:
         *xs[1:-1],
         xs[-1].unsqueeze(1) if xs[-1].ndim == 1 else xs[-1],
     ]
-    dims = [mats[0].shape[0], *[m.shape[1] for m in mats]]
+    # Every order is right: of ragged sizes the greatest decide which is taken.
+    dims = [getattr(n, "most", n) for n in (mats[0].shape[0], *[m.shape[1] for m in mats])]
     cost = [[0] * n for _ in range(n)]
     split = [[0] * n for _ in range(n)]
     for length in range(2, n + 1):

@@ -15,6 +15,7 @@ from ...core.declare import op
 from ...core.registry import public, signed
 from ...core.samples import Given, S, sample
 from ...core.shapes import constant, sizes, sizes_of, wrap_dim
+from ...core.sizes import is_ragged
 from ...core.straight import straight
 from ...core.tensor import Tensor
 from ...core.views import write_out
@@ -263,14 +264,14 @@ def cov(
     real = x.dtype.to_real()
     if w is None:
         mean, left, c = sum(x, 1, True) / (n or float("nan")), n - correction, x
-        free = constant(left if left > 0 else 0, x, real)
+        free = left if is_ragged(left) else constant(left if left > 0 else 0, x, real)
     else:
         total = sum(w)
         mean = sum(x * w, 1, True) / total
         used = 1 if aweights is None else sum(w * aweights) / total
         free = total - correction * used if correction else total
         free = where(free > 0, free, 0)
-    if free._interp is None and not float(free.numpy()) > 0:
+    if isinstance(free, Tensor) and free._interp is None and not float(free.numpy()) > 0:
         warnings.warn(
             "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations."
         )
