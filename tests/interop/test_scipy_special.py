@@ -82,3 +82,10 @@ def test_high_orders_near_zero() -> None:
 def test_orders_have_none() -> None:
     with pytest.raises(MissingRuleError, match="argument 1"):
         grad(lambda a: np.sum(sp.hyp1f1(a, 2.0, X)))(X)
+
+
+def test_hyp1f1_far_out_comes_back():
+    x = cr.tensor([1e30, np.inf, 1.0], dtype=cr.float64)
+    y = scipy.special.hyp1f1(1.5, 2.5, x)
+    assert np.isinf(y[:2].numpy()).all()
+    assert np.isfinite(float(y[2]))
