@@ -84,8 +84,9 @@ def test_orders_have_none() -> None:
         grad(lambda a: np.sum(sp.hyp1f1(a, 2.0, X)))(X)
 
 
-def test_hyp1f1_far_out_comes_back():
-    x = cr.tensor([1e30, np.inf, 1.0], dtype=cr.float64)
-    y = scipy.special.hyp1f1(1.5, 2.5, x)
-    assert np.isinf(y[:2].numpy()).all()
-    assert np.isfinite(float(y[2]))
+def test_hyp1f1_far_out_comes_back() -> None:
+    x = np.array([1e30, np.inf, 1.0])
+    value, slope = jvp(lambda x: sp.hyp1f1(1.5, 2.5, x), (x,), (np.ones(3),))
+    for y in (value, slope):
+        assert np.isinf(y[:2]).all()
+        assert np.isfinite(y[2])
