@@ -38,6 +38,7 @@ EXAMPLES: dict[str, str] = {
     "poisson": "x = cr.zeros(2)\ncr.poisson(x)",
     "normal": "cr.normal(0.0, 1.0, (2,)).shape",
     "multinomial": "p = cr.tensor([0.0, 1.0])\ncr.multinomial(p, 1)",
+    "nn.functional.grouped_mm": "a, b = cr.ones(3, 2), cr.ones(2, 2, 4)\ncr.nn.functional.grouped_mm(a, b, offs=cr.tensor([1, 3], dtype=cr.int32))",
     "nn.functional.dropout": "x = cr.ones(4)\ncr.nn.functional.dropout(x, 0.5, training=False)",
     "nn.functional.dropout1d": "_ = cr.manual_seed(0)\nx = cr.ones(4, 3)\ncr.nn.functional.dropout1d(x, 0.5)",
     "nn.functional.dropout2d": "_ = cr.manual_seed(0)\nx = cr.ones(1, 4, 1, 3)\ncr.nn.functional.dropout2d(x, 0.5)",

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule.core import recall, recalled
+from chainrule.core import recall
+from chainrule.core import recalled_pointwise as recalled
 from chainrule.core.op import OPS
 from chainrule.core.recall import LYING, PLAIN, TAPED, Recall, machine
 from chainrule.core.registry import pointwise_function

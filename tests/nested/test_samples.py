@@ -34,6 +34,7 @@ WITHOUT: dict[str, str] = {
     "linalg.householder_product": CONCRETE, "nn.functional.max_unpool1d": CONCRETE, "nn.functional.max_unpool2d": CONCRETE,
     "nn.functional.fractional_max_pool3d": CONCRETE, "Tensor.unfold": CONCRETE,
     **dict.fromkeys(ON_A_PATTERN, "one pattern of stored entries for all components"),
+    "lobpcg": CONCRETE, "nn.functional.grouped_mm": "ends of groups of its own",
     "geqrf": CONCRETE, "_trilinear": CONCRETE, "embedding_dense_backward": CONCRETE, "sylvester": CONCRETE, "schur": CONCRETE,
     **dict.fromkeys(RECURRENT, "weights of one size, and steps that say how many rows there are"),
     "istft": CONCRETE, "_weight_norm": "the norm is taken over what is ragged",
@@ -44,7 +45,7 @@ OWN_SIZES = frozenset(
     """
     _C._nn.nll_loss _weight_norm addbmm addmm addmv addr as_strided band_scan band_scan_back bincount cholesky_solve column_stack
     cumulative_trapezoid diagonal_scatter einsum expand gather getitem gradient heaviside histogram index_add index_copy istft kthvalue
-    ldexp linalg.ldl_factor linalg.ldl_factor_ex linalg.ldl_solve
+    ldexp linalg.ldl_factor lobpcg nn.functional.grouped_mm linalg.ldl_factor_ex linalg.ldl_solve
     linalg.det linalg.eigvals linalg.eigvalsh linalg.householder_product linalg.lstsq linalg.lu_solve linalg.matrix_power
     linalg.pinv linalg.solve linalg.solve_triangular linalg.tensorinv linalg.tensorsolve masked.amax masked.amin masked.cumprod
     masked.cumsum masked.logsumexp masked.mean masked.median masked.norm masked.normalize masked.prod masked.softmax masked.softmin

@@ -10,11 +10,11 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable
-from contextvars import ContextVar
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..core import dtypes as dt
 from ..core import overriding
+from ..core.casting import READY, STATE, State
 from ..core.registry import METHODS, PUBLIC, interpose
 from ..core.straight import PAUSED
 from ..core.tensor import Tensor
@@ -37,18 +37,6 @@ WIDE = [
     *_WIDE_FUNCTIONS, *(f"Tensor.{n}" for n in _WIDE_FUNCTIONS), *(f"linalg.{n}" for n in _LINALG), *(f"fft.{n}" for n in _FFT),
     *(f"nn.functional.{n}" for n in _LOSSES), "grid_sampler_2d", "grid_sampler_3d",
 ]  # fmt: skip
-
-
-class State(NamedTuple):
-    """What holds now: whether products are converted, and to which type."""
-
-    enabled: bool = False
-    dtype: dt.DType = dt.bfloat16
-    cache: bool = True
-
-
-STATE: ContextVar[State] = ContextVar("chainrule_autocast", default=State())  # noqa: B039
-READY: list[bool] = []
 
 
 def convert(x: Any, d: dt.DType) -> Any:

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ..amp.cast import STATE as AUTOCAST
 from ..core import dtypes as dt
+from ..core.casting import STATE as AUTOCAST
 from ..core.dispatch import CUT, STACK, grad_cut, grad_enabled, innermost, recorder
 from ..core.errors import Unfit
 from ..core.grad_mode import INFERENCE

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..amp.cast import STATE as AUTOCAST
 from ..core import dtypes as dt
+from ..core.casting import STATE as AUTOCAST
 from ..core.dispatch import CUT
 from ..core.tensor import Tensor
 from ..core.tree import LEAF, unflatten

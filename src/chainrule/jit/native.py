@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from ..amp.cast import READY
-from ..amp.cast import STATE as AUTOCAST
 from ..core import dtypes as dt
+from ..core.casting import READY
+from ..core.casting import STATE as AUTOCAST
 from ..core.dispatch import CUT
 from ..core.tensor import Tensor
 from ..kernels import binding, compiler, objects

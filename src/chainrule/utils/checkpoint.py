@@ -62,7 +62,7 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
     >>> chainrule.func.grad(lambda x: checkpoint(lambda v: v.sin() * v, x))(x)
     tensor(0.0770)
     """
-    from ..amp.cast import STATE as CAST
+    from ..core.casting import STATE as CAST
 
     state = default_generator.get_state() if preserve_rng_state else None
     cast = CAST.get()

@@ -22,7 +22,16 @@ from ...ops.special.orders import ORDERED
 
 OPS: dict[str, Op] = {}
 MORE: dict[str, Callable[..., Any]] = {}  # what a ufunc of this name is on tensors
-WHOLE = {"eval_hermite": 0, "eval_hermitenorm": 0, "bdtr": 1, "bdtrc": 1}  # the argument that SciPy wants as an integer
+# The arguments that SciPy wants as integers.
+WHOLE = {
+    "eval_hermite": (0,),
+    "eval_hermitenorm": (0,),
+    "bdtr": (1,),
+    "bdtrc": (1,),
+    "nbdtr": (0, 1),
+    "nbdtrc": (0, 1),
+    "expn": (0,),
+}
 Partial = Callable[..., Any] | None
 
 
@@ -30,9 +39,11 @@ def _body(name: str, part: int | None) -> Callable[..., Any]:
     def body(*xs: Any) -> Any:
         import scipy.special
 
-        if (k := WHOLE.get(name)) is not None:
-            xs = (*xs[:k], np.asarray(xs[k]).astype(np.int64), *xs[k + 1 :])
-        if name == "hyp1f1":  # beyond, SciPy adds terms for good, and unless the series ends the result is infinite long before
+        whole = WHOLE.get(name, ())
+        xs = tuple([np.asarray(x).astype(np.int64) if i in whole else x for i, x in enumerate(xs)])
+        if (
+            name == "hyp1f1"
+        ):  # beyond, SciPy adds terms for good, and unless the series ends the result is infinite long before
             a, b, x = xs
             xs = (a, b, np.where((x > 1e12) & ~((a <= 0) & (np.floor(a) == a)), 1e12, x))
         y = getattr(scipy.special, name)(*xs)

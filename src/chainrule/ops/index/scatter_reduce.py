@@ -16,7 +16,6 @@ from ...core.declare import fused, op
 from ...core.registry import public
 from ...core.samples import Given, S, sample
 from ...core.shapes import constant, wrap_dim, zeros
-from ...core.sizes import SEEN
 from ...core.straight import straight
 from ...core.tensor import Tensor
 from ..elementwise.select import where
@@ -379,7 +378,13 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     # Entries after the last offset fall into one more bag, which is dropped.
     total, bags = input.shape[0], lengths.shape[0] + include_last_offset
     alike = mode != "max" and pad is None and per_sample_weights is None and not (sparse or scale_grad_by_freq)
-    if alike and max_norm is None and weight.dtype in (dt.float32, dt.float64) and not include_last_offset and not SEEN:
+    if (
+        alike
+        and max_norm is None
+        and weight.dtype in (dt.float32, dt.float64)
+        and not include_last_offset
+        and not (weight.is_nested or input.is_nested)
+    ):
         try:
             i = check_range_p.bind(input.to(dt.int64), n=n, name="embedding_bag", dim=0)
         except RuntimeError as e:
