@@ -298,6 +298,7 @@ def test_what_a_function_must_return_is_the_same_for_all_transforms() -> None:
         lambda f: jacrev(f, has_aux=True)(x),
         lambda f: cr.func.grad(f, has_aux=True)(x),
     ]
+    cr.nested.nested_tensor([cr.ones(2), cr.ones(3)])  # once there was one, Jacobians look for more
     for transform in with_aux:
         for g in (lambda v: v * 1.0, lambda v: v.sum(), lambda v: [v, v]):
             with pytest.raises(RuntimeError, match=r"should be a tuple: \(output, aux\) if has_aux is True"):

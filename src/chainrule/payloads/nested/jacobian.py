@@ -51,7 +51,11 @@ def flat_function(func: Function, args: tuple[Any, ...], has_aux: bool = False) 
     def call(*vectors: Any) -> Any:
         vs = flatten(vectors)[0]
         y = func(*unflatten([back(v) for back, v in zip(backs, vs, strict=True)], spec))
-        return (flat_results(y[0]), y[1]) if has_aux else flat_results(y)
+        if not has_aux:
+            return flat_results(y)
+        return (
+            (flat_results(y[0]), y[1]) if isinstance(y, tuple) and len(y) == 2 else y
+        )  # the transform says what is wrong
 
     def nest(s: tuple[Any, ...]) -> Callable[[Tensor], Tensor]:
         return lambda v: nest_p.bind(v, shape=s)
