@@ -975,7 +975,7 @@ def test_views_of_a_detached_leaf_keep_their_history(around, view):
 
 
 def test_views_of_a_detached_leaf_are_refused_as_the_leaf_is():
-    w = ONE.detach().requires_grad_()
+    w = ONE.clone().detach().requires_grad_()
     u = w[:1]
     with pytest.raises(cr.ChainruleError, match="view of a leaf Variable that requires grad"):
         u.mul_(2)
@@ -988,3 +988,13 @@ def test_a_compiled_function_differentiates_by_what_a_transform_around_it_does()
     f = lambda x: cr.autograd.grad((x**3).sum(), x, create_graph=True)[0] if x.requires_grad else x
     near(grad(lambda x: f(x).sum())(ONE), 6 * ONE)
     near(grad(lambda x: cr.jit(f)(x).sum())(ONE), 6 * ONE)
+
+
+def test_backward_by_inputs_of_dual_numbers():
+    with fw.dual_level():
+        d = fw.make_dual(ONE, 2 * ONE)
+        w = (3 * ONE).requires_grad_()
+        (w * d * d).sum().backward(inputs=[w])
+        primal, tangent = fw.unpack_dual(w.grad)
+        near(primal, ONE)
+        near(tangent, 4 * ONE)

@@ -365,14 +365,6 @@ def backward(
         for x in ins:
             if not isinstance(x, GradientEdge):
                 _need_record("backward", x)
-            for y in ys:
-                if (
-                    not isinstance(x, GradientEdge)
-                    and isinstance(y, Tensor)
-                    and x._interp is not y._interp
-                    and _made_of(y, x._aux)
-                ):
-                    raise _from_outside("backward: one of `inputs` is made", y)
         wanted = [_node(x) for x in ins]
         boxes = {n: x for n, x in zip(wanted, ins, strict=True) if isinstance(x, Tensor)}
     else:
@@ -388,6 +380,10 @@ def backward(
         duals = duals or [level, tangents_of_leaves(level, _dual_walk(create_graph), ys, gs, wanted)]
         ys = [y._value if y._interp is level else y for y in ys]
         gs = [g._value if g is not None and g._interp is level else g for g in gs]
+    for x in boxes.values():
+        for y in ys:  # without their tangents: a level of dual numbers has no leaves of its own
+            if isinstance(y, Tensor) and x._interp is not y._interp and _made_of(y, x._aux):
+                raise _from_outside("backward: one of `inputs` is made", y)
     got, skipped, task = _walked("backward", ys, gs, wanted, retain, create_graph)
     if duals:
         got = {n: Tensor(g, duals[0], t) if (t := duals[1].get(n)) is not None else g for n, g in got.items()}
